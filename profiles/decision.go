@@ -1,0 +1,139 @@
+package profiles
+
+import "time"
+
+// Annotations are what an upstream says of its tool; nil where it is silent.
+// They can make a call riskier, never looser, unless TrustAnnotations says so.
+type Annotations struct {
+	ReadOnly, Destructive, Idempotent, OpenWorld *bool
+}
+
+// RunFacts are what is known of the run before this call.
+type RunFacts struct {
+	// Calls counts the calls made so far.
+	Calls int
+	// Bytes counts the argument and answer bytes so far.
+	Bytes int64
+	// Tools are the different tools used so far, as server__tool.
+	Tools []string
+}
+
+// A Call is everything that policy may look at. It must not change while it
+// is decided on.
+type Call struct {
+	// Server is the configured name of the server; empty for the bridge's own
+	// discovery functions.
+	Server string
+	// Tool is the raw name that the upstream gave its tool.
+	Tool string
+	// Title and Description are the upstream's own words.
+	Title, Description string
+	Annotations        Annotations
+	// TrustAnnotations is the setting of the server: only then readOnlyHint
+	// may lower the risk.
+	TrustAnnotations bool
+	// Args is the tree of the frozen arguments: string, bool, nil,
+	// json.Number (float64 and the integer types are understood too), []any
+	// and map[string]any.
+	Args map[string]any
+	Run  RunFacts
+	// Changed reports that the tool's definition is not the one a person has
+	// seen (or none has been seen yet and the server is quarantined).
+	Changed bool
+}
+
+// Path is the name that globs match: server__tool, or the plain name of a
+// discovery function.
+func (c *Call) Path() string { return path(c.Server, c.Tool) }
+
+func path(server, tool string) string {
+	if server == "" {
+		return tool
+	}
+	return server + "__" + tool
+}
+
+// A Kind says where a reason comes from.
+type Kind string
+
+// The kinds of reason.
+const (
+	KindDenylist     Kind = "denylist"
+	KindAsklist      Kind = "asklist"
+	KindAllowlist    Kind = "allowlist"
+	KindRule         Kind = "rule"
+	KindNotListed    Kind = "not_listed"    // an allowlist exists and nothing on it matches
+	KindDefault      Kind = "default"       // the profile's default
+	KindRisk         Kind = "risk"          // why the risk is what it is
+	KindChanged      Kind = "changed"       // the tool is not the one a person has seen
+	KindOwnFile      Kind = "own_file"      // the built-in denial
+	KindGateDisabled Kind = "gate_disabled" // an ask became an allow
+	KindPolicyError  Kind = "policy_error"  // deciding went wrong, so: deny
+)
+
+// A Reason is one thing that spoke for a decision.
+type Reason struct {
+	Kind Kind `json:"kind"`
+	// Disposition is what it asks for; empty where it only sets the risk.
+	Disposition Disposition `json:"disposition,omitempty"`
+	// Profile is where it is written, which after `extends` need not be the
+	// profile that decided.
+	Profile string `json:"profile,omitempty"`
+	// Pattern is the glob that matched.
+	Pattern string `json:"pattern,omitempty"`
+	// Rule is the rule's name, or its place such as "rules/0".
+	Rule string `json:"rule,omitempty"`
+	// Action is the rule's action.
+	Action Action `json:"action,omitempty"`
+	// Risk is the risk that this reason stands for.
+	Risk Risk `json:"risk,omitempty"`
+	// Undecided reports that the rule counts because its condition could not
+	// be decided; Detail says why.
+	Undecided bool `json:"undecided,omitempty"`
+	// Text is the rule's own reason, written by whoever wrote the profile.
+	Text string `json:"text,omitempty"`
+	// Detail adds what the fields above do not say. It may quote tool names
+	// and argument paths, never argument values.
+	Detail string `json:"detail,omitempty"`
+}
+
+// A Quorum asks for more than one yes.
+type Quorum struct {
+	Need    int      `json:"need"`
+	Of      []string `json:"of,omitempty"`
+	InOrder bool     `json:"inOrder,omitempty"`
+}
+
+// A Decision is what policy says of one call, with every reason. It is a pure
+// function of the policy's revision and the [Call].
+type Decision struct {
+	Disposition Disposition `json:"disposition"`
+	// Manual reports that the person must type the tool's name or edit the
+	// arguments, on a strong channel. Only with Ask.
+	Manual bool `json:"manual,omitempty"`
+	// Notify reports that the call is to be announced though it is allowed.
+	Notify bool `json:"notify,omitempty"`
+	Risk   Risk `json:"risk"`
+	// Reasons are sorted: strictest first, then by where they are written.
+	Reasons []Reason `json:"reasons"`
+	// Timeout is how long people may take. Only with Ask, then above zero.
+	Timeout time.Duration `json:"timeout,omitempty"`
+	// Remember reports whether a yes may be remembered. Only with Ask.
+	Remember bool `json:"remember,omitempty"`
+	// RequireReason reports whether a verdict needs a reason. Only with Ask.
+	RequireReason bool `json:"requireReason,omitempty"`
+	// Quorums must all be met; none means that one yes is enough. Only with Ask.
+	Quorums []Quorum `json:"quorums,omitempty"`
+	// Fallback is what to do when the client cannot ask. Only with Ask; never
+	// FallbackAllow for a critical, manual or quorum call.
+	Fallback Fallback `json:"fallback,omitempty"`
+	// Hidden are the extra argument keys to hide on display, sorted.
+	Hidden []string `json:"hidden,omitempty"`
+	// GateDisabled reports that the decision was made with evaluation.enabled
+	// false: what would be asked is allowed, what is denied stays denied.
+	GateDisabled bool `json:"gateDisabled,omitempty"`
+	// Profile is the profile's name, empty for the unrestricted one.
+	Profile string `json:"profile,omitempty"`
+	// Revision is the policy's revision.
+	Revision string `json:"revision"`
+}

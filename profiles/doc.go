@@ -1,0 +1,2 @@
+// Package profiles decides what one call may do, from plain facts.
+package profiles
