@@ -1,0 +1,259 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"sync"
+	"sync/atomic"
+)
+
+// readStep is how much is allocated for a frame before any of it arrived. A
+// length is only a claim: more is allocated as bytes come.
+const readStep = 1 << 20
+
+// prelude is the length of kind and header length, which stand in every frame.
+const prelude = 1 + 4
+
+// A Frame is one frame as it was read. Its slices are its own: nothing else
+// keeps or reuses them.
+type Frame struct {
+	Kind   Kind
+	Header []byte
+	Body   []byte
+}
+
+// A FrameError says what is wrong with a frame. Whoever sent it does not
+// speak the protocol, and nothing after it on the pipe can be trusted.
+type FrameError struct {
+	Kind   Kind // 0 when the frame was refused before its kind was known
+	Reason string
+}
+
+func (e *FrameError) Error() string {
+	if e.Kind == 0 {
+		return "bad frame: " + e.Reason
+	}
+	return fmt.Sprintf("bad %s frame: %s", e.Kind, e.Reason)
+}
+
+// A Conn reads and writes frames. One goroutine at a time may call Read;
+// Write and Flush may be called by several at once, and while another reads.
+type Conn struct {
+	r       *bufio.Reader
+	maxBody atomic.Int64
+
+	mu sync.Mutex // guards w
+	w  *bufio.Writer
+}
+
+// New returns a Conn that reads frames from r and writes them to w. It
+// buffers in both directions and starts no goroutine.
+func New(r io.Reader, w io.Writer) *Conn {
+	c := &Conn{r: bufio.NewReaderSize(r, 32<<10), w: bufio.NewWriterSize(w, 32<<10)}
+	c.maxBody.Store(MaxFrame)
+	return c
+}
+
+// SetMaxBody lowers the bound on the body of the frames read from now on, in
+// bytes. Without it, only MaxFrame bounds a body.
+func (c *Conn) SetMaxBody(n int64) { c.maxBody.Store(min(n, MaxFrame)) }
+
+// Buffered returns how many bytes have arrived that Read has not returned
+// yet, as far as they left the pipe.
+func (c *Conn) Buffered() int { return c.r.Buffered() }
+
+// Read returns the next frame. It checks the frame's shape and sizes, not
+// what stands in its header: that is Decode's part. At the end of the stream
+// it returns io.EOF, in the middle of a frame io.ErrUnexpectedEOF; what
+// breaks the format is a *FrameError. After an error the Conn is of no use.
+func (c *Conn) Read() (Frame, error) {
+	var head [4 + prelude]byte
+	if _, err := io.ReadFull(c.r, head[:4]); err != nil {
+		return Frame{}, err
+	}
+	n := int64(binary.BigEndian.Uint32(head[:4]))
+	if n < prelude || n > MaxFrame {
+		return Frame{}, &FrameError{Reason: fmt.Sprintf("a length of %d bytes", n)}
+	}
+	if _, err := io.ReadFull(c.r, head[4:]); err != nil {
+		return Frame{}, unexpected(err)
+	}
+	f := Frame{Kind: Kind(head[4])}
+	if int(f.Kind) >= len(shapes) || shapes[f.Kind].name == "" {
+		return Frame{}, &FrameError{Reason: fmt.Sprintf("unknown kind %d", head[4])}
+	}
+	shape := shapes[f.Kind]
+	header := int64(binary.BigEndian.Uint32(head[5:]))
+	body := n - prelude - header
+	switch {
+	case body < 0:
+		return Frame{}, &FrameError{f.Kind, "a header longer than the frame"}
+	case header > shape.maxHeader:
+		return Frame{}, &FrameError{f.Kind, fmt.Sprintf("a header of %d bytes", header)}
+	case body > 0 && !shape.body:
+		return Frame{}, &FrameError{f.Kind, "a body where none belongs"}
+	case body > c.maxBody.Load():
+		return Frame{}, &FrameError{f.Kind, fmt.Sprintf("a body of %d bytes", body)}
+	}
+	var err error
+	if f.Header, err = c.readN(int(header)); err != nil {
+		return Frame{}, err
+	}
+	if f.Body, err = c.readN(int(body)); err != nil {
+		return Frame{}, err
+	}
+	return f, nil
+}
+
+// readN reads n bytes and never allocates more than readStep, or twice what
+// has already arrived.
+func (c *Conn) readN(n int) ([]byte, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	b := make([]byte, min(n, readStep))
+	for got := 0; ; {
+		if _, err := io.ReadFull(c.r, b[got:]); err != nil {
+			return nil, unexpected(err)
+		}
+		if len(b) == n {
+			return b, nil
+		}
+		got = len(b)
+		more := make([]byte, min(n, 2*got))
+		copy(more, b)
+		b = more
+	}
+}
+
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// Write appends a frame to the buffer; Flush sends it. The header is one of
+// this package's structs, or a pointer to one, and must belong to kind; the
+// parts of body are written one after the other.
+//
+// Texts that are there to be read by someone (a log line, an error's
+// message, stack and notes, a preview) are cut to what a frame may carry. Names and
+// values never are: a frame that would be too large is an error, and nothing
+// of it is written.
+func (c *Conn) Write(kind Kind, header any, body ...[]byte) error {
+	h, err := encode(kind, header)
+	if err != nil {
+		return err
+	}
+	n := int64(prelude + len(h))
+	for _, b := range body {
+		n += int64(len(b))
+	}
+	if n > MaxFrame {
+		return &FrameError{kind, fmt.Sprintf("a length of %d bytes", n)}
+	}
+	var head [4 + prelude]byte
+	binary.BigEndian.PutUint32(head[:4], uint32(n))
+	head[4] = byte(kind)
+	binary.BigEndian.PutUint32(head[5:], uint32(len(h)))
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// An error of a bufio.Writer stays, so the last write tells of all.
+	c.w.Write(head[:])
+	_, err = c.w.Write(h)
+	for _, b := range body {
+		_, err = c.w.Write(b)
+	}
+	return err
+}
+
+// Flush sends what Write has buffered.
+func (c *Conn) Flush() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.w.Flush()
+}
+
+// Send is Write followed by Flush.
+func (c *Conn) Send(kind Kind, header any, body ...[]byte) error {
+	if err := c.Write(kind, header, body...); err != nil {
+		return err
+	}
+	return c.Flush()
+}
+
+// encode writes a header in its one form: the bytes that decoding it and
+// encoding it again give.
+func encode(kind Kind, header any) ([]byte, error) {
+	if int(kind) >= len(shapes) || shapes[kind].name == "" {
+		return nil, &FrameError{Reason: fmt.Sprintf("unknown kind %d", kind)}
+	}
+	header = clip(header)
+	if c, ok := header.(checker); ok {
+		if err := c.check(); err != nil {
+			return nil, &FrameError{kind, err.Error()}
+		}
+	}
+	h, err := json.Marshal(header)
+	if err != nil {
+		return nil, &FrameError{kind, err.Error()}
+	}
+	// Bytes that are not UTF-8 are written as \ufffd, but read and written
+	// again they become that character itself.
+	if bytes.Contains(h, []byte(`\ufffd`)) {
+		v := reflect.New(reflect.Indirect(reflect.ValueOf(header)).Type()).Interface()
+		if err := json.Unmarshal(h, v); err != nil {
+			return nil, &FrameError{kind, err.Error()}
+		}
+		// The character is longer than the byte: cut again.
+		if h, err = json.Marshal(clip(v)); err != nil {
+			return nil, &FrameError{kind, err.Error()}
+		}
+	}
+	if int64(len(h)) > shapes[kind].maxHeader {
+		return nil, &FrameError{kind, fmt.Sprintf("a header of %d bytes", len(h))}
+	}
+	return h, nil
+}
+
+// Decode reads the header into v, a pointer to one of this package's
+// structs. It takes only the bytes that Write would have written for what
+// they say: an unknown, repeated, missing or otherwise spelt key, white
+// space, trailing data and a number out of range are all refused by this one
+// rule. It also checks the bounds stated at the structs. Errors are
+// *FrameError.
+//
+// Fields of type json.RawMessage hold valid JSON, but what stands in them is
+// for their reader to judge.
+func (f Frame) Decode(v any) error {
+	if err := json.Unmarshal(f.Header, v); err != nil {
+		return &FrameError{f.Kind, "a header that is not " + article(v)}
+	}
+	again, err := json.Marshal(v)
+	if err != nil || !bytes.Equal(again, f.Header) {
+		return &FrameError{f.Kind, "a header with unknown, repeated or misspelt parts"}
+	}
+	if c, ok := reflect.Indirect(reflect.ValueOf(v)).Interface().(checker); ok {
+		if err := c.check(); err != nil {
+			return &FrameError{f.Kind, err.Error()}
+		}
+	}
+	return nil
+}
+
+// Decode returns a frame's header as a T; see Frame.Decode.
+func Decode[T any](f Frame) (T, error) {
+	var v T
+	err := f.Decode(&v)
+	return v, err
+}
+
+func article(v any) string { return "a " + reflect.Indirect(reflect.ValueOf(v)).Type().Name() }
