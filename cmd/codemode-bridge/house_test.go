@@ -1,0 +1,558 @@
+package main_test
+
+// The rules of the house, kept by tests instead of prose: which package may
+// import which, what may stand at the top of the repository, and what no file
+// may say. Every rule is a function over plain data that returns the
+// violations it finds. TestHouse runs them over this repository,
+// TestRulesCanFail over small made-up ones that break one rule each.
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "codemode-bridge"
+
+// table lists every package with the packages of ours that it may import
+// directly, tests not counted. A package that is not here is refused: a new
+// one is thought about, and docs/tour.md says what it is for.
+var table = map[string][]string{
+	"analysis":         {},
+	"analysis/preview": {"analysis"},
+	"profiles":         {},
+
+	"sandbox/wire":   {"analysis"},
+	"sandbox":        {"analysis", "sandbox/wire"},
+	"sandbox/worker": {"analysis", "analysis/preview", "sandbox/wire"},
+
+	"bridge/builtin":   {},
+	"bridge/canon":     {},
+	"bridge/tsdecl":    {},
+	"bridge/upstream":  {},
+	"bridge/catalog":   {"bridge/tsdecl", "profiles"},
+	"bridge/config":    {"profiles"},
+	"bridge/ledger":    {"bridge/canon", "profiles"},
+	"bridge/approval":  {"analysis", "bridge/canon", "profiles"},
+	"bridge/memstore":  {"bridge/approval", "bridge/canon", "bridge/ledger"},
+	"bridge/sqlstore":  {"bridge/approval", "bridge/canon", "bridge/ledger"},
+	"bridge/storetest": {"bridge/approval", "bridge/canon", "bridge/ledger", "profiles"},
+	"bridge/gate":      {"bridge/approval", "bridge/canon", "bridge/catalog", "bridge/ledger", "profiles"},
+	"bridge/admin":     {"bridge/approval", "bridge/catalog", "bridge/ledger", "profiles"},
+	"bridge": {
+		"analysis", "bridge/approval", "bridge/catalog", "bridge/gate", "bridge/ledger", "bridge/upstream",
+		"profiles", "sandbox",
+	},
+	"bridge/bench": {},
+
+	"cmd/codemode-worker": {"sandbox/worker"},
+	"cmd/codemode-bridge": {
+		"analysis", "bridge", "bridge/admin", "bridge/approval", "bridge/builtin", "bridge/canon", "bridge/catalog",
+		"bridge/config", "bridge/gate", "bridge/ledger", "bridge/memstore", "bridge/sqlstore", "bridge/tsdecl",
+		"bridge/upstream", "profiles", "sandbox",
+	},
+}
+
+// stdOnly are the packages that import the standard library and nothing else
+// but what table grants them.
+var stdOnly = []string{"analysis", "bridge/canon", "bridge/tsdecl", "sandbox/wire"}
+
+// pure is what profiles never imports: a decision has no I/O, network or
+// randomness of its own.
+var pure = []string{"os", "os/...", "net", "net/...", "math/rand", "math/rand/v2", "crypto/rand", "syscall"}
+
+// engines parse or run scripts. Only engineUsers may import them, and no
+// path of imports leads from the bridge's own binary to one.
+var (
+	engines     = []string{"github.com/dop251/...", "github.com/evanw/esbuild/..."}
+	engineUsers = []string{"analysis/preview", "cmd/codemode-worker", "sandbox/worker"}
+)
+
+// workerNever is what no package of ours below the worker's binary imports.
+// (esbuild links net/http for a server that the worker never starts, so the
+// rule is over our own imports; what a worker can do is proved by tracing it.)
+var workerNever = []string{"net", "net/...", "os/exec", "plugin"}
+
+// cmdOnly are imported by programs and by nothing else.
+var cmdOnly = []string{"bridge/config", "bridge/sqlstore"}
+
+// topLevel lists what may stand at the top of the repository beside dotfiles.
+var topLevel = []string{
+	"CHANGELOG.md", "LICENSE", "Makefile", "README.md", "analysis", "bridge", "cmd", "config.example.json", "docs",
+	"go.mod", "go.sum", "profiles", "sandbox",
+}
+
+// built and cached things, which git ignores and the rules do not look into.
+var ignored = []string{".git", ".cache", "bin", "node_modules"}
+
+// maxLines bounds a Go file that is not a test. longFiles names those that
+// were looked at and may be longer, with the reason.
+const maxLines = 700
+
+var longFiles = map[string]string{}
+
+// A pkg is one package as go list tells of it; paths are relative to the
+// module for packages of ours.
+type pkg struct {
+	Path    string
+	Imports []string
+}
+
+// A file is one text file of the repository.
+type file struct {
+	Path string // relative, with slashes
+	Text string
+}
+
+// matches reports whether an import path is one of patterns, in which "x/..."
+// covers everything below x.
+func matches(patterns []string, imported string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		below, ok := strings.CutSuffix(p, "...")
+		return ok && strings.HasPrefix(imported, below) || p == imported
+	})
+}
+
+// local returns the module-relative form of a package of ours.
+func local(imported string) (string, bool) {
+	return strings.CutPrefix(imported, module+"/")
+}
+
+// standard reports whether an import path is of the standard library, whose
+// first element has no dot.
+func standard(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	return !strings.Contains(first, ".") && first != module
+}
+
+func importsWithinTable(pkgs []pkg, table map[string][]string) (bad []string) {
+	for _, p := range pkgs {
+		may, known := table[p.Path]
+		if !known {
+			bad = append(bad, p.Path+" is not in the table of packages")
+			continue
+		}
+		for _, imported := range p.Imports {
+			if of, ours := local(imported); ours && !slices.Contains(may, of) {
+				bad = append(bad, fmt.Sprintf("%s imports %s", p.Path, of))
+			}
+		}
+	}
+	return bad
+}
+
+func standardLibraryOnly(pkgs []pkg, only []string) (bad []string) {
+	for _, p := range pkgs {
+		for _, imported := range p.Imports {
+			if _, ours := local(imported); slices.Contains(only, p.Path) && !ours && !standard(imported) {
+				bad = append(bad, fmt.Sprintf("%s imports %s", p.Path, imported))
+			}
+		}
+	}
+	return bad
+}
+
+// neverImports finds imports of forbidden packages by the packages that who
+// selects.
+func neverImports(pkgs []pkg, who func(path string) bool, forbidden []string) (bad []string) {
+	for _, p := range pkgs {
+		for _, imported := range p.Imports {
+			if who(p.Path) && matches(forbidden, imported) {
+				bad = append(bad, fmt.Sprintf("%s imports %s", p.Path, imported))
+			}
+		}
+	}
+	return bad
+}
+
+// below returns the packages of ours that root reaches by imports, root
+// included.
+func below(pkgs []pkg, root string) []pkg {
+	byPath := make(map[string]pkg)
+	for _, p := range pkgs {
+		byPath[p.Path] = p
+	}
+	var found []pkg
+	seen := make(map[string]bool)
+	var visit func(path string)
+	visit = func(path string) {
+		p, ok := byPath[path]
+		if !ok || seen[path] {
+			return
+		}
+		seen[path] = true
+		found = append(found, p)
+		for _, imported := range p.Imports {
+			if of, ours := local(imported); ours {
+				visit(of)
+			}
+		}
+	}
+	visit(root)
+	return found
+}
+
+// workerStaysSmall finds what the worker's code must not reach: the network,
+// other processes, and the bridge.
+func workerStaysSmall(pkgs []pkg) (bad []string) {
+	for _, p := range below(pkgs, "cmd/codemode-worker") {
+		if p.Path == "bridge" || strings.HasPrefix(p.Path, "bridge/") {
+			bad = append(bad, "cmd/codemode-worker reaches "+p.Path)
+		}
+		bad = append(bad, neverImports([]pkg{p}, func(string) bool { return true }, workerNever)...)
+	}
+	return bad
+}
+
+// noEngineBelow finds script engines among all packages that a binary links.
+func noEngineBelow(binary string, deps []string) (bad []string) {
+	for _, dep := range deps {
+		if matches(engines, dep) {
+			bad = append(bad, fmt.Sprintf("%s links %s", binary, dep))
+		}
+	}
+	return bad
+}
+
+func topLevelOnly(entries, allowed []string) (bad []string) {
+	for _, name := range entries {
+		if !strings.HasPrefix(name, ".") && !slices.Contains(allowed, name) && !slices.Contains(ignored, name) {
+			bad = append(bad, name+" stands at the top of the repository")
+		}
+	}
+	return bad
+}
+
+// unfinished matches the marks of unfinished work; they are put together here
+// so that this file does not carry them.
+var unfinished = regexp.MustCompile(`\b(` + "TO" + "DO|FIX" + "ME|XX" + "X" + `)\b`)
+
+func nothingUnfinished(files []file) (bad []string) {
+	for _, f := range files {
+		if path.Base(f.Path) == "package-lock.json" || path.Base(f.Path) == "go.sum" {
+			continue // hashes may spell anything
+		}
+		for i, line := range strings.Split(f.Text, "\n") {
+			if mark := unfinished.FindString(line); mark != "" {
+				bad = append(bad, fmt.Sprintf("%s:%d says %s", f.Path, i+1, mark))
+			}
+		}
+	}
+	return bad
+}
+
+func noBuildMachinePaths(files []file, machine []string) (bad []string) {
+	for _, f := range files {
+		for i, line := range strings.Split(f.Text, "\n") {
+			for _, dir := range machine {
+				if strings.Contains(line, dir) {
+					bad = append(bad, fmt.Sprintf("%s:%d mentions %s", f.Path, i+1, dir))
+				}
+			}
+		}
+	}
+	return bad
+}
+
+func noLongFiles(files []file, reviewed map[string]string) (bad []string) {
+	for _, f := range files {
+		lines := strings.Count(f.Text, "\n")
+		test := strings.HasSuffix(f.Path, "_test.go")
+		if strings.HasSuffix(f.Path, ".go") && !test && lines > maxLines && reviewed[f.Path] == "" {
+			bad = append(bad, fmt.Sprintf("%s has %d lines, at most %d", f.Path, lines, maxLines))
+		}
+	}
+	return bad
+}
+
+// skipsSayWhy finds skipped tests without a reason: SkipNow, and Skip and
+// Skipf without words.
+func skipsSayWhy(files []file) (bad []string) {
+	for _, f := range files {
+		if !strings.HasSuffix(f.Path, "_test.go") {
+			continue
+		}
+		set := token.NewFileSet()
+		tree, err := parser.ParseFile(set, f.Path, f.Text, 0)
+		if err != nil {
+			bad = append(bad, err.Error())
+			continue
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			method, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			bare := method.Sel.Name == "SkipNow" && len(call.Args) == 0
+			if name := method.Sel.Name; name == "Skip" || name == "Skipf" {
+				if recv, ok := method.X.(*ast.Ident); ok && slices.Contains([]string{"t", "b", "f", "tb", "rt"}, recv.Name) {
+					bare = len(call.Args) == 0
+					if len(call.Args) > 0 {
+						lit, ok := call.Args[0].(*ast.BasicLit)
+						bare = ok && len(strings.TrimSpace(strings.Trim(lit.Value, "`\""))) < 5
+					}
+				}
+			}
+			if bare {
+				bad = append(bad, fmt.Sprintf("%s skips without a reason", set.Position(call.Pos())))
+			}
+			return true
+		})
+	}
+	return bad
+}
+
+func TestHouse(t *testing.T) {
+	root := moduleRoot(t)
+	files := readFiles(t, root)
+	pkgs := listPackages(t, root)
+	if len(files) == 0 || len(pkgs) == 0 {
+		t.Fatalf("read %d files and %d packages of %s", len(files), len(pkgs), root)
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	is := func(paths ...string) func(string) bool {
+		return func(p string) bool { return slices.Contains(paths, p) }
+	}
+	not := func(f func(string) bool) func(string) bool {
+		return func(p string) bool { return !f(p) }
+	}
+	isCmd := func(p string) bool { return strings.HasPrefix(p, "cmd/") }
+	ours := func(paths []string) (full []string) {
+		for _, p := range paths {
+			full = append(full, module+"/"+p)
+		}
+		return full
+	}
+
+	for rule, bad := range map[string][]string{
+		"packages import what the table allows":       importsWithinTable(pkgs, table),
+		"the floor is the standard library":           standardLibraryOnly(pkgs, stdOnly),
+		"profiles is pure":                            neverImports(pkgs, is("profiles"), pure),
+		"only the worker's side imports an engine":    neverImports(pkgs, not(is(engineUsers...)), engines),
+		"only programs import config and sqlstore":    neverImports(pkgs, not(isCmd), ours(cmdOnly)),
+		"the worker reaches no network and no bridge": workerStaysSmall(pkgs),
+		"the bridge's binary links no engine":         noEngineBelow("cmd/codemode-bridge", listDeps(t, root, "./cmd/codemode-bridge")),
+		"the top of the repository stays small":       topLevelOnly(names, topLevel),
+		"nothing is marked as unfinished":             nothingUnfinished(files),
+		"no file mentions a folder of this machine":   noBuildMachinePaths(files, machinePaths(t, root)),
+		"no source file is too long":                  noLongFiles(files, longFiles),
+		"a skipped test says why":                     skipsSayWhy(files),
+	} {
+		for _, violation := range bad {
+			t.Errorf("%s: %s", rule, violation)
+		}
+	}
+}
+
+func TestRulesCanFail(t *testing.T) {
+	all := func(string) bool { return true }
+	one := func(path string, imports ...string) []pkg { return []pkg{{Path: path, Imports: imports}} }
+	text := func(path, text string) []file { return []file{{Path: path, Text: text}} }
+	long := strings.Repeat("\n", maxLines+1)
+	mark := "TO" + "DO"
+
+	rows := []struct {
+		rule      string
+		good, bad []string
+	}{
+		{"table, import",
+			importsWithinTable(one("bridge/catalog", "fmt", module+"/profiles"), table),
+			importsWithinTable(one("bridge/catalog", module+"/bridge/upstream"), table)},
+		{"table, new package",
+			importsWithinTable(one("profiles"), table),
+			importsWithinTable(one("bridge/extras"), table)},
+		{"standard library only",
+			standardLibraryOnly(one("bridge/canon", "encoding/json"), stdOnly),
+			standardLibraryOnly(one("bridge/canon", "github.com/google/uuid"), stdOnly)},
+		{"standard library only, elsewhere free",
+			standardLibraryOnly(one("bridge/gate", "github.com/google/uuid"), stdOnly),
+			standardLibraryOnly(one("sandbox/wire", "golang.org/x/sys/unix"), stdOnly)},
+		{"pure, os",
+			neverImports(one("profiles", "strings", "netip"), all, pure),
+			neverImports(one("profiles", "os"), all, pure)},
+		{"pure, below net",
+			neverImports(one("profiles", "path"), all, pure),
+			neverImports(one("profiles", "net/url"), all, pure)},
+		{"engine, goja",
+			neverImports(one("sandbox", "io"), all, engines),
+			neverImports(one("sandbox", "github.com/dop251/goja/parser"), all, engines)},
+		{"engine, esbuild",
+			neverImports(one("bridge", "github.com/evanw/other"), all, engines),
+			neverImports(one("bridge", "github.com/evanw/esbuild/pkg/api"), all, engines)},
+		{"worker, network two levels down",
+			workerStaysSmall(append(one("cmd/codemode-worker", module+"/sandbox/worker"), one("bridge", "net")...)),
+			workerStaysSmall(append(one("cmd/codemode-worker", module+"/sandbox/worker"), one("sandbox/worker", "net/http")...))},
+		{"worker, the bridge",
+			workerStaysSmall(one("cmd/codemode-worker", "os")),
+			workerStaysSmall(append(one("cmd/codemode-worker", module+"/bridge/canon"), one("bridge/canon")...))},
+		{"worker, processes",
+			workerStaysSmall(one("cmd/codemode-worker", "os")),
+			workerStaysSmall(one("cmd/codemode-worker", "os/exec"))},
+		{"linked engine",
+			noEngineBelow("x", []string{"github.com/spf13/cobra"}),
+			noEngineBelow("x", []string{"github.com/spf13/cobra", "github.com/dop251/goja"})},
+		{"top level",
+			topLevelOnly([]string{"README.md", ".ci", "bin"}, topLevel),
+			topLevelOnly([]string{"README.md", "pkg"}, topLevel)},
+		{"unfinished",
+			nothingUnfinished(append(text("a.go", "// the "+mark+"s of a list\n"), text("x/package-lock.json", mark)...)),
+			nothingUnfinished(text("docs/a.md", "fine\n"+mark+": the rest"))},
+		{"machine paths",
+			noBuildMachinePaths(text("a.go", "/somewhere/else"), []string{"/build/here"}),
+			noBuildMachinePaths(text("a.txtar", "cd /build/here/sub"), []string{"/build/here"})},
+		{"long file",
+			noLongFiles(append(text("a_test.go", long), text("b.md", long)...), nil),
+			noLongFiles(text("a.go", long), nil)},
+		{"long file, reviewed",
+			noLongFiles(text("a.go", long), map[string]string{"a.go": "one table"}),
+			noLongFiles(text("b.go", long), map[string]string{"a.go": "one table"})},
+		{"skip with words",
+			skipsSayWhy(text("a_test.go", "package a\nfunc TestA(t *testing.T) { t.Skip(\"needs a terminal\"); d.Skip() }")),
+			skipsSayWhy(text("a_test.go", "package a\nfunc TestA(t *testing.T) { t.Skip() }"))},
+		{"skip with empty words",
+			skipsSayWhy(text("a_test.go", "package a\nfunc TestA(t *testing.T) { t.Skip(reason) }")),
+			skipsSayWhy(text("a_test.go", "package a\nfunc TestA(t *testing.T) { t.Skip(\"\") }"))},
+		{"skip now",
+			skipsSayWhy(text("a.go", "not even Go")),
+			skipsSayWhy(text("a_test.go", "package a\nfunc TestA(t *testing.T) { t.SkipNow() }"))},
+	}
+	for _, row := range rows {
+		if len(row.good) != 0 {
+			t.Errorf("%s: refuses what is right: %q", row.rule, row.good)
+		}
+		if len(row.bad) != 1 {
+			t.Errorf("%s: found %d violations where there is one: %q", row.rule, len(row.bad), row.bad)
+		}
+	}
+}
+
+// moduleRoot returns the folder of go.mod.
+func moduleRoot(t *testing.T) string {
+	t.Helper()
+	return filepath.Dir(strings.TrimSpace(goOutput(t, ".", nil, "env", "GOMOD")))
+}
+
+// machinePaths returns folders of the machine that runs this test and that
+// nothing in the repository has a reason to know.
+func machinePaths(t *testing.T, root string) []string {
+	t.Helper()
+	paths := []string{root, strings.TrimSpace(goOutput(t, root, nil, "env", "GOMODCACHE"))}
+	// A home like /root is a word that tests and documents may use.
+	if home, err := os.UserHomeDir(); err == nil && strings.Count(filepath.ToSlash(home), "/") > 1 {
+		paths = append(paths, home)
+	}
+	return paths
+}
+
+// listPackages returns our packages with their direct imports on every
+// platform we build for, tests not counted.
+func listPackages(t *testing.T, root string) []pkg {
+	t.Helper()
+	all := make(map[string][]string)
+	for _, goos := range []string{"linux", "darwin", "windows"} {
+		env := []string{"GOOS=" + goos, "GOARCH=amd64", "CGO_ENABLED=0"}
+		out := goOutput(t, root, env, "list", "-json=ImportPath,Imports", "./...")
+		for dec := json.NewDecoder(strings.NewReader(out)); ; {
+			var listed struct {
+				ImportPath string
+				Imports    []string
+			}
+			if err := dec.Decode(&listed); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatalf("reading what go list says: %v", err)
+			}
+			name, ok := local(listed.ImportPath)
+			if !ok {
+				t.Fatalf("package %s is outside module %s", listed.ImportPath, module)
+			}
+			all[name] = append(all[name], listed.Imports...)
+		}
+	}
+	var pkgs []pkg
+	for name, imports := range all {
+		slices.Sort(imports)
+		pkgs = append(pkgs, pkg{Path: name, Imports: slices.Compact(imports)})
+	}
+	slices.SortFunc(pkgs, func(a, b pkg) int { return strings.Compare(a.Path, b.Path) })
+	return pkgs
+}
+
+// listDeps returns every package that a binary links, on any platform.
+func listDeps(t *testing.T, root, binary string) []string {
+	t.Helper()
+	var deps []string
+	for _, goos := range []string{"linux", "darwin", "windows"} {
+		env := []string{"GOOS=" + goos, "GOARCH=amd64", "CGO_ENABLED=0"}
+		deps = append(deps, strings.Fields(goOutput(t, root, env, "list", "-deps", binary))...)
+	}
+	slices.Sort(deps)
+	return slices.Compact(deps)
+}
+
+// readFiles reads every text file below root that git does not ignore.
+func readFiles(t *testing.T, root string) []file {
+	t.Helper()
+	var files []file
+	err := filepath.WalkDir(root, func(full string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && slices.Contains(ignored, entry.Name()) {
+			return filepath.SkipDir
+		}
+		if !entry.Type().IsRegular() || entry.Name() == ".git" { // a work tree has a file of that name
+			return nil
+		}
+		content, err := os.ReadFile(full)
+		if err != nil || bytes.IndexByte(content, 0) >= 0 {
+			return err
+		}
+		rel, err := filepath.Rel(root, full)
+		files = append(files, file{Path: filepath.ToSlash(rel), Text: string(content)})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// goOutput runs the go command and returns its standard output.
+func goOutput(t *testing.T, dir string, env []string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return string(out)
+}
