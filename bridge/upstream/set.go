@@ -1,0 +1,181 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+)
+
+// A Set keeps the sessions. Make one with [New]. All methods may be called
+// from several goroutines at once.
+type Set struct {
+	options Options
+
+	mu      sync.Mutex
+	servers map[string]*server
+	closed  bool
+	// running counts the servers' goroutines, those of servers that were
+	// taken out and are still ending included.
+	running sync.WaitGroup
+}
+
+// New makes a Set without servers. [Set.Close] ends it.
+func New(o Options) *Set {
+	return &Set{options: o, servers: map[string]*server{}}
+}
+
+// Apply makes the Set hold exactly the given servers: it starts those that are
+// new, stops those that are gone, restarts those whose Spec changed, and leaves
+// the others alone. It returns at once; what it starts and stops goes on in the
+// background. Of two specs with one name the last counts. After Close it does
+// nothing.
+func (s *Set) Apply(specs []Spec) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	want := make(map[string]Spec, len(specs))
+	for _, spec := range specs {
+		want[spec.Name] = clone(spec)
+	}
+	var changed bool
+	for name, old := range s.servers {
+		if spec, ok := want[name]; !ok || !equal(spec, old.spec) {
+			old.stop()
+			changed = true
+			if !ok {
+				delete(s.servers, name)
+			}
+		}
+	}
+	for name, spec := range want {
+		old := s.servers[name]
+		if old != nil && equal(spec, old.spec) {
+			continue
+		}
+		next := newServer(spec, s.options)
+		s.servers[name] = next
+		changed = true
+		s.running.Go(func() {
+			if old != nil {
+				<-old.ended // a server may hold a port or a lock file that its successor needs
+			}
+			next.run()
+		})
+	}
+	s.mu.Unlock()
+	if changed {
+		s.options.changed()
+	}
+}
+
+// clone returns spec with maps and slices of its own, so that a caller may
+// reuse those it passed in.
+func clone(spec Spec) Spec {
+	spec.Args, spec.PassEnv = slices.Clone(spec.Args), slices.Clone(spec.PassEnv)
+	spec.Allow, spec.Deny = slices.Clone(spec.Allow), slices.Clone(spec.Deny)
+	spec.Env, spec.Headers = maps.Clone(spec.Env), maps.Clone(spec.Headers)
+	return spec
+}
+
+func equal(a, b Spec) bool {
+	if (a.InProcess == nil) != (b.InProcess == nil) {
+		return false
+	}
+	a.InProcess, b.InProcess = nil, nil // functions cannot be compared
+	return reflect.DeepEqual(a, b)
+}
+
+// Tools returns the tools of every server that has listed its tools at least
+// once, by the server's name; of a server that is not connected now, those it
+// listed last. The caller must not modify them.
+func (s *Set) Tools() map[string][]Tool {
+	all := map[string][]Tool{}
+	for _, one := range s.sorted() {
+		if tools, ok := one.listed(); ok {
+			all[one.spec.Name] = tools
+		}
+	}
+	return all
+}
+
+// Status returns the status of every server, sorted by name.
+func (s *Set) Status() []Status {
+	all := []Status{}
+	for _, one := range s.sorted() {
+		all = append(all, one.status())
+	}
+	return all
+}
+
+func (s *Set) sorted() []*server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*server, 0, len(s.servers))
+	for _, name := range slices.Sorted(maps.Keys(s.servers)) {
+		all = append(all, s.servers[name])
+	}
+	return all
+}
+
+// Call calls a tool and returns the whole CallToolResult as the exact JSON that
+// the server sent, also where its isError is true. args are the arguments as a
+// JSON object, sent as they are; empty means {}.
+//
+// Call connects first if the server is not connected. It ends when ctx ends or
+// Spec.Timeout has passed, and then tells the server so. Its errors are *Error.
+func (s *Set) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+	s.mu.Lock()
+	one, closed := s.servers[server], s.closed
+	s.mu.Unlock()
+	switch {
+	case closed:
+		return nil, &Error{Server: server, Tool: tool, Kind: Unavailable, Err: ErrClosed}
+	case one == nil:
+		return nil, &Error{Server: server, Tool: tool, Kind: UnknownServer, Err: errUnknownServer}
+	}
+	return one.call(ctx, tool, args)
+}
+
+// WaitReady returns when every enabled server has connected or failed once
+// since it was started, or with ctx's error when ctx ends.
+func (s *Set) WaitReady(ctx context.Context) error {
+	for _, one := range s.sorted() {
+		select {
+		case <-one.ready:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// Reconnect makes a Failed or Parked server try again now. It reports whether
+// there is such a server; it does not wait.
+func (s *Set) Reconnect(server string) bool {
+	s.mu.Lock()
+	one := s.servers[server]
+	s.mu.Unlock()
+	if one == nil {
+		return false
+	}
+	one.wakeUp(true)
+	return true
+}
+
+// Close ends every session and every child process and returns when all of
+// them and all goroutines of the Set have ended, within about three seconds.
+func (s *Set) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	for _, one := range s.servers {
+		one.stop()
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+	return nil
+}

@@ -1,0 +1,5 @@
+package upstream
+
+const maxName = 200
+
+func visible(s string, n int) string { return s }

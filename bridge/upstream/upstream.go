@@ -1,0 +1,302 @@
+// Package upstream keeps one live MCP session per upstream server.
+//
+// A [Set] is told what servers there should be ([Set.Apply]) and keeps a
+// session with each: it starts the child process or opens the HTTP connection
+// in the background, lists the tools, listens for changes, connects again with
+// growing pauses after a failure, and ends everything politely, then firmly.
+// A server that is missing, slow, crashing, silent or that prints garbage
+// costs its own tools and nothing else; [Set.Status] says what is wrong with
+// it, with the last lines of its stderr.
+//
+// # What goes over the wire
+//
+// The protocol is the SDK's: its client makes the handshake, negotiates the
+// version and counts the requests. Between the SDK and the wire stands the
+// package's own tap, for two reasons. The SDK decodes results into Go values,
+// which rounds large numbers, and its readers have no bounds that a hostile
+// server could not pass. So the tap reads each message as bytes, checks its
+// size and its envelope, keeps the result of a tools/call or tools/list as the
+// bytes that came, and hands an empty stand-in to the SDK:
+//
+//	       stdio, inprocess                         http, sse
+//	SDK  <- lineConn <- tap <- stdout     SDK <- its transport <- webTap <- tap <- body
+//	SDK  -> lineConn -> tap -> stdin      SDK -> its transport -> webTap -> tap -> request
+//
+// So [Set.Call] returns the whole CallToolResult as the exact JSON that the
+// server sent, and sends the arguments as the exact JSON that it was given.
+//
+// # Who runs
+//
+// One goroutine per server owns connecting, listing, waiting and connecting
+// again (see server.run). Calls are made in the caller's goroutine.
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Kind says how a server is reached.
+type Kind string
+
+// The kinds of server.
+const (
+	Stdio     Kind = "stdio"     // a child process; messages are lines on its stdin and stdout
+	HTTP      Kind = "http"      // streamable HTTP
+	SSE       Kind = "sse"       // the HTTP transport of 2024-11-05, for old servers
+	InProcess Kind = "inprocess" // an mcp.Server in this process
+)
+
+// A Protocol says which era of MCP is spoken with a server.
+type Protocol string
+
+// The eras.
+const (
+	// Auto asks the server with server/discover and falls back to
+	// initialize, in a new process if the question ended the old one. What
+	// was found out is remembered as long as the server's Spec stays.
+	Auto   Protocol = "auto"
+	Legacy Protocol = "legacy" // up to 2025-11-25, with the initialize handshake
+	Modern Protocol = "modern" // 2026-07-28 or later, or no connection
+)
+
+// A Spec describes one upstream server. The zero value of a field means the
+// default that is named with it.
+type Spec struct {
+	Name string // the configured name, unique in a Set
+	Kind Kind   // empty: Stdio if Command is set, else HTTP
+
+	// Of Stdio servers:
+	Command string
+	Args    []string
+	// Env is added to the child's environment, which otherwise holds only
+	// what few variables any program needs (PATH, HOME, the locale and the
+	// like) and those of our own environment that PassEnv names.
+	Env     map[string]string
+	PassEnv []string
+	Dir     string // working directory; empty: ours
+
+	// Of HTTP and SSE servers:
+	URL string
+	// Headers are sent with every request to the URL's own origin, and to no
+	// other.
+	Headers map[string]string
+
+	// InProcess makes the server of an InProcess spec, anew for each
+	// connection. Two specs that differ only in this function count as equal.
+	InProcess func() *mcp.Server
+
+	Timeout        time.Duration // of one call, waiting for a connection included; 0: 60 s
+	ConnectTimeout time.Duration // of connecting and of listing the tools; 0: 30 s
+	Concurrency    int           // calls at a time; more of them wait; 0: 128
+	Protocol       Protocol      // empty: Auto
+	// Allow and Deny choose among the server's tools by glob over the raw tool
+	// name: a tool is kept if Allow is empty or matches, and Deny does not
+	// match. A tool that is not kept is not listed and cannot be called. In a
+	// glob, * stands for any text and ? for one character.
+	Allow, Deny []string
+	MaxReply    int64 // bytes of one message of the server; 0: 16 MB
+	Disabled    bool  // known, but never connected
+}
+
+// A Tool is one tool as its server lists it, untrusted in every field. Input
+// and Output are the schemas as they were sent, nil if there was none; they
+// may be any JSON value.
+type Tool struct {
+	Name, Title, Description                     string
+	Input, Output                                json.RawMessage
+	ReadOnly, Destructive, Idempotent, OpenWorld *bool
+}
+
+// A State says where a server stands.
+type State string
+
+// The states of a server.
+const (
+	Disabled   State = "disabled"   // by its Spec
+	Connecting State = "connecting" // the first time, or again at once after a lost connection
+	Connected  State = "connected"  // its tools are listed and can be called
+	Failed     State = "failed"     // tried again after a pause, or when a call needs it
+	Parked     State = "parked"     // refused our credentials; tried again only by Reconnect or a changed Spec
+)
+
+// A Status is what is known of one server. Every text that comes from the
+// server is cut, stripped of the secrets in its Spec, and has its control
+// characters made visible.
+type Status struct {
+	Name  string
+	Kind  Kind
+	State State
+	// Err says why the server is Failed or Parked or, if it is Connected,
+	// what went wrong with it last; empty if nothing did.
+	Err      string
+	Tools    int       // how many it listed last, after Allow and Deny
+	Since    time.Time // of the State
+	Protocol string    // the protocol version that was agreed on
+	Program  string    // what the server calls itself
+	Version  string    // the server's own version
+	PID      int       // of the child process; 0 if there is none
+}
+
+// Options are the settings of a Set. The zero value is good.
+type Options struct {
+	Logger *slog.Logger // nil: no log
+	// Changed is called when the tools or the status of some server changed.
+	// It is called from a server's goroutine and must not block. nil: nobody
+	// is told.
+	Changed func()
+	// ClientName and ClientVersion are what we call ourselves to the servers;
+	// empty: "codemode-bridge" and "dev".
+	ClientName, ClientVersion string
+	// Poll is the time between two listings of a server's tools where no
+	// change is announced; 0: 5 minutes.
+	Poll time.Duration
+	// RetryMin and RetryMax bound the pause before a failed server is tried
+	// again. It doubles with each failure and is randomized by half.
+	// 0: 500 ms and 1 minute.
+	RetryMin, RetryMax time.Duration
+	// Environ is the environment that children's variables are taken from, in
+	// the form of os.Environ; nil: os.Environ itself.
+	Environ []string
+}
+
+func (o Options) logger() *slog.Logger {
+	if o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
+}
+
+func (o Options) changed() {
+	if o.Changed != nil {
+		o.Changed()
+	}
+}
+
+func (o Options) implementation() *mcp.Implementation {
+	i := &mcp.Implementation{Name: o.ClientName, Version: o.ClientVersion}
+	if i.Name == "" {
+		i.Name = "codemode-bridge"
+	}
+	if i.Version == "" {
+		i.Version = "dev"
+	}
+	return i
+}
+
+func (o Options) poll() time.Duration { return orDefault(o.Poll, 5*time.Minute) }
+
+func (o Options) environ() []string {
+	if o.Environ == nil {
+		return os.Environ()
+	}
+	return o.Environ
+}
+
+// pause is how long to wait after that many failures in a row.
+func (o Options) pause(failures int) time.Duration {
+	shortest, longest := orDefault(o.RetryMin, 500*time.Millisecond), orDefault(o.RetryMax, time.Minute)
+	d := shortest
+	for range failures - 1 {
+		if d *= 2; d >= longest {
+			d = longest
+			break
+		}
+	}
+	return d/2 + rand.N(d/2+1)
+}
+
+func orDefault[T int | int64 | time.Duration](v, otherwise T) T {
+	if v <= 0 {
+		return otherwise
+	}
+	return v
+}
+
+func (s Spec) kind() Kind {
+	switch {
+	case s.Kind != "":
+		return s.Kind
+	case s.InProcess != nil:
+		return InProcess
+	case s.Command == "" && s.URL != "":
+		return HTTP
+	}
+	return Stdio
+}
+
+func (s Spec) timeout() time.Duration        { return orDefault(s.Timeout, time.Minute) }
+func (s Spec) connectTimeout() time.Duration { return orDefault(s.ConnectTimeout, 30*time.Second) }
+func (s Spec) concurrency() int              { return orDefault(s.Concurrency, 128) }
+func (s Spec) maxReply() int64               { return orDefault(s.MaxReply, 16<<20) }
+
+// An ErrorKind classifies an [Error].
+type ErrorKind string
+
+// The kinds of error.
+const (
+	Unavailable   ErrorKind = "unavailable"    // no connection, or it was lost under way
+	Timeout       ErrorKind = "timeout"        // Spec.Timeout or the caller's deadline passed
+	Canceled      ErrorKind = "canceled"       // by the caller
+	BadReply      ErrorKind = "protocol"       // the server answered with a protocol error, or not in MCP
+	TooLarge      ErrorKind = "too_large"      // the answer is beyond Spec.MaxReply
+	UnknownServer ErrorKind = "unknown_server" // no such server in the Set
+	UnknownTool   ErrorKind = "unknown_tool"   // the server lists no such tool, or Allow and Deny leave it out
+)
+
+// An Error is why a call has no result. Its text names the server and is fit
+// for a person or a model: what comes from the server in it is cut, stripped
+// of the secrets in the Spec, and has its control characters made visible.
+type Error struct {
+	Server, Tool string
+	Kind         ErrorKind
+	// Sent reports whether the request may have reached the server, so that
+	// its effect is unknown.
+	Sent bool
+	// Err is the cause. It wraps a *jsonrpc.Error of the SDK if the server
+	// answered with one.
+	Err error
+}
+
+func (e *Error) Error() string {
+	text := fmt.Sprintf("calling %s of server %s: %v", visible(e.Tool, maxName), visible(e.Server, maxName), e.Err)
+	if e.Sent && (e.Kind == Unavailable || e.Kind == Timeout || e.Kind == Canceled) {
+		text += "; outcome unknown"
+	}
+	return text
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// ErrClosed is the cause of an [Error] after [Set.Close].
+var ErrClosed = errors.New("the set of servers is closed")
+
+// A Progress is one report of a call that is under way.
+type Progress struct {
+	Server          string
+	Progress, Total float64 // Total is 0 if it is not known
+	Message         string  // untrusted, as the server sent it, cut at 1,000 characters
+}
+
+type progressKey struct{}
+
+// WithProgress returns a context with which [Set.Call] asks the server for
+// progress and passes each report to report, in order, one at a time, and
+// never after Call returned. Reports that come faster than they are taken are
+// dropped.
+func WithProgress(ctx context.Context, report func(Progress)) context.Context {
+	return context.WithValue(ctx, progressKey{}, report)
+}
+
+func progressOf(ctx context.Context) func(Progress) {
+	report, _ := ctx.Value(progressKey{}).(func(Progress))
+	return report
+}
