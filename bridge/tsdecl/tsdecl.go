@@ -1,26 +1,170 @@
-// Package tsdecl writes JSON Schemas as TypeScript types.
+// Package tsdecl writes JSON Schemas as TypeScript, for a model to read: the
+// type of a value (Type) and the declaration of a tool (Func).
+//
+//	codemode.github__create_issue(args: {owner: string; labels?: string[]}): Promise<string>
+//
+// A declaration informs, it does not check. Where a schema says more than a
+// type can (bounds, formats, patterns) the long form says it in JSDoc; where it
+// says something that no type expresses (not, if) it is left out; where it can't
+// be read the type is unknown. So nothing here fails: every input, however
+// malformed, deep or large, gives a bounded answer, and the same one each time.
+//
+// The order of keys in a schema makes no difference to what is written:
+// required properties come first, in the order of the schema's "required", the
+// others follow by name.
+//
+// A "$ref" within the schema is written in place, unless it is recursive or a
+// large type that is used more than once; then it gets a name, and "type Name =
+// ..." follows the declaration. A "$ref" to anywhere else is never fetched and
+// is unknown.
+//
+// Schemas come from servers that nobody checked. Their texts can't end a
+// comment, break a line or hide characters (see Plain).
 package tsdecl
 
 import "encoding/json"
 
-// Options say how much Func writes. The zero value is the short form.
+// Options say how much Func writes. The zero value is the short form: one
+// line, types only.
 type Options struct {
 	// Doc asks for the long form: properties on lines of their own, and JSDoc
 	// with descriptions, formats, defaults and bounds.
 	Doc bool
 	// Description stands above the declaration in the long form.
 	Description string
-	// MaxBytes bounds the answer. Detail is dropped, innermost types first,
-	// until it fits. 0 means 2,048, or 16,384 with Doc.
+	// MaxBytes bounds the answer. Detail is dropped until it fits: texts first,
+	// then the innermost types, then properties, the optional ones first.
+	// 0 means 2,048, or 16,384 with Doc. Less than 300 counts as 300.
 	MaxBytes int
 }
 
-// Type writes schema as one TypeScript type expression on one line.
-func Type(schema json.RawMessage) string {
-	return "unknown"
+func (o Options) maxBytes() int {
+	switch {
+	case o.MaxBytes == 0 && o.Doc:
+		return 16384
+	case o.MaxBytes == 0:
+		return 2048
+	}
+	return max(o.MaxBytes, 300)
 }
 
-// Func writes the declaration of codemode.<name>.
+// maxType bounds the answer of Type.
+const maxType = 4096
+
+// A detail is one step on the way from all that a schema says to what fits.
+type detail struct {
+	depth  int // nesting of objects, arrays and unions
+	fields int // properties of one object
+	text   int // characters of one description; 0 for no comments
+}
+
+var details = []detail{
+	{16, 200, 400}, {16, 200, 120}, {16, 200, 0}, {8, 200, 0}, {6, 100, 0}, {5, 100, 0},
+	{4, 100, 0}, {3, 100, 0}, {2, 100, 0}, {1, 100, 0}, {1, 30, 0}, {1, 8, 0}, {0, 0, 0},
+}
+
+// Type writes schema as one TypeScript type expression on one line. A type
+// expression can't define names, so a recursive reference is unknown.
+func Type(schema json.RawMessage) string {
+	b := newBuilder()
+	t := b.schema(schema)
+	for _, d := range details {
+		p := newPrinter(d, maxType)
+		p.expression = true
+		p.typ(t, 0)
+		if !p.full {
+			return p.String()
+		}
+	}
+	return unknown
+}
+
+// Func writes the declaration of codemode.<name>. A tool whose arguments are all
+// optional has "args?", one that takes none has no parameter. The answer is
+// Promise<T> with the type of output; without an output schema it is
+// Promise<string>, for such a tool answers with text.
+//
+// The name is written as it is: it must be an identifier.
 func Func(name string, input, output json.RawMessage, o Options) string {
-	return "codemode." + name + "(args?: unknown): Promise<string>"
+	b := newBuilder()
+	b.rootName, b.args = "Args", true
+	in := b.schema(input)
+	var out *typ
+	if len(output) > 0 {
+		b.rootName, b.args = "Result", false
+		out = b.schema(output)
+	}
+	for _, d := range details {
+		p := newPrinter(d, o.maxBytes())
+		p.doc = o.Doc
+		if o.Doc {
+			p.description(o.Description, 10*d.text)
+		}
+		p.str("codemode.")
+		p.str(name)
+		p.str("(")
+		switch {
+		case takesNothing(in):
+		case in.kind == anything:
+			p.str("args?: Record<string, unknown>")
+		case optional(in, 0):
+			p.str("args?: ")
+			p.typ(in, 0)
+		default:
+			p.str("args: ")
+			p.typ(in, 0)
+		}
+		p.str("): Promise<")
+		if out == nil {
+			p.str("string")
+		} else {
+			p.typ(out, 0)
+		}
+		p.str(">")
+		p.definitions()
+		if !p.full {
+			return p.String()
+		}
+	}
+	return "codemode." + name + "(args?: Record<string, unknown>): Promise<unknown>"
+}
+
+// takesNothing reports whether t is an object of which no property is known
+// and none is invited.
+func takesNothing(t *typ) bool {
+	return t.kind == object && len(t.fields) == 0 && t.index == nil && t.empty
+}
+
+// optional reports whether an empty object is a value of t.
+func optional(t *typ, depth int) bool {
+	if depth > maxNesting {
+		return false
+	}
+	switch t.kind {
+	case anything:
+		return true
+	case object:
+		for _, f := range t.fields {
+			if !f.optional {
+				return false
+			}
+		}
+		return true
+	case reference:
+		return optional(t.ref.body, depth+1)
+	case intersection:
+		for _, m := range t.members {
+			if !optional(m, depth+1) {
+				return false
+			}
+		}
+		return true
+	case union:
+		for _, m := range t.members {
+			if optional(m, depth+1) {
+				return true
+			}
+		}
+	}
+	return false
 }
