@@ -1,0 +1,88 @@
+// A real MCP client, driven by a list of steps.
+//
+//   node client.mjs <sdk|legacy|modern>   < job.json   > answer.json
+//
+// sdk     @modelcontextprotocol/sdk, protocol up to 2025-11-25
+// legacy  @modelcontextprotocol/client in the same era
+// modern  @modelcontextprotocol/client pinned to 2026-07-28
+//
+// job:    {"command": [program, arg...], "env": {...}} or {"url": "http://..."},
+//         and "steps", each one of
+//           {"op": "list"}
+//           {"op": "call", "name", "arguments", "progress"?: true, "cancel"?: true}
+//           {"op": "together", "steps": [...]}
+//         "cancel" cancels the call as soon as its first progress arrives.
+// answer: {"protocol", "server", "steps": [...]}, each step with "result" or
+//         "error", and "progress", the notifications in the order they came.
+
+import { text } from 'node:stream/consumers';
+
+const kind = process.argv[2];
+const job = JSON.parse(await text(process.stdin));
+
+// Each kind is the same four things: a client, its transport, the protocol
+// version agreed on, and a call with options.
+async function connect() {
+  const identity = { name: `real-${kind}`, version: '1.0.0' };
+  const command = job.command && { command: job.command[0], args: job.command.slice(1), env: job.env, stderr: 'inherit' };
+
+  if (kind === 'sdk') {
+    const { Client } = await import('@modelcontextprotocol/sdk/client/index.js');
+    const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js');
+    const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/sdk/client/streamableHttp.js');
+    const client = new Client(identity);
+    const transport = command ? new StdioClientTransport(command) : new StreamableHTTPClientTransport(new URL(job.url));
+    let protocol;
+    const set = transport.setProtocolVersion?.bind(transport);
+    transport.setProtocolVersion = (version) => {
+      protocol = version;
+      set?.(version);
+    };
+    await client.connect(transport);
+    return { client, transport, protocol, call: (params, options) => client.callTool(params, undefined, options) };
+  }
+
+  const { Client, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
+  const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
+  const mode = { legacy: 'legacy', modern: { pin: '2026-07-28' } }[kind];
+  if (!mode) throw new Error(`no such kind of client: ${kind}`);
+  const client = new Client(identity, { versionNegotiation: { mode } });
+  const transport = command ? new StdioClientTransport(command) : new StreamableHTTPClientTransport(new URL(job.url));
+  await client.connect(transport);
+  return {
+    client,
+    transport,
+    protocol: client.getNegotiatedProtocolVersion(),
+    call: (params, options) => client.callTool(params, options),
+  };
+}
+
+const { client, transport, protocol, call } = await connect();
+const server = client.getServerVersion();
+
+async function step(s) {
+  if (s.op === 'together') return { steps: await Promise.all(s.steps.map(step)) };
+  const progress = [];
+  try {
+    if (s.op === 'list') return { result: await client.listTools() };
+    if (s.op !== 'call') throw new Error(`no such step: ${s.op}`);
+    const stop = new AbortController();
+    const options = { signal: stop.signal, timeout: 120_000 };
+    if (s.progress || s.cancel) {
+      options.onprogress = (p) => {
+        progress.push(p);
+        if (s.cancel) stop.abort('the user pressed stop');
+      };
+    }
+    return { result: await call({ name: s.name, arguments: s.arguments }, options), progress };
+  } catch (error) {
+    return { error: { name: error?.name ?? typeof error, message: String(error?.message ?? error), code: error?.code }, progress };
+  }
+}
+
+const steps = [];
+for (const s of job.steps) steps.push(await step(s));
+// An old-era HTTP session ends when the client says so.
+if (transport.sessionId) await transport.terminateSession();
+await client.close();
+console.log(JSON.stringify({ protocol, server, steps }));
