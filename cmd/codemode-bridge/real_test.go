@@ -373,7 +373,7 @@ type realRow struct {
 
 func scenario(r *real) []realRow {
 	hello := filepath.Join(r.files, "hello.txt")
-	equals := func(want string) func(*testing.T, done) {
+	equals := func(want string) func(*testing.T, clientDone) {
 		return func(t *testing.T, d clientDone) {
 			if got := d.value(t, "eval"); !sameJSON(got, want) {
 				t.Errorf("returned %s, want %s", got, want)
