@@ -1,0 +1,476 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gobwas/glob"
+
+	"codemode-bridge/profiles"
+)
+
+// reserved are the members that the codemode object of a script has besides
+// servers, and names that JavaScript would take for its own.
+var reserved = []string{
+	"raw", "read", "run", "resources", "prompts", "search_tools", "get_tools", "get_tool_schema",
+	"then", "constructor", "toJSON", "__proto__",
+}
+
+// builtins are the servers that bridge/builtin has.
+var builtins = []string{"time", "utils"}
+
+const maxServerName = 64
+
+var (
+	serverName = regexp.MustCompile(`^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$`)
+	envName    = regexp.MustCompile(`^[^\s=\x00$]+$`)
+	tokenName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
+	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+)
+
+// checkServers judges what the decoder could not see: names, which keys go
+// together, and addresses. It also fills in what follows from other keys.
+func (d *decoder) checkServers(c *Config) {
+	root := "/servers"
+	if !d.sound(root) && d.has("/mcpServers") {
+		root = "/mcpServers"
+	}
+	for _, name := range c.ServerNames() {
+		s := c.Servers[name]
+		s.Name = name
+		at := spot{path: root}.below(name).path
+		if message, ok := nameProblem(name); !ok {
+			d.key(at, message, fmt.Sprintf("rename it, for example to %q", proposeName(name, c.Servers)))
+		}
+		if d.unusable[at] {
+			continue
+		}
+		d.checkKind(s, at)
+		d.checkTexts(s, at)
+		d.checkTools(s, at)
+		if !d.has(at + "/timeout") {
+			s.Timeout = c.Sandbox.CallTimeout
+		}
+		hideFlags(s.Args)
+		d.resolve(c, s, at)
+	}
+}
+
+// nameProblem says what is wrong with a server's name.
+func nameProblem(name string) (message string, ok bool) {
+	switch {
+	case name == "":
+		return "a server without a name", false
+	case slices.Contains(reserved, name):
+		return fmt.Sprintf("a server may not be called %q; reserved names are %s", name, strings.Join(reserved, ", ")), false
+	case strings.Contains(name, "__"):
+		return fmt.Sprintf(`the server name %q has "__" in it, which separates server and tool`, name), false
+	case !serverName.MatchString(name):
+		return fmt.Sprintf(`the server name %q is not made of letters, digits, "-" and single "_" between them`, name), false
+	case len(name) > maxServerName:
+		return fmt.Sprintf("the server name %q is longer than %d characters", name, maxServerName), false
+	}
+	return "", true
+}
+
+var (
+	notInName   = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+	underscores = regexp.MustCompile(`_{2,}`)
+)
+
+// proposeName makes a legal name of name that no server has.
+func proposeName(name string, taken map[string]*Server) string {
+	base := underscores.ReplaceAllString(notInName.ReplaceAllString(name, "-"), "_")
+	base = strings.Trim(base, "_-")
+	if len(base) > maxServerName-8 {
+		base = strings.Trim(base[:maxServerName-8], "_-")
+	}
+	if base == "" {
+		base = "server"
+	}
+	if slices.Contains(reserved, base) {
+		base += "-server"
+	}
+	proposal := base
+	for n := 2; ; n++ {
+		if _, used := taken[proposal]; !used {
+			return proposal
+		}
+		proposal = base + "-" + strconv.Itoa(n)
+	}
+}
+
+// homeOf has the keys of a server that belong to certain kinds only.
+var homeOf = []struct {
+	key   string
+	kinds []Kind
+}{
+	{"command", []Kind{KindStdio}}, {"args", []Kind{KindStdio}}, {"env", []Kind{KindStdio}},
+	{"passEnv", []Kind{KindStdio}}, {"cwd", []Kind{KindStdio}},
+	{"url", []Kind{KindHTTP, KindSSE}}, {"headers", []Kind{KindHTTP, KindSSE}},
+	{"builtin", []Kind{KindBuiltin}},
+}
+
+// checkKind infers the kind of a server and checks that its keys fit.
+func (d *decoder) checkKind(s *Server, at string) {
+	if d.has(at+"/type") && s.Type == "" {
+		return // its type is wrong; nothing can be said of the other keys
+	}
+	if s.Type == "" {
+		var said []string
+		for _, main := range []struct {
+			key  string
+			kind Kind
+		}{{"command", KindStdio}, {"url", KindHTTP}, {"builtin", KindBuiltin}} {
+			if d.has(at + "/" + main.key) {
+				said = append(said, main.key)
+				s.Type = main.kind
+			}
+		}
+		switch len(said) {
+		case 0:
+			d.key(at, fmt.Sprintf("the server %q says neither how it is started nor where it is", s.Name),
+				`give it a "command", a "url", or a "builtin"`)
+			return
+		case 1:
+		default:
+			d.key(at, fmt.Sprintf("the server %q has both %q and %q", s.Name, said[0], said[1]), "keep one of them")
+			return
+		}
+	}
+	for _, h := range homeOf {
+		if d.has(at+"/"+h.key) && !slices.Contains(h.kinds, s.Type) {
+			d.key(at+"/"+h.key, fmt.Sprintf("%q does not belong to a server of type %q", h.key, s.Type), "")
+		}
+	}
+	main := map[Kind]string{KindStdio: "command", KindHTTP: "url", KindSSE: "url", KindBuiltin: "builtin"}[s.Type]
+	if !d.has(at + "/" + main) {
+		hint := ""
+		if s.Type == KindBuiltin {
+			hint = fmt.Sprintf("the built-in servers are %s", strings.Join(builtins, ", "))
+		}
+		d.key(at, fmt.Sprintf("the server %q of type %q has no %q", s.Name, s.Type, main), hint)
+	}
+}
+
+// checkTexts judges the texts of a server.
+func (d *decoder) checkTexts(s *Server, at string) {
+	if d.sound(at+"/builtin") && !slices.Contains(builtins, s.Builtin) {
+		hint := didYouMean(s.Builtin, builtins)
+		if hint == "" {
+			hint = "there are " + strings.Join(builtins, ", ")
+		}
+		d.at(at+"/builtin", fmt.Sprintf("there is no built-in server %q", s.Builtin), hint)
+	}
+	if d.sound(at + "/command") {
+		command := s.Command.Reveal()
+		first, _, spaced := strings.Cut(command, " ")
+		switch {
+		case strings.TrimSpace(command) == "":
+			d.at(at+"/command", `"command" is empty`, "")
+		case spaced && !strings.ContainsAny(first, `/\`):
+			d.at(at+"/command", `"command" holds more than the name of a program`, `put each argument into "args": ["...", "..."]`)
+		}
+	}
+	for _, name := range sortedKeys(s.Env) {
+		if !envName.MatchString(name) {
+			d.key(spot{path: at + "/env"}.below(name).path, fmt.Sprintf("%q can't be the name of a variable", name), "")
+		}
+	}
+	for i, name := range s.PassEnv {
+		path := fmt.Sprintf("%s/passEnv/%d", at, i)
+		if d.sound(path) && !envName.MatchString(name) {
+			hint := ""
+			if strings.Contains(name, "=") {
+				hint = `values go into "env"`
+			} else if strings.Contains(name, "$") {
+				hint = `write the bare name`
+			}
+			d.at(path, `"passEnv" takes names of variables`, hint)
+		}
+	}
+	if d.sound(at + "/url") {
+		d.checkURL(s.URL.Reveal(), at+"/url")
+	}
+	for _, name := range sortedKeys(s.Headers) {
+		path := spot{path: at + "/headers"}.below(name).path
+		switch {
+		case !headerName.MatchString(name):
+			d.key(path, fmt.Sprintf("%q can't be the name of a header", name), "")
+		case slices.Contains(ownHeaders, strings.ToLower(name)):
+			d.key(path, fmt.Sprintf("the header %q is set by the bridge itself", name), "leave it out")
+		case d.sound(path) && strings.ContainsFunc(s.Headers[name].Reveal(), func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+			d.at(path, fmt.Sprintf("the header %q holds a control character", name), "is there a line break at the end of a variable?")
+		}
+	}
+}
+
+// ownHeaders are those that the protocol sets for every message.
+var ownHeaders = []string{
+	"accept", "connection", "content-length", "content-type", "host", "last-event-id",
+	"mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id", "transfer-encoding",
+}
+
+// checkURL judges a server's address without repeating it.
+func (d *decoder) checkURL(text, path string) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		d.at(path, `"url" is not a URL`, `write "https://host/path"`)
+	case u.Scheme != "http" && u.Scheme != "https":
+		d.at(path, `"url" must start with "https://" or "http://"`, "")
+	case u.Hostname() == "":
+		d.at(path, `"url" names no host`, "")
+	case u.Port() != "" && !validPort(u.Port()), strings.HasSuffix(u.Host, ":"):
+		d.at(path, `"url" has no valid port`, "ports go from 1 to 65535")
+	case u.Fragment != "" || strings.Contains(text, "#"):
+		d.at(path, `"url" has a fragment ("#...")`, "servers never see it; leave it out")
+	}
+}
+
+func validPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
+}
+
+// checkTools judges the globs of a server.
+func (d *decoder) checkTools(s *Server, at string) {
+	for key, patterns := range map[string][]string{"allow": s.Tools.Allow, "deny": s.Tools.Deny} {
+		path := at + "/tools/" + key
+		if key == "allow" && patterns != nil && len(patterns) == 0 {
+			d.at(path, `an empty "allow" hides every tool`, `leave it out to show all, or say "disabled": true`)
+		}
+		for i, pattern := range patterns {
+			item := fmt.Sprintf("%s/%d", path, i)
+			if !d.sound(item) {
+				continue
+			}
+			_, err := glob.Compile(pattern)
+			switch {
+			case pattern == "":
+				d.at(item, "an empty pattern matches no tool", "")
+			case strings.Contains(pattern, "$"):
+				d.at(item, `a pattern holds "$"`, "variables are not filled in here")
+			case strings.HasPrefix(pattern, s.Name+"__"):
+				d.at(item, fmt.Sprintf("the pattern %q names the server", pattern),
+					fmt.Sprintf("the server's own names stand here: %q", strings.TrimPrefix(pattern, s.Name+"__")))
+			case err != nil:
+				d.at(item, fmt.Sprintf("the pattern %q is not legal: %v", pattern, err), "")
+			}
+		}
+	}
+}
+
+// resolve makes a server's paths absolute. They start from the file's folder.
+func (d *decoder) resolve(c *Config, s *Server, at string) {
+	folder := filepath.Dir(c.File)
+	absolute := func(path, key string) Value {
+		v := s.Cwd
+		if key == "command" {
+			v = s.Command
+		}
+		if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || isSeparator(rest[0])) {
+			home, ok := homeFolder(runtime.GOOS, d.env)
+			if !ok {
+				d.at(at+"/"+key, fmt.Sprintf(`%q starts with "~", but the home folder is not known`, key), "set HOME, or write the path")
+				return v
+			}
+			path = filepath.Join(home, rest)
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(folder, path)
+		}
+		if v.Reveal() != v.String() {
+			return newValue(path, v.String())
+		}
+		return newValue(path, path)
+	}
+	if d.sound(at + "/cwd") {
+		if s.Cwd.IsZero() {
+			d.at(at+"/cwd", `"cwd" is empty`, `leave it out, or write "."`)
+		} else {
+			s.Cwd = absolute(s.Cwd.Reveal(), "cwd")
+		}
+	}
+	if command := s.Command.Reveal(); d.sound(at+"/command") && strings.ContainsFunc(command, func(r rune) bool { return isSeparator(byte(r)) }) {
+		s.Command = absolute(command, "command")
+	}
+}
+
+func isSeparator(c byte) bool { return c == '/' || c == filepath.Separator }
+
+func (d *decoder) checkSandbox(c *Config) {
+	s := c.Sandbox
+	if s.Warm > s.Workers && !d.unusable["/sandbox/warm"] && !d.unusable["/sandbox/workers"] {
+		path := "/sandbox/warm"
+		if !d.has(path) {
+			path = "/sandbox/workers"
+		}
+		d.at(path, fmt.Sprintf("%d workers are kept ready, but only %d may live", s.Warm, s.Workers), `lower "warm" or raise "workers"`)
+	}
+	if c.HTTP.MaxBody < s.Source && !d.unusable["/http/maxBody"] && !d.unusable["/sandbox/source"] {
+		path := "/http/maxBody"
+		if !d.has(path) {
+			path = "/sandbox/source"
+		}
+		d.at(path, fmt.Sprintf("a script may have %v, but a request only %v", s.Source, c.HTTP.MaxBody), `raise "http.maxBody" or lower "sandbox.source"`)
+	}
+}
+
+func (d *decoder) checkHTTP(c *Config) {
+	h := &c.HTTP
+	d.checkTokens(h)
+	if !d.unusable["/http/listen"] {
+		d.checkListen(h)
+	}
+	for i, host := range h.AllowedHosts {
+		path := fmt.Sprintf("/http/allowedHosts/%d", i)
+		if d.sound(path) && !isHost(host.Reveal()) {
+			d.at(path, `"allowedHosts" takes host names, with or without a port`, `write "bridge.example.com" or "bridge.example.com:7420"`)
+		}
+	}
+	for i, origin := range h.AllowedOrigins {
+		path := fmt.Sprintf("/http/allowedOrigins/%d", i)
+		if !d.sound(path) {
+			continue
+		}
+		u, err := url.Parse(origin.Reveal())
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || !isHost(u.Host) ||
+			u.Scheme+"://"+u.Host != origin.Reveal() {
+			d.at(path, `"allowedOrigins" takes a scheme and a host, and nothing after it`, `write "https://app.example.com"; "*" and "null" are not accepted`)
+		}
+	}
+}
+
+func (d *decoder) checkListen(h *HTTP) {
+	const form = `write "127.0.0.1:7420"`
+	host, port, err := net.SplitHostPort(h.Listen.Reveal())
+	n, portErr := strconv.ParseUint(port, 10, 16)
+	switch {
+	case err != nil:
+		d.at("/http/listen", `"listen" must be a host and a port`, form)
+	case portErr != nil || strconv.FormatUint(n, 10) != port:
+		d.at("/http/listen", `"listen" has no valid port`, "ports go from 0 (any) to 65535")
+	case host != "" && !isHost(host) && !isAddress(host):
+		d.at("/http/listen", `"listen" must be a host and a port`, form)
+	case !loopback(host) && len(h.Tokens) == 0 && !d.unusable["/http/tokens"]:
+		d.at("/http/listen", "listening beyond this machine needs a token",
+			`add "tokens": [{"name": "me", "token": "${BRIDGE_TOKEN}"}], or listen on 127.0.0.1`)
+	}
+}
+
+// loopback reports whether only this machine reaches the host. A name that
+// has to be looked up could be anything.
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
+}
+
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$`)
+
+// isHost reports whether text is a host name or address, with a port or not.
+func isHost(text string) bool {
+	host := text
+	if h, port, err := net.SplitHostPort(text); err == nil {
+		if !validPort(port) {
+			return false
+		}
+		host = h
+	} else if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
+		return isAddress(text[1 : len(text)-1])
+	}
+	return len(host) <= 253 && (hostName.MatchString(host) || isAddress(host))
+}
+
+// minToken is the least length of a token: less could be guessed.
+const minToken = 16
+
+func (d *decoder) checkTokens(h *HTTP) {
+	names, digests := map[string]bool{}, map[Digest]bool{}
+	for i := range h.Tokens {
+		t := &h.Tokens[i]
+		at := fmt.Sprintf("/http/tokens/%d", i)
+		if d.unusable[at] {
+			continue
+		}
+		switch {
+		case !d.has(at + "/name"):
+			d.at(at, "a token has no name", `add "name": "...", to be seen in the log`)
+		case !d.sound(at + "/name"):
+		case !tokenName.MatchString(t.Name):
+			d.at(at+"/name", `the name of a token is made of letters, digits and ". _ @ -", 64 at most`, "")
+		case names[t.Name]:
+			d.at(at+"/name", fmt.Sprintf("two tokens are called %q", t.Name), "")
+		}
+		names[t.Name] = true
+		var value string
+		switch {
+		case d.has(at+"/sha256") && d.has(at+"/token"):
+			d.at(at+"/token", `a token has both "sha256" and "token"`, "keep one of them")
+			continue
+		case d.sound(at + "/sha256"):
+			value = at + "/sha256"
+			text := strings.TrimPrefix(t.SHA256.Reveal(), "sha256:")
+			raw, err := hex.DecodeString(text)
+			if err != nil || len(raw) != sha256.Size || Digest(raw) == sha256.Sum256(nil) {
+				d.at(value, `"sha256" is not the SHA-256 of a token`, `64 hexadecimal digits, as printed by: printf %s "$TOKEN" | sha256sum`)
+				continue
+			}
+			t.Digest = Digest(raw)
+		case d.sound(at + "/token"):
+			value = at + "/token"
+			if !reference.MatchString(string(written(d.places[value]))) || strings.Contains(written(d.places[value]), ":-") {
+				d.at(value, "a token may not stand in the file", `name a variable: "token": "${BRIDGE_TOKEN}", or give its "sha256"`)
+				continue
+			}
+			if len(t.Token.Reveal()) < minToken {
+				d.at(value, fmt.Sprintf("the token is shorter than %d characters", minToken), "make one with: openssl rand -hex 32")
+				continue
+			}
+			t.Digest = sha256.Sum256([]byte(t.Token.Reveal()))
+		case d.has(at+"/sha256") || d.has(at+"/token"):
+			continue
+		default:
+			d.at(at, `a token has neither "sha256" nor "token"`, `add "token": "${BRIDGE_TOKEN}"`)
+			continue
+		}
+		if digests[t.Digest] {
+			d.at(value, "the same token is there twice", "give each its own, so that one can be taken back")
+		}
+		digests[t.Digest] = true
+	}
+}
+
+// written returns the text of a string as the file has it.
+func written(p place) string { return p.literal.String() }
+
+// checkEvaluation builds the policy and places what it complains of.
+func (d *decoder) checkEvaluation(c *Config, options []profiles.Options) {
+	set, problems := profiles.Parse(c.Evaluation, options...)
+	for _, p := range problems {
+		path := "/evaluation" + p.Path
+		if d.unusable[path] {
+			continue // the decoder has said so already
+		}
+		d.inside(path, p.Offset, p.Message, p.Hint)
+	}
+	c.Profiles = set
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

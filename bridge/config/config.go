@@ -1,0 +1,270 @@
+// Package config reads, checks and watches the configuration file.
+//
+// The file is JSON with comments and trailing commas, decoded more strictly
+// than encoding/json does, because it holds policy: a key that is unknown,
+// repeated or spelled in another case is an error and never ignored, and so
+// is null. [Load] and [Parse] find all mistakes at once and return them as
+// [Problems], each with its line, its column and, where there is one, a hint.
+// What they return is complete: defaults are filled in, names and addresses
+// are checked, the policy is built.
+//
+// The way of one file:
+//
+//	bytes ─ source.parse ─▶ syntax tree ─ decoder.decode ─▶ Config
+//	                                                           │
+//	       Problems, sorted by place ◀─ checks, profiles.Parse ┘
+//
+// Texts of servers and http may name variables ("${TOKEN}"). What a variable
+// held is kept in a [Value], which no print, log or error shows.
+//
+// Nothing here reads the environment by itself: whoever loads a file says how
+// variables are looked up. Only the program may import this package.
+//
+// The reference for people is docs/reference/config.md, the one for editors
+// docs/reference/config.schema.json; a test holds both to the types below.
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+
+	"codemode-bridge/profiles"
+)
+
+// A Config is one configuration, complete and checked. It is not changed
+// after Parse returned it. Printing, encoding or logging it shows no secret.
+type Config struct {
+	// Schema is for editors and has no meaning here.
+	Schema string `json:"$schema,omitempty"`
+	// Servers are the upstream servers by name, disabled ones included.
+	Servers map[string]*Server `json:"servers" alias:"mcpServers" keys:"fold" expand:"yes"`
+	// Evaluation is the policy as it was written; Profiles is what it means.
+	Evaluation profiles.Spec `json:"evaluation,omitzero"`
+	Sandbox    Sandbox       `json:"sandbox"`
+	Surface    Surface       `json:"surface"`
+	HTTP       HTTP          `json:"http" expand:"yes"`
+	Log        Log           `json:"log"`
+
+	// Profiles is the policy, built from Evaluation.
+	Profiles *profiles.Set `json:"-"`
+	// File is the absolute name of the file.
+	File string `json:"-"`
+	// Digest is of the file's bytes; Watch takes it.
+	Digest Digest `json:"-"`
+}
+
+// A Server is one upstream server.
+type Server struct {
+	// Name is the server's key in the file.
+	Name string `json:"-"`
+	// Type is inferred from the other keys where the file says none.
+	Type Kind `json:"type"`
+	// Builtin names the server of a Type of KindBuiltin.
+	Builtin string `json:"builtin,omitempty" expand:"no"`
+	// Command is a program: a name to be looked up in PATH, or an absolute
+	// path. Args are its arguments.
+	Command Value   `json:"command,omitzero"`
+	Args    []Value `json:"args,omitempty"`
+	// Env is set for the child, besides the variables that PassEnv lets
+	// through from the bridge's own environment.
+	Env     map[string]Value `json:"env,omitempty" show:"never"`
+	PassEnv []string         `json:"passEnv,omitempty" expand:"no"`
+	// Cwd is the child's folder, absolute; empty means the bridge's own.
+	Cwd Value `json:"cwd,omitzero"`
+	// URL and Headers are of HTTP and SSE servers.
+	URL     Value            `json:"url,omitzero" show:"url"`
+	Headers map[string]Value `json:"headers,omitempty" show:"never" keys:"fold"`
+	// Timeout is for one call; Sandbox.CallTimeout where the file says none.
+	Timeout        Duration `json:"timeout" range:"10ms..24h"`
+	ConnectTimeout Duration `json:"connectTimeout" range:"10ms..10m"`
+	// Concurrency is how many calls may be under way at the same time.
+	Concurrency int      `json:"concurrency" range:"1..1000"`
+	Disabled    bool     `json:"disabled,omitempty"`
+	Protocol    Protocol `json:"protocol"`
+	Tools       Tools    `json:"tools,omitzero" expand:"no"`
+	// TrustAnnotations lets the server's own readOnlyHint count as low risk.
+	TrustAnnotations bool `json:"trustAnnotations,omitempty"`
+	// Quarantine holds new and changed tools back until a person saw them.
+	Quarantine bool `json:"quarantine,omitempty"`
+}
+
+// Tools are globs over the names of tools as the server itself calls them.
+type Tools struct {
+	// Allow, if not nil, hides every tool that none of its globs matches.
+	Allow []string `json:"allow,omitempty"`
+	// Deny hides every tool that one of its globs matches.
+	Deny []string `json:"deny,omitempty"`
+}
+
+// A Sandbox holds the limits of runs and the size of the worker pool.
+type Sandbox struct {
+	CPU         Duration `json:"cpu" range:"10ms..10m"`         // JavaScript's own time in one run
+	Heap        Size     `json:"heap" range:"16MB..8GB"`        // a worker's memory
+	Calls       int      `json:"calls" range:"1..1000000"`      // in one run
+	Parallel    int      `json:"parallel" range:"1..10000"`     // at the same time in one run
+	Source      Size     `json:"source" range:"1KB..16MB"`      // the script's text
+	Logs        Size     `json:"logs" range:"1KB..16MB"`        // what it writes to the console
+	Result      Size     `json:"result" range:"1KB..16MB"`      // to the model; larger ones are summarised
+	Reply       Size     `json:"reply" range:"1KB..48MB"`       // of an upstream server to one call
+	CallTimeout Duration `json:"callTimeout" range:"10ms..24h"` // one call, where the server has no timeout of its own
+	Workers     int      `json:"workers" range:"1..1024"`       // live ones; runs beyond queue
+	Warm        int      `json:"warm" range:"0..64"`            // kept ready
+	Fresh       bool     `json:"fresh,omitempty"`               // a new worker for every run
+}
+
+// HTTP is what `serve` listens on and whom it answers.
+type HTTP struct {
+	// Listen is host:port. Without tokens it is a loopback address.
+	Listen Value `json:"listen"`
+	// Tokens are the bearer tokens that are accepted; none means that no
+	// token is asked for.
+	Tokens      []Token  `json:"tokens,omitempty"`
+	IdleTimeout Duration `json:"idleTimeout" range:"10s..24h"`
+	MaxSessions int      `json:"maxSessions" range:"1..100000"`
+	MaxBody     Size     `json:"maxBody" range:"64KB..64MB"`
+	// AllowedHosts and AllowedOrigins are accepted besides the listen address.
+	AllowedHosts   []Value `json:"allowedHosts,omitempty"`
+	AllowedOrigins []Value `json:"allowedOrigins,omitempty"`
+}
+
+// A Token is one accepted bearer token: its SHA-256, or itself by a variable.
+type Token struct {
+	Name   string `json:"name" expand:"no"`
+	SHA256 Value  `json:"sha256,omitzero" show:"never"`
+	Token  Value  `json:"token,omitzero" show:"never"`
+	// Digest is the SHA-256 of the token, whichever way it was given.
+	Digest Digest `json:"-"`
+}
+
+// Log says what is logged, and how.
+type Log struct {
+	Level  LogLevel  `json:"level"`
+	Format LogFormat `json:"format"`
+}
+
+// A Digest is a SHA-256.
+type Digest [sha256.Size]byte
+
+// String returns the digest in hexadecimal.
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+func (c *Config) setDefaults() {
+	c.Servers = map[string]*Server{}
+	c.Sandbox = Sandbox{
+		CPU:         duration("10s"),
+		Heap:        256 << 20,
+		Calls:       1000,
+		Parallel:    100,
+		Source:      256 << 10,
+		Logs:        64 << 10,
+		Result:      64 << 10,
+		Reply:       16 << 20,
+		CallTimeout: duration("60s"),
+		Workers:     64,
+		Warm:        2,
+	}
+	c.Surface = SurfaceDefault
+	c.HTTP = HTTP{
+		Listen:      newValue("127.0.0.1:7420", "127.0.0.1:7420"),
+		IdleTimeout: duration("30m"),
+		MaxSessions: 1000,
+		MaxBody:     4 << 20,
+	}
+	c.Log = Log{Level: LogInfo, Format: LogAuto}
+}
+
+func (s *Server) setDefaults() {
+	s.ConnectTimeout = duration("30s")
+	s.Concurrency = 100
+	s.Protocol = ProtocolAuto
+}
+
+// duration reads a duration of this package's own text.
+func duration(text string) (d Duration) {
+	if err := d.UnmarshalText([]byte(text)); err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// ServerNames returns the names of all servers, sorted.
+func (c *Config) ServerNames() []string { return slices.Sorted(maps.Keys(c.Servers)) }
+
+// String returns the configuration as JSON that shows no secret.
+func (c *Config) String() string {
+	text, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return fmt.Sprintf("config %s", c.File)
+	}
+	return string(text)
+}
+
+// GoString returns what String does.
+func (c *Config) GoString() string { return c.String() }
+
+// LogValue names the file and counts; a configuration is no log line.
+func (c *Config) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("file", c.File),
+		slog.String("digest", c.Digest.String()[:12]),
+		slog.Int("servers", len(c.Servers)),
+		slog.Int("profiles", len(c.Evaluation.Profiles)),
+	)
+}
+
+// Load reads the file at path and parses it. The error is [Problems] when the
+// content is wrong, and says why the file can't be read otherwise.
+func Load(path string, env Env, policy ...profiles.Options) (*Config, error) {
+	data, err := read(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading config: %w", err)
+	}
+	return Parse(path, data, env, policy...)
+}
+
+// read reads a file, and one byte more than a configuration may have.
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFile+1))
+}
+
+// Parse reads a configuration from data. The name stands in error messages,
+// and relative paths in the configuration start from its folder. The options
+// are passed on to [profiles.Parse]. The error is [Problems] when the content
+// is wrong; every mistake of the file is in it, sorted by place.
+func Parse(name string, data []byte, env Env, policy ...profiles.Options) (*Config, error) {
+	file, err := filepath.Abs(name)
+	if err != nil {
+		return nil, fmt.Errorf("finding the folder of config %s: %w", name, err)
+	}
+	src := newSource(name, data)
+	tree, problem := src.parse()
+	if problem != nil {
+		return nil, Problems{problem}
+	}
+	c := &Config{File: file, Digest: sha256.Sum256(data)}
+	c.setDefaults()
+	d := &decoder{src: src, env: env, places: map[string]place{}, unusable: map[string]bool{}}
+	d.decode(tree, reflect.ValueOf(c).Elem(), spot{name: "the configuration"})
+	d.checkServers(c)
+	d.checkSandbox(c)
+	d.checkHTTP(c)
+	d.checkEvaluation(c, policy)
+	if len(d.problems) > 0 {
+		return nil, d.problems.sorted()
+	}
+	return c, nil
+}

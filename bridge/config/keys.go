@@ -1,0 +1,113 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// elsewhere has what to write instead of keys that other programs read from
+// such a file. It is asked before a near name is looked for.
+var elsewhere = map[string]string{
+	"alwaysAllow":   profileHint,
+	"autoApprove":   profileHint,
+	"autoapprove":   profileHint,
+	"alwaysapprove": profileHint,
+	"trust":         profileHint,
+	"approvalMode":  profileHint,
+	"permissions":   profileHint,
+
+	"allowedTools":    `name the tools in "tools": {"allow": [...]}`,
+	"includeTools":    `name the tools in "tools": {"allow": [...]}`,
+	"enabledTools":    `name the tools in "tools": {"allow": [...]}`,
+	"enabled_tools":   `name the tools in "tools": {"allow": [...]}`,
+	"excludeTools":    `name the tools in "tools": {"deny": [...]}`,
+	"disabledTools":   `name the tools in "tools": {"deny": [...]}`,
+	"disabled_tools":  `name the tools in "tools": {"deny": [...]}`,
+	"httpUrl":         `write "url"`,
+	"serverUrl":       `write "url"`,
+	"uri":             `write "url"`,
+	"endpoint":        `write "url"`,
+	"transport":       `write "type": "stdio", "http" or "sse"`,
+	"transportType":   `write "type": "stdio", "http" or "sse"`,
+	"environment":     `write "env"`,
+	"http_headers":    `write "headers"`,
+	"requestInit":     `write "headers"`,
+	"workingDir":      `write "cwd"`,
+	"envFile":         `name each variable in "env": {"NAME": "${NAME}"}, or let it through with "passEnv": ["NAME"]`,
+	"inputs":          `there is nobody to ask for an input here; use variables: "${NAME}"`,
+	"mcp":             `write what is inside it at the top: "servers": {...}`,
+	"mcp_servers":     `write "servers"`,
+	"context_servers": `write "servers"`,
+
+	"bearer_token_env_var": `write "headers": {"Authorization": "Bearer ${NAME}"}`,
+	"whitelist":            `write "allowlist"`,
+	"blacklist":            `write "denylist"`,
+	"password":             `write "tokens": [{"name": "...", "token": "${NAME}"}]`,
+}
+
+const profileHint = `what runs without asking is said by a profile: "evaluation": {"profiles": {"NAME": {"allowlist": ["SERVER__TOOL"]}}}`
+
+// unknownKey says what is wrong with a key that none of the fields has.
+func unknownKey(key string, fields []field, s spot) (message, hint string) {
+	keys := make([]string, 0, len(fields))
+	for _, f := range fields {
+		keys = append(keys, f.key)
+		if f.alias != "" {
+			keys = append(keys, f.alias)
+		}
+	}
+	where := ""
+	if s.path != "" {
+		where = fmt.Sprintf(" in %q", s.name)
+	}
+	message = fmt.Sprintf("unknown key %q%s", key, where)
+	// The same letters in another case come first, then what is known of
+	// other programs, then a key that is at home elsewhere, then a near one.
+	if i := slices.IndexFunc(keys, func(k string) bool { return fold(k) == fold(key) }); i >= 0 {
+		return message, fmt.Sprintf("keys are exact: write %q", keys[i])
+	}
+	if hint, ok := elsewhere[key]; ok {
+		return message, hint
+	}
+	if homes := homesOf()[key]; len(homes) > 0 {
+		return message, fmt.Sprintf("%q belongs into %s", key, strings.Join(homes, " or "))
+	}
+	if hint := didYouMean(key, keys); hint != "" {
+		return message, hint
+	}
+	if s.path == "" && strings.HasPrefix(key, "//") || strings.HasPrefix(key, "_") {
+		return message, `comments start with "//" and are no strings`
+	}
+	if len(keys) > 0 && len(keys) <= 12 {
+		return message, "the keys here are " + strings.Join(keys, ", ")
+	}
+	return message, ""
+}
+
+// homesOf maps every key of the configuration to the sections that know it.
+var homesOf = sync.OnceValue(func() map[string][]string {
+	homes := map[string][]string{}
+	var visit func(t reflect.Type, where string, depth int)
+	visit = func(t reflect.Type, where string, depth int) {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+			if t.Kind() == reflect.Map {
+				where += ".NAME"
+			}
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct || t == valueType || depth > 6 {
+			return
+		}
+		for _, f := range fieldsOf(t) {
+			if where != "" && len(homes[f.key]) < 3 && !slices.Contains(homes[f.key], where) {
+				homes[f.key] = append(homes[f.key], where)
+			}
+			visit(f.typ, strings.TrimPrefix(where+"."+f.key, "."), depth+1)
+		}
+	}
+	visit(reflect.TypeFor[Config](), "", 0)
+	return homes
+})

@@ -1,0 +1,91 @@
+package config
+
+import (
+	"errors"
+	"path/filepath"
+	"runtime"
+)
+
+// Locations are where things are kept for one user.
+type Locations struct {
+	// ConfigFile is the configuration.
+	ConfigFile string
+	// StateDir is for what must last: the store, the log.
+	StateDir string
+	// CacheDir is for what can be made again: the last catalogue.
+	CacheDir string
+}
+
+// Paths returns the default locations. They follow the XDG base directories
+// where those are set, and the custom of the system otherwise. Nothing is
+// created.
+func Paths(env Env) (Locations, error) { return locations(runtime.GOOS, env) }
+
+const folder = "codemode-bridge"
+
+func locations(system string, env Env) (Locations, error) {
+	get := func(name string) string {
+		if env == nil {
+			return ""
+		}
+		// The specification: "all paths must be absolute. If an
+		// implementation encounters a relative path it should ignore it."
+		if v, ok := env(name); ok && filepath.IsAbs(v) {
+			return v
+		}
+		return ""
+	}
+	config, state, cache := get("XDG_CONFIG_HOME"), get("XDG_STATE_HOME"), get("XDG_CACHE_HOME")
+	home, _ := homeFolder(system, env)
+	under := func(set *string, base string, rest ...string) {
+		if *set == "" && base != "" {
+			*set = filepath.Join(append([]string{base}, rest...)...)
+		}
+	}
+	l := Locations{}
+	switch system {
+	case "windows":
+		under(&config, get("APPDATA"))
+		under(&state, get("LOCALAPPDATA"))
+		under(&cache, get("LOCALAPPDATA"))
+		under(&config, home, "AppData", "Roaming")
+		under(&state, home, "AppData", "Local")
+		under(&cache, home, "AppData", "Local")
+	case "darwin", "ios":
+		under(&config, home, "Library", "Application Support")
+		under(&state, home, "Library", "Application Support")
+		under(&cache, home, "Library", "Caches")
+	default:
+		under(&config, home, ".config")
+		under(&state, home, ".local", "state")
+		under(&cache, home, ".cache")
+	}
+	if config == "" || state == "" || cache == "" {
+		return l, errors.New("finding the default folders: the home folder is not known")
+	}
+	l.ConfigFile = filepath.Join(config, folder, "config.json")
+	l.StateDir = filepath.Join(state, folder)
+	l.CacheDir = filepath.Join(cache, folder)
+	// Where the system gives several of them one base, they get folders of
+	// their own: emptying the cache must not empty the store.
+	if state == config || state == cache {
+		l.StateDir = filepath.Join(l.StateDir, "state")
+	}
+	if cache == config || cache == state {
+		l.CacheDir = filepath.Join(l.CacheDir, "cache")
+	}
+	return l, nil
+}
+
+// homeFolder returns the user's home as the environment has it.
+func homeFolder(system string, env Env) (string, bool) {
+	name := "HOME"
+	if system == "windows" {
+		name = "USERPROFILE"
+	}
+	if env == nil {
+		return "", false
+	}
+	home, ok := env(name)
+	return home, ok && filepath.IsAbs(home)
+}

@@ -1,0 +1,333 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tailscale/hujson"
+)
+
+// The bounds of a file. They are generous for people and small for programs:
+// nobody writes a megabyte of configuration or nests it 32 deep.
+const (
+	maxFile  = 1 << 20
+	maxDepth = 32
+)
+
+// A source is the text of one file with what is needed to name places in it.
+type source struct {
+	file  string
+	text  []byte
+	lines []int // byte offset at which each line starts
+}
+
+func newSource(file string, text []byte) *source {
+	s := &source{file: file, text: text, lines: []int{0}}
+	for i, c := range text {
+		if c == '\n' {
+			s.lines = append(s.lines, i+1)
+		}
+	}
+	return s
+}
+
+// place turns a byte offset into a line and a column. A byte that is no UTF-8
+// counts as one character.
+func (s *source) place(offset int) (line, column int) {
+	offset = min(max(offset, 0), len(s.text))
+	line = sort.SearchInts(s.lines, offset+1)
+	return line, 1 + utf8.RuneCount(s.text[s.lines[line-1]:offset])
+}
+
+// offset is the reverse of hujson's own count of lines and byte columns.
+func (s *source) offset(line, byteColumn int) int {
+	if line < 1 || line > len(s.lines) {
+		return len(s.text)
+	}
+	return min(s.lines[line-1]+byteColumn-1, len(s.text))
+}
+
+func (s *source) problem(offset int, path, message, hint string) *FieldError {
+	line, column := s.place(offset)
+	return &FieldError{File: s.file, Line: line, Column: column, Path: path, Message: message, Hint: hint}
+}
+
+// parse turns the text into a syntax tree, or says in one problem why it is
+// none. After a mistake in the syntax nothing that follows can be trusted, so
+// there is never more than one.
+func (s *source) parse() (hujson.Value, *FieldError) {
+	var none hujson.Value
+	if p := s.encoding(); p != nil {
+		return none, p
+	}
+	open, p := s.nesting()
+	if p != nil {
+		return none, p
+	}
+	// hujson wants a line break after a line comment, also after the last.
+	tree, err := hujson.Parse(append(bytes.Clone(s.text), '\n'))
+	if err != nil {
+		return none, s.syntax(err, open)
+	}
+	if tree.Value.Kind() != '{' {
+		return none, s.problem(tree.StartOffset, "",
+			fmt.Sprintf("a configuration is an object, found %s", kindName(tree.Value)), `start with "{"`)
+	}
+	return tree, nil
+}
+
+// encoding refuses what is not plain UTF-8 text of a sensible size.
+func (s *source) encoding() *FieldError {
+	t := s.text
+	const utf8Hint = "save the file as UTF-8 without a byte order mark"
+	switch {
+	case len(t) > maxFile:
+		return s.problem(maxFile, "", "the file is larger than 1 MB", "")
+	case bytes.HasPrefix(t, []byte("\xef\xbb\xbf")):
+		return s.problem(0, "", "the file starts with a byte order mark", utf8Hint)
+	case bytes.HasPrefix(t, []byte("\xff\xfe")), bytes.HasPrefix(t, []byte("\xfe\xff")),
+		len(t) >= 2 && (t[0] == 0) != (t[1] == 0):
+		return s.problem(0, "", "the file is UTF-16, not UTF-8", utf8Hint)
+	}
+	for i := 0; i < len(t); {
+		r, n := utf8.DecodeRune(t[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			return s.problem(i, "", fmt.Sprintf("the byte 0x%02x is not UTF-8", t[i]), utf8Hint)
+		case r == 0:
+			return s.problem(i, "", "the file holds a NUL character", "")
+		}
+		i += n
+	}
+	if len(bytes.TrimSpace(t)) == 0 {
+		return s.problem(0, "", "the file is empty", `the smallest configuration is {}`)
+	}
+	return nil
+}
+
+// nesting walks over the brackets alone, so that the parser, which calls
+// itself for every level, never meets a text that is too deep. It returns the
+// offsets of the brackets that are still open at the end.
+func (s *source) nesting() (open []int, _ *FieldError) {
+	t := s.text
+	for i := 0; i < len(t); i++ {
+		switch t[i] {
+		case '{', '[':
+			if len(open) == maxDepth {
+				return nil, s.problem(i, "", fmt.Sprintf("nested deeper than %d levels", maxDepth), "")
+			}
+			open = append(open, i)
+		case '}', ']':
+			if len(open) > 0 {
+				open = open[:len(open)-1]
+			}
+		case '"':
+			for i++; i < len(t) && t[i] != '"'; i++ {
+				if t[i] == '\\' {
+					i++
+				}
+			}
+		case '/':
+			switch {
+			case bytes.HasPrefix(t[i:], []byte("//")):
+				i = after(t, i, "\n") - 1
+			case bytes.HasPrefix(t[i:], []byte("/*")):
+				i = after(t, i+2, "*/") - 1
+			}
+		}
+	}
+	return open, nil
+}
+
+// after returns the offset behind the next end in t from i on, or len(t).
+func after(t []byte, i int, end string) int {
+	n := bytes.Index(t[i:], []byte(end))
+	if n < 0 {
+		return len(t)
+	}
+	return i + n + len(end)
+}
+
+// syntax turns an error of hujson into a problem of ours. The text of the
+// file is not repeated in it: it may be a secret that lost its quotes.
+func (s *source) syntax(err error, open []int) *FieldError {
+	var line, column int
+	if _, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); scanErr != nil {
+		return s.problem(0, "", "the file is not JSON", "")
+	}
+	at := s.offset(line, column)
+	reason := err.Error()
+	if errors.Is(err, io.ErrUnexpectedEOF) || at >= len(s.text) {
+		return s.unfinished(reason, open)
+	}
+	rest := s.text[at:]
+	found := visible(rest)
+	switch {
+	case rest[0] == '"' && strings.Contains(reason, "invalid literal"):
+		return s.brokenString(at)
+	case strings.Contains(reason, "invalid literal"), rest[0] == '\'', rest[0] == '`':
+		message, hint := literal(rest)
+		return s.problem(at, "", message, hint)
+	case strings.Contains(reason, "after top-level value"):
+		return s.problem(at, "", fmt.Sprintf("unexpected %s after the end of the configuration", found),
+			"the file is one object; is there a bracket too many?")
+	case strings.Contains(reason, "at start of object name"):
+		return s.problem(at, "", fmt.Sprintf("unexpected %s where a key should start", found), `keys are strings in double quotes`)
+	case strings.Contains(reason, "after object name"):
+		return s.problem(at, "", fmt.Sprintf("unexpected %s after a key", found), `put ":" between key and value`)
+	case strings.Contains(reason, "after object value"):
+		return s.problem(at, "", fmt.Sprintf("unexpected %s after a value", found), `put "," before the next key, or "}" to end the object`)
+	case strings.Contains(reason, "after array value"):
+		return s.problem(at, "", fmt.Sprintf("unexpected %s after a value", found), `put "," before the next value, or "]" to end the list`)
+	case strings.Contains(reason, "in line comment"), strings.Contains(reason, "in comment"):
+		return s.problem(at, "", "a comment holds a line separator", "")
+	case rest[0] == '#':
+		return s.problem(at, "", `unexpected "#"`, `comments start with "//"`)
+	case rest[0] == ',' || rest[0] == ':' || rest[0] == '}' || rest[0] == ']':
+		return s.problem(at, "", fmt.Sprintf("unexpected %s where a value should start", found), "")
+	default:
+		message, hint := literal(rest)
+		return s.problem(at, "", message, hint)
+	}
+}
+
+// unfinished says that the text stops early, and where what it did not close
+// was opened.
+func (s *source) unfinished(reason string, open []int) *FieldError {
+	message, hint := "the file ends in the middle", ""
+	switch {
+	case strings.Contains(reason, "parsing string"):
+		message = "the file ends inside a string"
+	case strings.Contains(reason, "parsing comment"):
+		message = "the file ends inside a comment"
+	case len(open) == 0:
+		message = "the file holds no configuration"
+		hint = `the smallest configuration is {}`
+	}
+	if n := len(open); n > 0 {
+		line, column := s.place(open[n-1])
+		hint = fmt.Sprintf("the %q of line %d, column %d is not closed", s.text[open[n-1]], line, column)
+	}
+	return s.problem(len(s.text), "", message, hint)
+}
+
+// brokenString says why the string that starts at the offset is none.
+func (s *source) brokenString(start int) *FieldError {
+	for i := start + 1; i < len(s.text) && s.text[i] != '"'; i++ {
+		switch c := s.text[i]; {
+		case c == '\n' || c == '\r':
+			return s.problem(start, "", "a string goes past the end of its line", `close it with a double quote; write a line break as "\n"`)
+		case c < 0x20:
+			return s.problem(i, "", fmt.Sprintf("a control character (0x%02x) in a string", c), fmt.Sprintf(`write it as "\u%04x"`, c))
+		case c == '\\':
+			if i+1 < len(s.text) && s.text[i+1] == 'u' && hex4(s.text[i+2:]) >= 0 {
+				i += 5
+			} else if i+1 < len(s.text) && strings.IndexByte(`"\/bfnrt`, s.text[i+1]) >= 0 {
+				i++
+			} else {
+				return s.problem(i, "", "an escape that JSON does not have", `write a backslash as "\\"`)
+			}
+		}
+	}
+	return s.problem(start, "", "a string that JSON does not allow", "")
+}
+
+// literal describes a bare word, number or quote that is no JSON value.
+func literal(rest []byte) (message, hint string) {
+	end := 0
+	for end < len(rest) && (rest[end] == '-' || rest[end] == '+' || rest[end] == '.' || rest[end] == '_' ||
+		rest[end] < utf8.RuneSelf && (unicode.IsLetter(rune(rest[end])) || unicode.IsDigit(rune(rest[end])))) {
+		end++
+	}
+	word := string(rest[:end])
+	switch lower := strings.ToLower(word); {
+	case word == "" && (rest[0] == '\'' || rest[0] == '`'):
+		return "strings are written in double quotes", ""
+	case word == "":
+		return fmt.Sprintf("unexpected %s", visible(rest)), ""
+	case lower == "true" || lower == "false" || lower == "null":
+		return "true, false and null are written in lower case", ""
+	case lower == "none" || lower == "undefined" || lower == "nan" || lower == "infinity" || lower == "-infinity":
+		return "there is no such value in JSON", "leave the key out to get its default"
+	case word[0] >= '0' && word[0] <= '9' || strings.IndexByte("+-.", word[0]) >= 0:
+		return "a number that JSON does not allow", `durations and sizes are strings, such as "60s" and "4MB"`
+	default:
+		return "text without quotes", "put it in double quotes"
+	}
+}
+
+// visible quotes the first character of rest so that it can be seen.
+func visible(rest []byte) string {
+	if len(rest) == 0 {
+		return "end of file"
+	}
+	r, _ := utf8.DecodeRune(rest)
+	if r == '"' {
+		return "a double quote"
+	}
+	return fmt.Sprintf("%q", string(r))
+}
+
+// hex4 reads four hexadecimal digits, or gives -1.
+func hex4(t []byte) rune {
+	if len(t) < 4 {
+		return -1
+	}
+	var r rune
+	for _, c := range t[:4] {
+		i := strings.IndexByte("0123456789abcdef", c|0x20)
+		if i < 0 || c < '0' {
+			return -1
+		}
+		r = r<<4 | rune(i)
+	}
+	return r
+}
+
+// kindName names what stands there, in the words of a person.
+func kindName(v hujson.ValueTrimmed) string {
+	switch v.Kind() {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case 'n':
+		return "null"
+	}
+	return "true or false"
+}
+
+// within finds where the n-th byte of a string's value stands in its literal.
+// Escapes are longer than what they mean, so both are walked side by side.
+func within(lit []byte, n int) int {
+	i := 1
+	for i < len(lit)-1 && n > 0 {
+		size, width := 1, 1
+		if lit[i] == '\\' {
+			width = 2
+			if lit[i+1] == 'u' {
+				width = 6
+				r := hex4(lit[i+2:])
+				if 0xd800 <= r && r < 0xdc00 {
+					width, r = 12, 0x10000
+				}
+				size = max(utf8.RuneLen(r), 1)
+			}
+		}
+		if size > n {
+			break
+		}
+		i, n = i+width, n-size
+	}
+	return i
+}

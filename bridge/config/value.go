@@ -1,0 +1,232 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"codemode-bridge/profiles"
+)
+
+// hidden stands wherever a value must not be shown.
+const hidden = "[hidden]"
+
+// A Value is a text of the configuration that may be a secret: it was written
+// in a header or a server's environment, or it may have come from a variable.
+// However it is printed, encoded or logged, a Value shows what the file says
+// ("${TOKEN}") or "[hidden]"; only Reveal gives the text itself. The zero
+// Value is the empty text.
+type Value struct {
+	// A pointer, because fmt prints the unexported fields of other people's
+	// structs without asking for String: it then prints an address.
+	v *value
+}
+
+type value struct{ text, shown string }
+
+func newValue(text, shown string) Value { return Value{&value{text, shown}} }
+
+// Reveal returns the text itself, for the one place that needs it.
+func (v Value) Reveal() string {
+	if v.v == nil {
+		return ""
+	}
+	return v.v.text
+}
+
+// String returns what may be shown.
+func (v Value) String() string {
+	if v.v == nil {
+		return ""
+	}
+	return v.v.shown
+}
+
+// IsZero reports whether the text is empty.
+func (v Value) IsZero() bool { return v.Reveal() == "" }
+
+func (v Value) GoString() string             { return strconv.Quote(v.String()) }
+func (v Value) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+func (v Value) LogValue() slog.Value         { return slog.StringValue(v.String()) }
+
+// Reveal returns the texts of a list of values.
+func Reveal(values []Value) []string {
+	if values == nil {
+		return nil
+	}
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = v.Reveal()
+	}
+	return texts
+}
+
+// RevealMap returns the texts of values with names.
+func RevealMap(values map[string]Value) map[string]string {
+	if values == nil {
+		return nil
+	}
+	texts := make(map[string]string, len(values))
+	for k, v := range values {
+		texts[k] = v.Reveal()
+	}
+	return texts
+}
+
+var (
+	urlPassword = regexp.MustCompile(`(://)[^/?#\s@]*@`)
+	urlQuery    = regexp.MustCompile(`([?&][^=&#]*=)([^&#]*)`)
+	reference   = regexp.MustCompile(`^\$\{[^{}]*\}$`)
+	secretFlag  = regexp.MustCompile(`(?i)^--?[a-z0-9_-]*(token|secret|passw|key|auth|credential)[a-z0-9_-]*`)
+)
+
+// showSecret is how a header or a variable of a server's environment is
+// shown: as a reference when it is nothing else, and not at all otherwise.
+func showSecret(written string) string {
+	if reference.MatchString(written) && !strings.Contains(written, ":-") {
+		return written
+	}
+	return hidden
+}
+
+// showURL hides what people write into addresses that are secrets.
+func showURL(written string) string {
+	written = urlPassword.ReplaceAllString(written, "${1}"+hidden+"@")
+	return urlQuery.ReplaceAllStringFunc(written, func(pair string) string {
+		key, val, _ := strings.Cut(pair, "=")
+		return key + "=" + showSecret(val)
+	})
+}
+
+// hideFlags hides the arguments that follow a flag such as --api-key.
+func hideFlags(args []Value) {
+	for i, arg := range args {
+		flag, val, joined := strings.Cut(arg.String(), "=")
+		switch {
+		case !secretFlag.MatchString(flag):
+		case joined:
+			args[i] = newValue(arg.Reveal(), flag+"="+showSecret(val))
+		case i+1 < len(args) && !strings.HasPrefix(args[i+1].String(), "-"):
+			args[i+1] = newValue(args[i+1].Reveal(), showSecret(args[i+1].String()))
+		}
+	}
+}
+
+// Durations and sizes are written the same way in the whole file: "60s",
+// "1h30m"; "64KB", "16MB", where 1 KB is 1,024 bytes.
+type (
+	Duration = profiles.Duration
+	Size     = profiles.Size
+)
+
+// A Kind says how a server is reached.
+type Kind string
+
+// The kinds of servers.
+const (
+	KindStdio   Kind = "stdio"   // a child process, over its standard input and output
+	KindHTTP    Kind = "http"    // streamable HTTP
+	KindSSE     Kind = "sse"     // the older HTTP with server-sent events
+	KindBuiltin Kind = "builtin" // part of the bridge, in its own process
+)
+
+// UnmarshalText also reads the spellings of other clients.
+func (k *Kind) UnmarshalText(text []byte) error {
+	if s := string(text); s == "streamable-http" || s == "streamableHttp" {
+		*k = KindHTTP
+		return nil
+	}
+	return choose(k, text, KindStdio, KindHTTP, KindSSE, KindBuiltin)
+}
+
+// A Protocol says which era of MCP a server is spoken to in.
+type Protocol string
+
+// The eras.
+const (
+	ProtocolAuto   Protocol = "auto"   // find out, and remember
+	ProtocolLegacy Protocol = "legacy" // up to 2025-11-25
+	ProtocolModern Protocol = "modern" // from 2026-07-28 on
+)
+
+func (p *Protocol) UnmarshalText(text []byte) error {
+	return choose(p, text, ProtocolAuto, ProtocolLegacy, ProtocolModern)
+}
+
+// A Surface says how many tools a client is shown.
+type Surface string
+
+// The surfaces.
+const (
+	SurfaceDefault Surface = "default" // the eval tools, search_tools, get_tools, eval_resume
+	SurfaceFull    Surface = "full"    // the rest as well
+)
+
+func (s *Surface) UnmarshalText(text []byte) error {
+	return choose(s, text, SurfaceDefault, SurfaceFull)
+}
+
+// A LogLevel is the least weight of what is logged.
+type LogLevel string
+
+// The levels.
+const (
+	LogDebug LogLevel = "debug"
+	LogInfo  LogLevel = "info"
+	LogWarn  LogLevel = "warn"
+	LogError LogLevel = "error"
+)
+
+func (l *LogLevel) UnmarshalText(text []byte) error {
+	return choose(l, text, LogDebug, LogInfo, LogWarn, LogError)
+}
+
+// Slog returns the level as package slog counts it.
+func (l LogLevel) Slog() slog.Level {
+	switch l {
+	case LogDebug:
+		return slog.LevelDebug
+	case LogWarn:
+		return slog.LevelWarn
+	case LogError:
+		return slog.LevelError
+	}
+	return slog.LevelInfo
+}
+
+// A LogFormat says how log lines are written.
+type LogFormat string
+
+// The formats.
+const (
+	LogAuto LogFormat = "auto" // text on a terminal, JSON elsewhere
+	LogText LogFormat = "text"
+	LogJSON LogFormat = "json"
+)
+
+func (f *LogFormat) UnmarshalText(text []byte) error {
+	return choose(f, text, LogAuto, LogText, LogJSON)
+}
+
+// choose sets dst to the one of the allowed words that text is.
+func choose[T ~string](dst *T, text []byte, allowed ...T) error {
+	words := make([]string, len(allowed))
+	for i, a := range allowed {
+		if string(text) == string(a) {
+			*dst = a
+			return nil
+		}
+		words[i] = string(a)
+	}
+	return wrong(didYouMean(string(text), words), "must be one of %s", quoteList(words))
+}
+
+func quoteList(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = fmt.Sprintf("%q", w)
+	}
+	return strings.Join(quoted, ", ")
+}

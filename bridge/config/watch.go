@@ -1,0 +1,227 @@
+package config
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// WatchOptions say how Watch works. The zero value is useful.
+type WatchOptions struct {
+	// Loaded is the digest of the content that the caller has already
+	// ([Config.Digest]). Where the file differs from it, or becomes different,
+	// the caller is told; with the zero Digest, it is told at once.
+	Loaded Digest
+	// Lost, if not nil, is called when the file can't be read any more, once
+	// until it can be read again. The content that was last told of stands.
+	Lost func(error)
+	// Quiet is how long the folder must be still before the file is read;
+	// 100 ms if zero. Editors take several steps to save.
+	Quiet time.Duration
+	// Poll is how often the file is read although nothing was heard of it;
+	// 2 s if zero. Network folders, and some containers, report no changes.
+	Poll time.Duration
+
+	// deaf is for tests: hear nothing, only poll.
+	deaf bool
+}
+
+func (o WatchOptions) quiet() time.Duration {
+	if o.Quiet > 0 {
+		return o.Quiet
+	}
+	return 100 * time.Millisecond
+}
+
+func (o WatchOptions) poll() time.Duration {
+	if o.Poll > 0 {
+		return o.Poll
+	}
+	return 2 * time.Second
+}
+
+// patience bounds how long steady changes can put off reading, in multiples
+// of WatchOptions.Quiet.
+const patience = 10
+
+// Watch calls changed with the content of the file at path whenever it is
+// another than the last one, until the context ends. It returns after the last
+// call has returned, and starts no goroutine that outlives it. All calls come
+// from the caller's own goroutine, one at a time.
+//
+// The content decides, not the clock of the file: touching or rewriting it
+// with the same bytes is no change. A file that is missing, a folder, or not
+// readable is no content; see [WatchOptions.Lost]. The content may be half a
+// file: Parse says so, and the other half is the next change.
+//
+// It is not the file that is watched but the folder, and every folder that
+// holds a symbolic link on the way to the file: a watch on the file itself
+// ends at the first rename over it, and never sees another link being turned
+// (as Kubernetes does with "..data").
+func Watch(ctx context.Context, path string, changed func(data []byte), o WatchOptions) {
+	var events chan fsnotify.Event
+	var faults chan error
+	notify, err := fsnotify.NewWatcher()
+	if err == nil && !o.deaf {
+		defer notify.Close()
+		events, faults = notify.Events, notify.Errors
+	} else {
+		if notify != nil {
+			notify.Close()
+		}
+		notify = nil // polling has to do
+	}
+
+	w := &watch{path: path, changed: changed, options: o, last: o.Loaded, notify: notify}
+	w.follow()
+	w.look()
+
+	poll := time.NewTicker(o.poll())
+	defer poll.Stop()
+	var quiet <-chan time.Time // set while a change is waited out
+	var since time.Time        // when that waiting began
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, ok := <-events:
+			if !ok {
+				events = nil
+			}
+		case _, ok := <-faults:
+			// Some events may be lost, so look as if there had been one.
+			if !ok {
+				faults = nil
+			}
+		case <-quiet:
+			quiet = nil
+			w.follow()
+			w.look()
+			continue
+		case <-poll.C:
+			w.follow()
+			if quiet == nil {
+				w.look()
+			}
+			continue
+		}
+		if quiet == nil {
+			since = time.Now()
+		}
+		if time.Since(since) < patience*o.quiet() {
+			quiet = time.After(o.quiet())
+		}
+	}
+}
+
+// A watch is what Watch knows. It belongs to one goroutine.
+type watch struct {
+	path    string
+	changed func([]byte)
+	options WatchOptions
+	last    Digest
+	lost    bool
+	notify  *fsnotify.Watcher
+	folders map[string]bool
+}
+
+// look reads the file and tells of what is new.
+func (w *watch) look() {
+	data, err := readRegular(w.path)
+	if err != nil {
+		if !w.lost && w.options.Lost != nil {
+			w.options.Lost(fmt.Errorf("reading config: %w", err))
+		}
+		w.lost = true
+		return
+	}
+	w.lost = false
+	if digest := Digest(sha256.Sum256(data)); digest != w.last {
+		w.last = digest
+		w.changed(data)
+	}
+}
+
+// readRegular reads a file, but never waits for a pipe that somebody put in
+// its place.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", path)
+	}
+	return read(path)
+}
+
+// follow brings the watched folders in line with where the path leads now.
+func (w *watch) follow() {
+	if w.notify == nil {
+		return
+	}
+	now := folders(w.path)
+	for folder := range w.folders {
+		if !now[folder] {
+			_ = w.notify.Remove(folder) // gone with its folder, perhaps
+			delete(w.folders, folder)
+		}
+	}
+	if w.folders == nil {
+		w.folders = map[string]bool{}
+	}
+	for folder := range now {
+		// Adding again is cheap, and needed where a folder was replaced by
+		// another of its name. What can't be watched is polled.
+		if w.notify.Add(folder) == nil {
+			w.folders[folder] = true
+		}
+	}
+}
+
+// maxLinks is how many links a path may go through.
+const maxLinks = 40
+
+// folders returns the folder of the file at path, and of every link on the
+// way to it. Of a folder that is missing, it returns the nearest above.
+func folders(path string) map[string]bool {
+	found := map[string]bool{}
+	links := maxLinks
+	var visit func(path string) string // returns the path without links
+	visit = func(path string) string {
+		parent := filepath.Dir(path)
+		if parent == path {
+			return path
+		}
+		parent = visit(parent)
+		path = filepath.Join(parent, filepath.Base(path))
+		target, err := os.Readlink(path)
+		if err != nil || links == 0 {
+			return path
+		}
+		links--
+		found[parent] = true
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(parent, target)
+		}
+		return visit(target)
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return found
+	}
+	folder := filepath.Dir(visit(absolute))
+	for {
+		if info, err := os.Stat(folder); err == nil && info.IsDir() || folder == filepath.Dir(folder) {
+			break
+		}
+		folder = filepath.Dir(folder)
+	}
+	found[folder] = true
+	return found
+}
