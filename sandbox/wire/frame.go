@@ -97,9 +97,9 @@ type Run struct {
 // enforces them a second time, from outside.
 type Limits struct {
 	CPU      time.Duration `json:"cpu"` // running JavaScript, waiting not counted
-	Calls    int           `json:"calls"`
+	Calls    int           `json:"calls"` // timers not counted; of these, ten times as many
 	Parallel int           `json:"parallel"`
-	Logs     int64         `json:"logs"`   // bytes
+	Logs     int64         `json:"logs"`   // bytes of text; also the number of lines
 	Result   int64         `json:"result"` // bytes of the result that may cross the pipe
 }
 
@@ -181,9 +181,10 @@ type Done struct {
 
 // Failure is how a script ended that did not return.
 type Failure struct {
-	// Kind is "error" (the script threw, or could not be parsed) or "limit".
+	// Kind is FailureError (the script threw, or could not be parsed) or
+	// FailureLimit.
 	Kind     string            `json:"kind"`
-	Name     string            `json:"name"` // SyntaxError, TypeError, ToolError, ...; the limit's name for "limit"
+	Name     string            `json:"name"` // SyntaxError, TypeError, ToolError, ...; with FailureLimit one of the Limit constants
 	Message  string            `json:"message"`
 	Position analysis.Position `json:"position"`
 	Frame    string            `json:"frame,omitempty"` // the lines around Position, with a caret

@@ -1,0 +1,124 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/sandbox/wire"
+)
+
+// ErrClosed is returned by runs of a session or pool that was closed.
+var ErrClosed = errors.New("the sandbox is closed")
+
+// A ScriptError is an error of the script itself: it could not be parsed, or
+// it threw. Its texts come from the script and its tools, and are bounded.
+type ScriptError struct {
+	Name     string            // SyntaxError, TypeError, ToolError, ...
+	Message  string            // without the name
+	Position analysis.Position // in the script as it was written; zero if unknown
+	Frame    string            // the lines around Position, with a caret
+	Stack    []string          // "name (line:column)", innermost first
+	Cause    *ScriptError      // the error's cause, if it has one
+	Hint     string            // what to write instead
+	Call     int               // number of the call whose error this is, 0 if none
+	Fields   json.RawMessage   // properties of the thrown error, a JSON object
+}
+
+func (e *ScriptError) Error() string {
+	s := e.Name
+	if e.Message != "" {
+		s += ": " + e.Message
+	}
+	if e.Position.Line > 0 {
+		s += fmt.Sprintf(" (line %d, column %d)", e.Position.Line, e.Position.Column)
+	}
+	return s
+}
+
+func (e *ScriptError) Unwrap() error {
+	if e.Cause == nil {
+		return nil // not a nil *ScriptError in an error
+	}
+	return e.Cause
+}
+
+// A LimitError says which limit ended a run.
+type LimitError struct {
+	Limit  string // one of wire's Limit constants
+	Value  string // the limit, for people: "10 s", "256 MB", "1,000"; empty if it has no number
+	Actual string // what there was instead, where that is known: "300 KB"
+
+	// Where the script stood, if that is known; see ScriptError.
+	Position analysis.Position
+	Frame    string
+	Stack    []string
+}
+
+func (e *LimitError) Error() string {
+	switch {
+	case e.Actual != "":
+		return fmt.Sprintf("%s is %s; the limit is %s", e.Limit, e.Actual, e.Value)
+	case e.Value == "":
+		return e.Limit + " limit exceeded"
+	case e.Limit == wire.LimitCPU:
+		return fmt.Sprintf("script CPU time limit of %s exceeded", e.Value)
+	case e.Limit == wire.LimitCalls, e.Limit == wire.LimitTimers:
+		return fmt.Sprintf("limit of %s %s per run exceeded", e.Value, e.Limit)
+	}
+	return fmt.Sprintf("%s limit of %s exceeded", e.Limit, e.Value)
+}
+
+// A WorkerError is the end of a run for a reason that lies neither in the
+// script's own errors nor in a limit: its worker ended, or broke the
+// protocol and was ended. Other runs are not affected, and the same script
+// may be run again.
+type WorkerError struct {
+	Reason string
+}
+
+func (e *WorkerError) Error() string { return "sandbox worker: " + e.Reason }
+
+// size writes a number of bytes as a limit is spoken of: 256 MB, 1.5 KB.
+func size(n int64) string {
+	units := []string{"bytes", "KB", "MB", "GB", "TB"}
+	f, u := float64(n), 0
+	for f >= 1024 && u < len(units)-1 {
+		f /= 1024
+		u++
+	}
+	if u == 0 && n == 1 {
+		return "1 byte"
+	}
+	s := strconv.FormatFloat(f, 'f', 1, 64)
+	return strings.TrimSuffix(s, ".0") + " " + units[u]
+}
+
+// count writes a number with its thousands apart: 1,000.
+func count(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// duration writes a time as a limit is spoken of: 10 s, 250 ms, 2 min.
+func duration(d time.Duration) string {
+	for _, u := range []struct {
+		unit time.Duration
+		name string
+	}{{time.Minute, "min"}, {time.Second, "s"}, {time.Millisecond, "ms"}} {
+		if d >= u.unit && d%u.unit == 0 {
+			return fmt.Sprintf("%d %s", d/u.unit, u.name)
+		}
+	}
+	if d >= time.Second {
+		return strconv.FormatFloat(d.Seconds(), 'g', 4, 64) + " s"
+	}
+	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'g', 4, 64) + " ms"
+}

@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"log/slog"
+	"os/exec"
+	"time"
+
+	"codemode-bridge/sandbox/wire"
+)
+
+// Options configure a Pool.
+type Options struct {
+	// Worker is the path of the program codemode-worker.
+	Worker string
+	// Command, if set, takes the place of Worker: it returns a new command
+	// that serves as a worker on its standard input and output. An Env it
+	// sets is kept; without one the worker's environment is empty.
+	Command func() *exec.Cmd
+	// Limits bound every run.
+	Limits Limits
+	// Warm is how many workers are kept ready for sessions that have none.
+	// Zero means 2, a negative number none.
+	Warm int
+	// MaxWorkers bounds the live workers, ready and idle ones included.
+	// Further runs queue. Zero means 64.
+	MaxWorkers int
+	// IdleTimeout is how long a session keeps its worker without a run. Zero
+	// means 5 minutes.
+	IdleTimeout time.Duration
+	// Fresh gives every run a worker of its own.
+	Fresh bool
+	// Logger hears of workers that could not be started or ended in a way
+	// they should not. Nil discards.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Warm == 0 {
+		o.Warm = 2
+	}
+	if o.MaxWorkers <= 0 {
+		o.MaxWorkers = 64
+	}
+	if o.IdleTimeout <= 0 {
+		o.IdleTimeout = 5 * time.Minute
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Limits = o.Limits.withDefaults()
+	return o
+}
+
+// Limits bound one run. A zero field means its default; nothing is
+// unlimited.
+type Limits struct {
+	CPU      time.Duration // running JavaScript, waiting for answers not counted; 10 s
+	Heap     int64         // bytes of the worker's heap; 256 MB
+	Calls    int           // calls, timers not counted; 1,000. Timers: ten times that
+	Parallel int           // calls open at a time, timers not counted; 100. Further ones wait
+	Source   int64         // bytes of the script; 256 KB
+	Input    int64         // bytes of its input; 1 MB
+	Logs     int64         // bytes of logs that are kept; 64 KB
+	Result   int64         // bytes of the result's JSON that leave the worker; 16 MB
+}
+
+// DefaultLimits returns what zero fields of Limits mean.
+func DefaultLimits() Limits {
+	return Limits{
+		CPU:      10 * time.Second,
+		Heap:     256 << 20,
+		Calls:    1000,
+		Parallel: 100,
+		Source:   256 << 10,
+		Input:    1 << 20,
+		Logs:     64 << 10,
+		Result:   16 << 20,
+	}
+}
+
+func (l Limits) withDefaults() Limits {
+	d := DefaultLimits()
+	return Limits{
+		CPU:      or(l.CPU, d.CPU),
+		Heap:     or(l.Heap, d.Heap),
+		Calls:    or(l.Calls, d.Calls),
+		Parallel: or(l.Parallel, d.Parallel),
+		// Source and input travel in one frame, a result in another.
+		Source: min(or(l.Source, d.Source), wire.MaxFrame/4),
+		Input:  min(or(l.Input, d.Input), wire.MaxFrame/4),
+		Logs:   or(l.Logs, d.Logs),
+		Result: min(or(l.Result, d.Result), wire.MaxFrame/2),
+	}
+}
+
+// Tighten returns the stricter of l and o, field by field. A zero field
+// is its default in l, and no wish in o.
+func (l Limits) Tighten(o Limits) Limits {
+	l = l.withDefaults()
+	return Limits{
+		CPU:      min(l.CPU, or(o.CPU, l.CPU)),
+		Heap:     min(l.Heap, or(o.Heap, l.Heap)),
+		Calls:    min(l.Calls, or(o.Calls, l.Calls)),
+		Parallel: min(l.Parallel, or(o.Parallel, l.Parallel)),
+		Source:   min(l.Source, or(o.Source, l.Source)),
+		Input:    min(l.Input, or(o.Input, l.Input)),
+		Logs:     min(l.Logs, or(o.Logs, l.Logs)),
+		Result:   min(l.Result, or(o.Result, l.Result)),
+	}
+}
+
+// timers bounds the timers of a run.
+func (l Limits) timers() int { return 10 * l.Calls }
+
+// or returns v, or d if v is not positive.
+func or[T ~int | ~int64](v, d T) T {
+	if v <= 0 {
+		return d
+	}
+	return v
+}

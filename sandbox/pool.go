@@ -1,0 +1,576 @@
+// Package sandbox runs scripts in worker processes.
+//
+// A script comes from a model and may do anything: loop in native code, grow
+// without end, overflow the parser's stack, or break out of its runtime. So
+// nothing in this process parses, runs or formats it. A Pool keeps a few
+// codemode-worker processes ready. A Session, which belongs to one client,
+// takes one at its first run, keeps it while it is in use, and never gives
+// it back: what a script leaves behind in a worker can only ever meet
+// scripts of the same client.
+//
+//	pool, err := sandbox.NewPool(sandbox.Options{Worker: "/usr/lib/codemode-worker"})
+//	...
+//	session := pool.Session()
+//	defer session.Close()
+//	result, err := session.Run(ctx, sandbox.Script{Source: "return 1 + 1"}, host)
+//
+// The script's calls go to the Host, which answers them in its own time.
+// Time spent waiting for answers counts against no limit.
+//
+// A worker is treated as hostile: each of its frames is bounded and checked
+// against what may come at that moment, and a worker that breaks the
+// protocol or a limit is killed, which ends its run and no other. The
+// package wire describes the frames; sandbox/worker is the other end.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"codemode-bridge/sandbox/wire"
+)
+
+const (
+	// After a worker that could not be kept ready, the next one is tried after
+	// minRetry, then after twice that, up to maxRetry.
+	minRetry = time.Second
+	maxRetry = 30 * time.Second
+	// idleSampleEvery is how often the processor time of idle workers is
+	// looked at.
+	idleSampleEvery = 5 * time.Second
+)
+
+// A Pool keeps worker processes for sessions. Its methods may be called by
+// several goroutines at once.
+type Pool struct {
+	options Options
+	launch  func() (*process, error)
+	ctx     context.Context // ends when the pool is closed
+	cancel  context.CancelCauseFunc
+	keeper  sync.WaitGroup // the goroutine that runs keep
+	reapers sync.WaitGroup // one goroutine a process
+	wake    chan struct{}  // tells keep to look again
+
+	mu       sync.Mutex // guards all below
+	closed   bool
+	sessions map[*Session]struct{}
+	warm     []*process // ready, never used
+	idle     []*Session // that hold a worker without a run, the longest idle first
+	queue    []*waiter  // runs that wait for a worker, in order
+	slots    int        // workers that are starting, live, or killed and not yet reaped
+	evicting int        // those killed to make room that are not yet reaped
+	retry    time.Duration
+	retryAt  time.Time // no worker is started to be kept ready before
+	stats    Status
+}
+
+// A waiter is a run that waits for a worker.
+type waiter struct {
+	heap    int64
+	granted chan *process // one worker, or nil: it may start one
+}
+
+// Status describes a pool at a moment.
+type Status struct {
+	Live     int    // worker processes, starting and ending ones included
+	Warm     int    // of these, ready and never used
+	Idle     int    // of these, kept by a session without a run
+	Running  int    // of these, running a script or about to
+	Queued   int    // runs that wait for a worker
+	Sessions int    // open sessions
+	Started  uint64 // workers started since the pool began
+	Killed   uint64 // workers ended by a run that broke a limit or the protocol, or was cancelled
+	// Hardening is what confines the newest worker, step by step, as it says
+	// itself.
+	Hardening map[string]string
+}
+
+// NewPool returns a pool and starts a goroutine that keeps workers ready.
+// Close ends it.
+func NewPool(o Options) (*Pool, error) {
+	launch, err := o.launcher()
+	if err != nil {
+		return nil, err
+	}
+	return newPool(o, launch), nil
+}
+
+func newPool(o Options, launch func() (*process, error)) *Pool {
+	p := &Pool{
+		options:  o.withDefaults(),
+		launch:   launch,
+		wake:     make(chan struct{}, 1),
+		sessions: make(map[*Session]struct{}),
+	}
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	p.keeper.Go(p.keep)
+	return p
+}
+
+// Close ends all sessions with their runs, and all workers. It returns when
+// every process and goroutine of the pool has ended, and always nil. It must
+// not be called by a Host.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	sessions := make([]*Session, 0, len(p.sessions))
+	for s := range p.sessions {
+		sessions = append(sessions, s)
+	}
+	p.mu.Unlock()
+
+	p.cancel(ErrClosed)
+	p.keeper.Wait()
+	var all sync.WaitGroup
+	for _, s := range sessions {
+		all.Go(s.Close)
+	}
+	all.Wait()
+
+	p.mu.Lock()
+	for _, w := range p.warm {
+		w.kill()
+	}
+	p.warm = nil
+	p.mu.Unlock()
+	p.reapers.Wait()
+	return nil
+}
+
+// Session returns a new session. It holds no worker until its first run.
+func (p *Pool) Session() *Session {
+	s := &Session{pool: p}
+	s.ctx, s.cancel = context.WithCancelCause(p.ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.closed = p.closed; !s.closed {
+		p.sessions[s] = struct{}{}
+	}
+	return s
+}
+
+// Status returns what the pool is doing.
+func (p *Pool) Status() Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.stats
+	s.Live, s.Warm, s.Idle = p.slots, len(p.warm), len(p.idle)
+	s.Queued, s.Sessions = len(p.queue), len(p.sessions)
+	s.Hardening = maps.Clone(s.Hardening)
+	return s
+}
+
+// Limits returns the limits of the pool's runs, defaults filled in.
+func (p *Pool) Limits() Limits { return p.options.Limits }
+
+// acquire returns a worker with the given heap limit that no session has
+// used: a ready one, or a new one, as soon as there is room for it.
+func (p *Pool) acquire(ctx context.Context, heap int64) (*process, error) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, ErrClosed
+	}
+	w := &waiter{heap: heap, granted: make(chan *process, 1)}
+	p.queue = append(p.queue, w)
+	p.dispatchLocked()
+	p.mu.Unlock()
+
+	select {
+	case got := <-w.granted:
+		if got != nil {
+			return got, nil
+		}
+		return p.start(ctx, heap)
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, q := range p.queue {
+		if q == w {
+			p.queue = append(p.queue[:i], p.queue[i+1:]...)
+			return nil, fmt.Errorf("waiting for a worker: %w", context.Cause(ctx))
+		}
+	}
+	// It was granted in the same moment: give it back.
+	if got := <-w.granted; got != nil {
+		p.warm = append(p.warm, got)
+	} else {
+		p.slots--
+	}
+	p.dispatchLocked()
+	return nil, fmt.Errorf("waiting for a worker: %w", context.Cause(ctx))
+}
+
+// dispatchLocked gives workers, or room to start one, to the runs that wait,
+// in their order. Where there is no room it makes some: by the workers
+// that sessions keep without a run, the longest idle first, or by a ready
+// one that does not fit.
+func (p *Pool) dispatchLocked() {
+	for len(p.queue) > 0 {
+		w := p.queue[0]
+		switch got := p.takeWarmLocked(w.heap); {
+		case got != nil:
+			w.granted <- got
+		case p.slots < p.options.MaxWorkers:
+			p.slots++
+			w.granted <- nil
+		default:
+			for p.evicting < len(p.queue) && p.evictLocked() {
+				p.evicting++
+			}
+			return
+		}
+		p.queue = p.queue[1:]
+	}
+	p.wakeKeeper()
+}
+
+func (p *Pool) takeWarmLocked(heap int64) *process {
+	for i, w := range p.warm {
+		if w.heap == heap {
+			p.warm = append(p.warm[:i:i], p.warm[i+1:]...)
+			return w
+		}
+	}
+	return nil
+}
+
+func (p *Pool) evictLocked() bool {
+	var victim *process
+	switch {
+	case len(p.idle) > 0:
+		victim = p.dropIdleLocked(p.idle[0])
+	case len(p.warm) > 0:
+		victim = p.warm[0]
+		p.warm = p.warm[1:]
+	default:
+		return false
+	}
+	victim.evicted = true
+	victim.kill()
+	return true
+}
+
+// dropIdleLocked takes its worker from an idle session.
+func (p *Pool) dropIdleLocked(s *Session) *process {
+	w := s.idle
+	s.idle = nil
+	for i := range p.idle {
+		if p.idle[i] == s {
+			p.idle = append(p.idle[:i:i], p.idle[i+1:]...)
+			break
+		}
+	}
+	return w
+}
+
+// start starts a worker and waits until it is ready. The caller has reserved
+// its slot, which is free again when the process has ended or could not be
+// started.
+func (p *Pool) start(ctx context.Context, heap int64) (*process, error) {
+	w, err := p.launch()
+	if err != nil {
+		p.mu.Lock()
+		p.slots--
+		p.dispatchLocked()
+		p.mu.Unlock()
+		return nil, err
+	}
+	w.heap = heap
+	p.reapers.Go(func() { p.reap(w) })
+	if err := w.handshake(ctx); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	p.stats.Started++
+	p.stats.Hardening = w.ready.Hardening
+	p.mu.Unlock()
+	return w, nil
+}
+
+// reap waits for the end of a process and makes its slot free.
+func (p *Pool) reap(w *process) {
+	w.ending = w.wait()
+	close(w.exited)
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.slots--
+	if w.evicted {
+		p.evicting--
+	}
+	// Did it end where nobody expected it?
+	for i := range p.warm {
+		if p.warm[i] == w {
+			p.warm = append(p.warm[:i:i], p.warm[i+1:]...)
+			p.delayLocked()
+			p.options.Logger.Warn("a ready worker ended", "pid", w.pid, "status", w.ending.status, "stderr", w.ending.stderr)
+			break
+		}
+	}
+	for _, s := range p.idle {
+		if s.idle == w {
+			p.dropIdleLocked(s)
+			p.options.Logger.Warn("an idle worker ended", "pid", w.pid, "status", w.ending.status, "stderr", w.ending.stderr)
+			break
+		}
+	}
+	p.dispatchLocked()
+}
+
+// release takes a worker from a run that has ended. A worker that can be
+// used again stays with the session, unless somebody waits for its place;
+// otherwise release returns when it is gone.
+func (p *Pool) release(s *Session, w *process, usable bool) {
+	p.mu.Lock()
+	keep := usable && !p.closed && !s.closed && !p.options.Fresh && s.idle == nil && len(p.queue) == 0
+	if keep {
+		select {
+		case <-w.exited:
+			keep = false
+		default:
+		}
+	}
+	p.stats.Running--
+	if !usable {
+		p.stats.Killed++
+	}
+	if keep {
+		s.idle, s.since = w, time.Now()
+		w.sampled = sample{}
+		p.idle = append(p.idle, s)
+		p.wakeKeeper()
+	}
+	p.mu.Unlock()
+	if !keep {
+		w.kill()
+		<-w.exited
+	}
+}
+
+func (p *Pool) wakeKeeper() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// keep keeps workers ready, and ends those that were idle for too long, until
+// the pool is closed.
+func (p *Pool) keep() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for p.ctx.Err() == nil {
+		p.mu.Lock()
+		now := time.Now()
+		next := p.expireLocked(now)
+		start := len(p.queue) == 0 && len(p.warm) < p.options.Warm && p.slots < p.options.MaxWorkers
+		if start && now.Before(p.retryAt) {
+			start, next = false, earlier(next, p.retryAt)
+		}
+		if start {
+			p.slots++
+		}
+		p.mu.Unlock()
+
+		if start {
+			p.addWarm()
+			continue
+		}
+		timer.Stop()
+		if !next.IsZero() {
+			timer.Reset(next.Sub(now))
+		}
+		select {
+		case <-p.ctx.Done():
+		case <-p.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// addWarm starts a worker to be kept ready, in a slot that was reserved.
+func (p *Pool) addWarm() {
+	w, err := p.start(p.ctx, p.options.Limits.Heap)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.delayLocked()
+		if !errors.Is(err, ErrClosed) {
+			p.options.Logger.Error("no worker could be kept ready", slog.Any("error", err), "retry", p.retry.String())
+		}
+		return
+	}
+	select {
+	case <-w.exited:
+		p.delayLocked()
+		return
+	default:
+	}
+	p.retry = 0
+	p.warm = append(p.warm, w)
+	p.dispatchLocked()
+}
+
+// delayLocked puts off the next try to keep a worker ready.
+func (p *Pool) delayLocked() {
+	p.retry = min(max(2*p.retry, minRetry), maxRetry)
+	p.retryAt = time.Now().Add(p.retry)
+}
+
+// expireLocked ends workers that were idle for too long, or are not idle at
+// all, and returns when to look again; the zero time if never.
+func (p *Pool) expireLocked(now time.Time) (next time.Time) {
+	for i := 0; i < len(p.idle); {
+		s := p.idle[i]
+		expiry := s.since.Add(p.options.IdleTimeout)
+		if busy := s.idle.busy(now); busy || !expiry.After(now) {
+			if busy {
+				p.stats.Killed++
+				p.options.Logger.Warn("an idle worker did not rest", "pid", s.idle.pid)
+			}
+			p.dropIdleLocked(s).kill()
+			continue
+		}
+		next = earlier(next, expiry)
+		next = earlier(next, s.idle.sampled.at.Add(idleSampleEvery))
+		i++
+	}
+	return next
+}
+
+// busy reports whether a process that nothing was asked of has used more than
+// half a processor since it was last looked at, which it is at most every
+// idleSampleEvery.
+func (p *process) busy(now time.Time) bool {
+	last := p.sampled
+	if now.Sub(last.at) < idleSampleEvery {
+		return false
+	}
+	cpu, _ := p.cpu()
+	p.sampled = sample{now, cpu}
+	return !last.at.IsZero() && cpu-last.cpu > now.Sub(last.at)/2
+}
+
+// A Session runs the scripts of one client. Its methods may be called by
+// several goroutines at once.
+type Session struct {
+	pool   *Pool
+	ctx    context.Context // ends when the session or its pool is closed
+	cancel context.CancelCauseFunc
+	runs   sync.WaitGroup
+
+	// Guarded by pool.mu.
+	closed bool
+	idle   *process  // kept between runs
+	since  time.Time // when it became idle
+}
+
+// Run runs a script and returns its result. The script's calls go to host.
+//
+// Several runs of a session go on at the same time; each has a worker of its
+// own. A run that finds no room for a worker waits for one, after the runs
+// that waited before it. When ctx ends, the run does.
+//
+// The error is a *ScriptError if the script failed, a *LimitError if it
+// exceeded a limit, a *WorkerError if its worker ended or had to be ended,
+// or wraps ErrClosed or the cause of ctx's end. When Run returns, no
+// method of host is running or will be called, and the worker is idle or
+// gone.
+func (s *Session) Run(ctx context.Context, script Script, host Host) (Result, error) {
+	limits := s.pool.options.Limits.Tighten(script.Limits)
+	if n := int64(len(script.Source)); n > limits.Source {
+		return Result{}, &LimitError{Limit: wire.LimitSource, Value: size(limits.Source), Actual: size(n)}
+	}
+	if n := int64(len(script.Input)); n > limits.Input {
+		return Result{}, &LimitError{Limit: wire.LimitInput, Value: size(limits.Input), Actual: size(n)}
+	}
+	if !s.enter() {
+		return Result{}, ErrClosed
+	}
+	defer s.runs.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })()
+
+	worker, err := s.worker(ctx, limits.Heap)
+	if err != nil {
+		return Result{}, err
+	}
+	result, usable, err := serve(ctx, worker, script, limits, host)
+	s.pool.release(s, worker, usable)
+	if died := (*WorkerError)(nil); errors.As(err, &died) {
+		s.pool.options.Logger.Warn("a worker ended with its run",
+			"pid", worker.pid, "reason", died.Reason, "status", worker.ending.status, "stderr", worker.ending.stderr)
+	}
+	return result, err
+}
+
+func (s *Session) enter() bool {
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.runs.Add(1)
+	return true
+}
+
+// worker returns the session's own worker if it is there and fits, or one
+// that nobody has used.
+func (s *Session) worker(ctx context.Context, heap int64) (*process, error) {
+	p := s.pool
+	p.mu.Lock()
+	if s.idle != nil && s.idle.heap == heap {
+		w := p.dropIdleLocked(s)
+		p.stats.Running++
+		p.mu.Unlock()
+		return w, nil
+	}
+	p.mu.Unlock()
+	w, err := p.acquire(ctx, heap)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	p.stats.Running++
+	p.mu.Unlock()
+	return w, nil
+}
+
+// Close ends the session's runs and its worker, and returns when they have
+// ended. It must not be called by a Host of this session.
+func (s *Session) Close() {
+	p := s.pool
+	p.mu.Lock()
+	s.closed = true
+	delete(p.sessions, s)
+	p.mu.Unlock()
+
+	s.cancel(ErrClosed)
+	s.runs.Wait()
+
+	p.mu.Lock()
+	var w *process
+	if s.idle != nil {
+		w = p.dropIdleLocked(s)
+	}
+	p.mu.Unlock()
+	if w != nil {
+		w.kill()
+		<-w.exited
+	}
+}

@@ -1,0 +1,250 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"codemode-bridge/sandbox/wire"
+)
+
+// startTimeout is how long a new worker may take until it says Ready.
+const startTimeout = 15 * time.Second
+
+// A process is a worker as its parent sees it.
+type process struct {
+	conn *wire.Conn
+	heap int64 // its heap limit, in bytes
+	pid  int   // for logs
+
+	// kill ends the process at once. It may be called at any time, by
+	// anyone, also more than once.
+	kill func()
+	// wait returns when the process has ended and its pipes are closed.
+	wait func() ending
+	// cpu returns the processor time it has used, if the system tells.
+	cpu func() (time.Duration, bool)
+
+	exited chan struct{} // closed when wait has returned
+	ending ending        // set before exited is closed
+
+	// Of whoever holds the process: a run, or the pool under its lock.
+	ready    wire.Ready
+	revision string // of the names it was last sent
+	named    bool   // whether it was sent any
+	runs     uint64 // the number of its last run
+	sampled  sample // of its processor time, while it is idle
+	evicted  bool   // it was killed to make room
+}
+
+// An ending says how a process ended.
+type ending struct {
+	code   int    // exit code, -1 if a signal ended it
+	status string // "exit status 2", "signal: killed"
+	stderr string // the beginning and the end of what it wrote there
+}
+
+// command returns a launch function for the worker that the options name.
+func (o Options) launcher() (func() (*process, error), error) {
+	if o.Command != nil {
+		return func() (*process, error) { return launch(o.Command()) }, nil
+	}
+	if o.Worker == "" {
+		return nil, errors.New("no worker program given")
+	}
+	path, err := exec.LookPath(o.Worker)
+	if err != nil {
+		return nil, fmt.Errorf("finding the worker program, which should stand beside this one: %w", err)
+	}
+	return func() (*process, error) { return launch(exec.Command(path)) }, nil
+}
+
+// launch starts a process with nothing but three pipes.
+func launch(cmd *exec.Cmd) (*process, error) {
+	if cmd.Env == nil {
+		cmd.Env = []string{}
+	}
+	if cmd.Dir == "" {
+		cmd.Dir = emptyDir()
+	}
+	confine(cmd)
+	stderr := new(excerpt)
+	cmd.Stderr = stderr
+	// Something the worker started, if it could, must not hold us by its stderr.
+	cmd.WaitDelay = time.Second
+
+	// Plain pipes instead of cmd.StdoutPipe: Wait would close that one under
+	// the reader, and lose the last frames of a worker that ends itself.
+	childIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting worker: %w", err)
+	}
+	out, childOut, err := os.Pipe()
+	if err != nil {
+		childIn.Close()
+		in.Close()
+		return nil, fmt.Errorf("starting worker: %w", err)
+	}
+	cmd.Stdin, cmd.Stdout = childIn, childOut
+	err = cmd.Start()
+	childIn.Close()
+	childOut.Close()
+	if err != nil {
+		in.Close()
+		out.Close()
+		return nil, fmt.Errorf("starting worker: %w", err)
+	}
+	return &process{
+		conn:   wire.New(out, in),
+		pid:    cmd.Process.Pid,
+		exited: make(chan struct{}),
+		kill:   func() { cmd.Process.Kill() },
+		cpu:    func() (time.Duration, bool) { return processorTime(cmd.Process.Pid) },
+		wait: func() ending {
+			cmd.Wait()
+			in.Close()
+			out.Close()
+			e := ending{code: -1, status: "unknown", stderr: stderr.String()}
+			if s := cmd.ProcessState; s != nil {
+				e.code, e.status = s.ExitCode(), s.String()
+			}
+			return e
+		},
+	}, nil
+}
+
+// handshake greets a new process and waits until it is ready. On an error
+// the process was killed.
+func (p *process) handshake(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout,
+		&WorkerError{"was not ready within " + duration(startTimeout)})
+	defer cancel()
+	stop := context.AfterFunc(ctx, p.kill)
+	defer stop()
+
+	err := p.conn.Send(wire.KindHello, wire.Hello{Version: wire.Version, Heap: p.heap})
+	if err == nil {
+		p.ready, err = readReady(p.conn)
+	}
+	if err == nil && stop() {
+		return nil
+	}
+	p.kill()
+	<-p.exited
+	switch bad := (*wire.FrameError)(nil); {
+	case ctx.Err() != nil:
+		return fmt.Errorf("starting worker: %w", context.Cause(ctx))
+	case errors.As(err, &bad):
+		return fmt.Errorf("starting worker: %w", &WorkerError{bad.Error()})
+	}
+	return fmt.Errorf("starting worker: %w", p.death())
+}
+
+func readReady(conn *wire.Conn) (wire.Ready, error) {
+	conn.SetMaxBody(0)
+	f, err := conn.Read()
+	if err != nil {
+		return wire.Ready{}, err
+	}
+	if f.Kind != wire.KindReady {
+		return wire.Ready{}, &wire.FrameError{Kind: f.Kind, Reason: "not the expected ready"}
+	}
+	ready, err := wire.Decode[wire.Ready](f)
+	if err != nil {
+		return wire.Ready{}, err
+	}
+	if ready.Version != wire.Version {
+		return wire.Ready{}, &wire.FrameError{Kind: f.Kind, Reason: fmt.Sprintf(
+			"protocol version %d instead of %d: worker and parent are of different builds", ready.Version, wire.Version)}
+	}
+	return ready, nil
+}
+
+// death says, after the process has ended unasked, what that means for its
+// run: a limit, if one was the cause. What a worker wrote on stderr is read
+// only to find the cause: it is a Go crash report at best, and never shown.
+func (p *process) death() error {
+	e := p.ending
+	has := func(texts ...string) bool {
+		for _, t := range texts {
+			if strings.Contains(e.stderr, t) {
+				return true
+			}
+		}
+		return false
+	}
+	memory := &LimitError{Limit: wire.LimitMemory, Value: size(p.heap)}
+	switch e.code {
+	case wire.ExitMemory:
+		return memory
+	case wire.ExitDeadline:
+		return &LimitError{Limit: wire.LimitCPU}
+	case wire.ExitStack:
+		return &LimitError{Limit: wire.LimitRecursion}
+	case wire.ExitProtocol:
+		return &WorkerError{"worker and parent are of different builds"}
+	}
+	switch {
+	case has("goroutine stack exceeds", "stack overflow"):
+		return &LimitError{Limit: wire.LimitRecursion}
+	case has("out of memory", "cannot allocate memory", "cannot map pages", "failed to create new OS thread", "failed to reserve"),
+		// Under a data limit the runtime may find no room even for its own
+		// structures and run into an address that is not there.
+		has("SIGSEGV", "SIGBUS"), segfault(e.status):
+		return memory
+	case has("SIGSYS"), strings.Contains(e.status, "bad system call"):
+		return &WorkerError{"ended: it tried something that is forbidden to it"}
+	case has("panic:", "fatal error:"):
+		return &WorkerError{"ended: it crashed (" + e.status + ")"}
+	}
+	return &WorkerError{"ended (" + e.status + ")"}
+}
+
+func segfault(status string) bool {
+	return strings.Contains(status, "segmentation fault") || strings.Contains(status, "bus error") ||
+		strings.Contains(status, "0xc0000005") // the same on Windows
+}
+
+// An excerpt keeps the beginning and the end of what is written to it. A Go
+// crash says its cause at the beginning.
+type excerpt struct {
+	head, tail []byte
+	cut        bool
+}
+
+const excerptHead, excerptTail = 8 << 10, 4 << 10
+
+func (x *excerpt) Write(b []byte) (int, error) {
+	n := len(b)
+	if room := excerptHead - len(x.head); room > 0 {
+		k := min(room, len(b))
+		x.head = append(x.head, b[:k]...)
+		b = b[k:]
+	}
+	x.tail = append(x.tail, b[max(0, len(b)-excerptTail):]...)
+	if over := len(x.tail) - excerptTail; over > 0 {
+		x.tail = append(x.tail[:0], x.tail[over:]...)
+		x.cut = true
+	}
+	return n, nil
+}
+
+func (x *excerpt) String() string {
+	if x.cut {
+		return string(x.head) + "\n[...]\n" + string(x.tail)
+	}
+	return string(x.head) + string(x.tail)
+}
+
+var _ io.Writer = (*excerpt)(nil)
+
+// A sample is a process's processor time at a moment.
+type sample struct {
+	at  time.Time
+	cpu time.Duration
+}

@@ -1,0 +1,734 @@
+package sandbox
+
+import (
+	"container/heap"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/sandbox/wire"
+)
+
+const (
+	// grace is how much longer than Limits.CPU a worker may run, so that it
+	// can stop the script itself and say where it was.
+	grace = 500 * time.Millisecond
+	// drain is how long a worker may take, after a run, to read what was
+	// being written to it.
+	drain = time.Second
+	// sampleEvery is how often a worker's real processor time is compared
+	// with what it admits to.
+	sampleEvery = time.Second
+	// maxOpenArgs bounds the arguments of all open calls together, in bytes.
+	maxOpenArgs = 64 << 20
+	// maxTimer bounds one timer, as browsers do.
+	maxTimer = (1<<31 - 1) * time.Millisecond
+)
+
+// A run is one script in one worker, from the Run frame to the end.
+//
+//	worker ──▶ reader ──▶ one goroutine a call ──▶ host
+//	                                                │ settle
+//	worker ◀── writer ◀── queue of replies ◀────────┘
+//	                           ▲
+//	             clock: script timers, CPU limit
+//
+// The reader checks each frame against what may come at that moment. No
+// frame needs a rate limit: of every kind only so many may come in one run.
+// The queue, filled under mu, is where the order of answers is made.
+type run struct {
+	p      *process
+	id     uint64
+	limits Limits
+	host   Host
+	timers TimerHost // nil: timers are served here
+
+	ctx    context.Context // of the host's calls; ends with the run
+	cancel context.CancelFunc
+	calls  sync.WaitGroup // goroutines in the host's methods
+	more   *sync.Cond     // on mu: queue grew, or the run ended
+	clock  *time.Timer    // fires at the next moment that arm found
+	over   chan struct{}  // closed when the run ended
+
+	mu     sync.Mutex // guards all below
+	ended  bool
+	err    error // why, if not by Done; the first reason
+	result Result
+
+	previewed bool
+	made      int             // calls made, timers included
+	nTimers   int             // timers among them
+	open      map[int]*opened // calls made and not settled
+	openArgs  int             // bytes of their arguments
+	active    int             // open calls that the host is working on
+	waiting   []Call          // open calls beyond Limits.Parallel
+	due       timerHeap       // open timers served here
+	queue     []queued        // settled, not yet given to the writer
+	sent      int             // replies given to the writer
+	lastTime  time.Time       // of the newest reply
+	logBytes  int64
+	idles     int
+
+	// The script's clock. It stands while the worker is idle.
+	running bool
+	since   time.Time     // when it last began to run
+	used    time.Duration // before since
+	burnt   time.Duration // processor time used beyond what running explains
+	sampled sample
+	usedAt  time.Duration // what the clock showed when sampled was taken
+	sample  time.Time     // when to sample next
+}
+
+// opened is an open call.
+type opened struct {
+	args  int  // bytes
+	timer bool // not counted as parallel
+}
+
+// queued is a settled call whose answer waits to be written.
+type queued struct {
+	reply wire.Reply
+	body  []byte
+}
+
+// serve runs the script in p and reports whether p can be used again.
+func serve(ctx context.Context, p *process, script Script, limits Limits, host Host) (Result, bool, error) {
+	p.runs++
+	r := &run{
+		p: p, id: p.runs, limits: limits, host: host,
+		over:  make(chan struct{}),
+		clock: time.NewTimer(sampleEvery),
+		open:  make(map[int]*opened),
+	}
+	r.timers, _ = host.(TimerHost)
+	r.more = sync.NewCond(&r.mu)
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	defer r.cancel()
+	defer r.clock.Stop()
+
+	now := time.Now()
+	r.running, r.since, r.sample = true, now, now.Add(sampleEvery)
+	r.lastTime = script.Start
+	if r.lastTime.IsZero() {
+		r.lastTime = now
+	}
+	start := r.lastTime
+	r.armLocked(now)
+	p.conn.SetMaxBody(max(limits.Result, wire.MaxArgs))
+
+	var ends sync.WaitGroup
+	ends.Go(r.read)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		r.write(script, start)
+	}()
+
+	r.watch(ctx)
+
+	// The run is over. What is still being written must not be cut in the
+	// middle, unless the worker is of no use any more anyhow.
+	clean := true
+	select {
+	case <-written:
+	case <-time.After(drain):
+		clean = false
+		p.kill()
+		<-written
+	}
+	ends.Wait()
+	r.calls.Wait()
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var own *ScriptError
+	usable := clean && (r.err == nil || errors.As(r.err, &own))
+	return r.result, usable, r.err
+}
+
+// watch waits for the end of the run, serves its timers and keeps its
+// clock.
+func (r *run) watch(ctx context.Context) {
+	for {
+		select {
+		case <-r.over:
+			return
+		case <-ctx.Done():
+			r.fail(fmt.Errorf("running script: %w", context.Cause(ctx)))
+			return
+		case <-r.clock.C:
+			r.tick()
+		}
+	}
+}
+
+// endLocked ends the run for the given reason, or by Done if it is nil. Only
+// the first end counts; it reports whether this was it.
+func (r *run) endLocked(err error) bool {
+	if r.ended {
+		return false
+	}
+	r.ended, r.err = true, err
+	r.stopLocked(time.Now())
+	r.result.Calls = r.made
+	if r.result.CPU <= 0 || r.result.CPU > r.used {
+		r.result.CPU = r.used
+	}
+	r.queue, r.waiting, r.due, r.open = nil, nil, nil, nil
+	close(r.over)
+	r.cancel()
+	r.more.Broadcast()
+	return true
+}
+
+// fail ends the run, and with it the worker.
+func (r *run) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failLocked(err)
+}
+
+func (r *run) failLocked(err error) {
+	if r.endLocked(err) {
+		r.p.kill()
+	}
+}
+
+// bad is the reason of an end because of what the worker sent.
+func bad(format string, args ...any) error {
+	return &WorkerError{"broke the protocol: " + fmt.Sprintf(format, args...)}
+}
+
+// read handles the worker's frames until the run is over.
+func (r *run) read() {
+	for {
+		f, err := r.p.conn.Read()
+		var broken *wire.FrameError
+		switch {
+		case err == nil:
+			err = r.handle(f)
+		case errors.As(err, &broken):
+			err = bad("%v", broken)
+		default:
+			// The pipe ended. The process has too, or will: what it says by its
+			// exit is the reason.
+			r.p.kill()
+			<-r.p.exited
+			err = r.p.death()
+			if l := (*LimitError)(nil); errors.As(err, &l) && l.Limit == wire.LimitCPU {
+				l.Value = duration(r.limits.CPU)
+			}
+		}
+		if err != nil {
+			r.fail(err)
+			return
+		}
+		select {
+		case <-r.over:
+			return
+		default:
+		}
+	}
+}
+
+// handle does what a frame says. An error is the end of run and worker.
+func (r *run) handle(f wire.Frame) error {
+	switch f.Kind {
+	case wire.KindPreview:
+		v, err := decode[wire.Preview](r, f)
+		if err != nil {
+			return err
+		}
+		return r.preview(v.Report)
+	case wire.KindCall:
+		v, err := decode[wire.Call](r, f)
+		if err != nil {
+			return err
+		}
+		return r.call(v, f.Body)
+	case wire.KindIdle:
+		v, err := decode[wire.Idle](r, f)
+		if err != nil {
+			return err
+		}
+		return r.idle(v)
+	case wire.KindLog:
+		v, err := decode[wire.Log](r, f)
+		if err != nil {
+			return err
+		}
+		return r.log(v)
+	case wire.KindDone:
+		v, err := decode[wire.Done](r, f)
+		if err != nil {
+			return err
+		}
+		return r.done(v, f.Body)
+	}
+	return bad("an unexpected %s frame", f.Kind)
+}
+
+// decode reads a header and checks that it belongs to this run.
+func decode[T wire.Preview | wire.Call | wire.Idle | wire.Log | wire.Done](r *run, f wire.Frame) (T, error) {
+	v, err := wire.Decode[T](f)
+	if err != nil {
+		return v, bad("%v", err)
+	}
+	var id uint64
+	switch v := any(v).(type) {
+	case wire.Preview:
+		id = v.Run
+	case wire.Call:
+		id = v.Run
+	case wire.Idle:
+		id = v.Run
+	case wire.Log:
+		id = v.Run
+	case wire.Done:
+		id = v.Run
+	}
+	if id != r.id {
+		return v, bad("a %s frame of run %d in run %d", f.Kind, id, r.id)
+	}
+	return v, nil
+}
+
+func (r *run) preview(report analysis.Report) error {
+	r.mu.Lock()
+	ok := !r.previewed && r.made == 0
+	r.previewed = true
+	ended := r.ended
+	r.mu.Unlock()
+	if !ok {
+		return bad("a second or late preview")
+	}
+	if !ended {
+		r.host.Preview(report)
+	}
+	return nil
+}
+
+func (r *run) call(c wire.Call, args []byte) error {
+	switch {
+	case len(args) > wire.MaxArgs:
+		return bad("arguments of %d bytes", len(args))
+	case len(args) > 0 && !json.Valid(args):
+		return bad("arguments that are not JSON")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return nil
+	}
+	switch {
+	case c.Number != r.made+1:
+		return bad("call number %d after %d", c.Number, r.made)
+	case !r.running:
+		return bad("a call while idle")
+	}
+	r.made++
+	timer := c.Op == wire.OpTimer
+	if timer {
+		r.nTimers++
+	}
+	r.openArgs += len(args)
+	switch {
+	case r.nTimers > r.limits.timers():
+		return &LimitError{Limit: wire.LimitTimers, Value: count(r.limits.timers()), Position: c.Position}
+	case r.made-r.nTimers > r.limits.Calls:
+		return &LimitError{Limit: wire.LimitCalls, Value: count(r.limits.Calls), Position: c.Position}
+	case r.openArgs > maxOpenArgs:
+		return &LimitError{Limit: wire.LimitArgs, Value: size(maxOpenArgs), Position: c.Position}
+	}
+	r.open[c.Number] = &opened{args: len(args), timer: timer}
+	call := Call{Number: c.Number, Op: c.Op, Name: c.Name, Args: args, Position: c.Position}
+	switch {
+	case timer:
+		wait, err := timerWait(args)
+		if err != nil {
+			return err
+		}
+		if r.timers != nil {
+			r.calls.Go(func() { r.timers.Timer(r.ctx, call, wait, r.settler(call.Number)) })
+			return nil
+		}
+		heap.Push(&r.due, scriptTimer{at: time.Now().Add(wait), number: c.Number})
+		r.armLocked(time.Now())
+	case r.active < r.limits.Parallel:
+		r.startLocked(call)
+	default:
+		r.waiting = append(r.waiting, call)
+	}
+	return nil
+}
+
+func timerWait(args []byte) (time.Duration, error) {
+	var v struct {
+		MS *float64 `json:"ms"`
+	}
+	if err := json.Unmarshal(args, &v); err != nil || v.MS == nil {
+		return 0, bad("a timer without a time")
+	}
+	ms := max(0, min(*v.MS, float64(maxTimer/time.Millisecond)))
+	return time.Duration(ms * float64(time.Millisecond)), nil
+}
+
+// startLocked hands a call to the host.
+func (r *run) startLocked(c Call) {
+	r.active++
+	r.calls.Go(func() { r.host.Call(r.ctx, c, r.settler(c.Number)) })
+}
+
+func (r *run) settler(number int) func(Reply) {
+	return func(reply Reply) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.settleLocked(number, reply)
+	}
+}
+
+// settleLocked queues the answer to an open call. The order of the queue is
+// the order in which the script sees the answers.
+func (r *run) settleLocked(number int, reply Reply) {
+	o, ok := r.open[number]
+	if !ok || r.ended {
+		return
+	}
+	delete(r.open, number)
+	r.openArgs -= o.args
+	if !o.timer {
+		r.active--
+		if len(r.waiting) > 0 && r.active < r.limits.Parallel {
+			next := r.waiting[0]
+			r.waiting = r.waiting[1:]
+			r.startLocked(next)
+		}
+	}
+	if reply.Time.IsZero() {
+		reply.Time = time.Now()
+	}
+	if reply.Time.Before(r.lastTime) {
+		reply.Time = r.lastTime
+	}
+	r.lastTime = reply.Time
+	r.queue = append(r.queue, r.answer(number, reply))
+	r.more.Signal()
+}
+
+// answer makes a frame of a reply. A reply that fits into no frame becomes an
+// error that says so.
+func (r *run) answer(number int, reply Reply) queued {
+	q := queued{reply: wire.Reply{Run: r.id, Number: number, Time: reply.Time.UTC()}}
+	switch {
+	case reply.Err != nil:
+		q.reply.Err = &wire.Thrown{Name: reply.Err.Name, Message: reply.Err.Message}
+		if f := reply.Err.Fields; len(f) <= wire.MaxFields && json.Valid(f) {
+			q.reply.Err.Fields = f
+		}
+	case reply.Text != nil:
+		q.reply.Text, q.body = true, []byte(*reply.Text)
+	default:
+		q.body = reply.Value
+	}
+	if n := int64(len(q.body)); n > maxReply {
+		q.body, q.reply.Text = nil, false
+		q.reply.Err = &wire.Thrown{Name: "ToolError", Message: fmt.Sprintf(
+			"the answer is %s; the limit is %s", size(n), size(maxReply))}
+	}
+	return q
+}
+
+// maxReply bounds the body of a reply, so that it fits a frame.
+const maxReply = wire.MaxFrame - 1<<20
+
+// write sends the script, and then the answers to its calls as they are
+// settled, until the run is over. An error of the pipe is no reason of an
+// end by itself: the worker is killed, and the reader says what it died of.
+func (r *run) write(script Script, start time.Time) {
+	err := r.writeScript(script, start)
+	for err == nil {
+		r.mu.Lock()
+		for len(r.queue) == 0 && !r.ended {
+			r.more.Wait()
+		}
+		batch := r.queue
+		r.queue = nil
+		if len(batch) > 0 {
+			// From here on the worker may have something to do.
+			r.sent += len(batch)
+			r.startClockLocked(time.Now())
+		}
+		r.mu.Unlock()
+		if len(batch) == 0 {
+			return
+		}
+		for _, q := range batch {
+			if err = r.p.conn.Write(wire.KindReply, q.reply, q.body); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			err = r.p.conn.Flush()
+		}
+	}
+	if unsent := (*wire.FrameError)(nil); errors.As(err, &unsent) {
+		r.fail(fmt.Errorf("running script: %w", err))
+		return
+	}
+	r.p.kill()
+}
+
+func (r *run) writeScript(script Script, start time.Time) error {
+	conn := r.p.conn
+	names := script.Names
+	if names == nil {
+		names = &Names{}
+	}
+	if !r.p.named || r.p.revision != names.Revision {
+		err := conn.Write(wire.KindNames,
+			wire.Names{Revision: names.Revision, Servers: names.Servers},
+			[]byte(strings.Join(names.Names, "\x00")))
+		if err != nil {
+			return err
+		}
+		r.p.named, r.p.revision = true, names.Revision
+	}
+	return conn.Send(wire.KindRun, wire.Run{
+		ID:        r.id,
+		Revision:  names.Revision,
+		InputSize: len(script.Input),
+		Seed:      script.Seed,
+		Start:     start.UTC(),
+		Limits: wire.Limits{
+			CPU:      r.limits.CPU,
+			Calls:    r.limits.Calls,
+			Parallel: r.limits.Parallel,
+			Logs:     r.limits.Logs,
+			Result:   r.limits.Result,
+		},
+	}, script.Input, []byte(script.Source))
+}
+
+func (r *run) idle(v wire.Idle) error {
+	r.mu.Lock()
+	// Each one follows a turn of the script, and a turn follows an answer.
+	if r.idles++; r.idles > 2*(r.made+r.sent)+16 {
+		r.mu.Unlock()
+		return bad("too many idle frames")
+	}
+	if v.Made > r.made || v.Taken > r.sent {
+		r.mu.Unlock()
+		return bad("an idle frame with %d calls and %d answers of %d and %d", v.Made, v.Taken, r.made, r.sent)
+	}
+	if r.ended || !r.running || v.Made != r.made || v.Taken != r.sent {
+		r.mu.Unlock()
+		return nil // out of date, or nothing new
+	}
+	open := len(r.open)
+	if open == 0 && len(r.queue) == 0 {
+		r.mu.Unlock()
+		return &WorkerError{"stopped: the script waits, and no call is open"}
+	}
+	now := time.Now()
+	r.stopLocked(now)
+	r.armLocked(now)
+	r.mu.Unlock()
+	r.host.Idle(open)
+	return nil
+}
+
+func (r *run) log(v wire.Log) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.logBytes += int64(len(v.Text))
+	if r.logBytes > r.limits.Logs || int64(len(r.result.Logs)) >= r.limits.Logs {
+		return bad("more than %s of logs", size(r.limits.Logs))
+	}
+	if !r.ended {
+		r.result.Logs = append(r.result.Logs, Log{v.Level, v.Text})
+	}
+	return nil
+}
+
+func (r *run) done(v wire.Done, body []byte) error {
+	switch {
+	case int64(len(body)) > r.limits.Result:
+		return bad("a result of %d bytes", len(body))
+	case len(body) > 0 && v.Err != nil:
+		return bad("both a result and an error")
+	case len(body) > 0 && !json.Valid(body):
+		return bad("a result that is not JSON")
+	case r.p.conn.Buffered() > 0:
+		return bad("more after the end of the run")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return nil
+	}
+	if v.Calls != r.made {
+		return bad("a count of %d calls after %d", v.Calls, r.made)
+	}
+	r.result.LogsDropped, r.result.Notes, r.result.CPU = v.LogsDropped, v.Notes, v.CPU
+	switch {
+	case v.Err == nil:
+		if len(body) > 0 {
+			r.result.Value = body
+		}
+		r.endLocked(nil)
+	case v.Err.Kind == wire.FailureLimit:
+		r.endLocked(r.limitError(v.Err))
+	default:
+		if v.Err.Call > r.made {
+			return bad("an error of call %d of %d", v.Err.Call, r.made)
+		}
+		r.endLocked(scriptError(v.Err))
+	}
+	return nil
+}
+
+// limitError names the limit that the worker says was exceeded. The value is
+// ours: nothing here is taken from the worker but which limit it was, and
+// where.
+func (r *run) limitError(f *wire.Failure) *LimitError {
+	e := &LimitError{Limit: f.Name, Position: f.Position, Frame: f.Frame, Stack: f.Stack}
+	switch f.Name {
+	case wire.LimitCPU:
+		e.Value = duration(r.limits.CPU)
+	case wire.LimitMemory:
+		e.Value = size(r.p.heap)
+	case wire.LimitCalls:
+		e.Value = count(r.limits.Calls)
+	case wire.LimitTimers:
+		e.Value = count(r.limits.timers())
+	case wire.LimitArgs:
+		e.Value = size(wire.MaxArgs)
+	case wire.LimitResult:
+		e.Value = size(r.limits.Result)
+	case wire.LimitSource:
+		e.Value = size(r.limits.Source)
+	case wire.LimitInput:
+		e.Value = size(r.limits.Input)
+	}
+	return e
+}
+
+func scriptError(f *wire.Failure) *ScriptError {
+	e := &ScriptError{
+		Name: f.Name, Message: f.Message, Position: f.Position, Frame: f.Frame,
+		Stack: f.Stack, Hint: f.Hint, Call: f.Call, Fields: f.Fields,
+	}
+	if f.Cause != nil {
+		e.Cause = scriptError(f.Cause)
+	}
+	return e
+}
+
+// The script's clock.
+
+func (r *run) startClockLocked(now time.Time) {
+	if !r.running && !r.ended {
+		r.running, r.since = true, now
+		r.armLocked(now)
+	}
+}
+
+func (r *run) stopLocked(now time.Time) {
+	if r.running {
+		r.used += now.Sub(r.since)
+		r.running = false
+	}
+}
+
+// shownLocked returns what the script's clock shows.
+func (r *run) shownLocked(now time.Time) time.Duration {
+	if r.running {
+		return r.used + now.Sub(r.since)
+	}
+	return r.used
+}
+
+// armLocked sets the clock to the next moment at which there is something to
+// do.
+func (r *run) armLocked(now time.Time) {
+	next := r.sample
+	if len(r.due) > 0 && r.due[0].at.Before(next) {
+		next = r.due[0].at
+	}
+	if r.running {
+		if at := now.Add(r.limits.CPU + grace - r.shownLocked(now) - r.burnt); at.Before(next) {
+			next = at
+		}
+	}
+	r.clock.Reset(next.Sub(now))
+}
+
+// tick does what is due.
+func (r *run) tick() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	now := time.Now()
+	for len(r.due) > 0 && !r.due[0].at.After(now) {
+		t := heap.Pop(&r.due).(scriptTimer)
+		r.settleLocked(t.number, Reply{})
+	}
+	if !r.sample.After(now) {
+		r.sampleLocked(now)
+		r.sample = now.Add(sampleEvery)
+	}
+	if r.shownLocked(now)+r.burnt >= r.limits.CPU+grace {
+		r.failLocked(&LimitError{Limit: wire.LimitCPU, Value: duration(r.limits.CPU)})
+		return
+	}
+	r.armLocked(now)
+}
+
+// sampleLocked compares the worker's processor time with its clock. A worker
+// that says Idle and works on is charged for what it really uses. A quarter
+// of a processor is free, and three while it runs: it collects garbage and
+// watches its own memory.
+func (r *run) sampleLocked(now time.Time) {
+	cpu, ok := r.p.cpu()
+	if !ok {
+		return
+	}
+	shown := r.shownLocked(now)
+	if last := r.sampled; !last.at.IsZero() {
+		excess := (cpu - last.cpu) - now.Sub(last.at)/4 - 3*(shown-r.usedAt)
+		r.burnt += max(0, excess)
+	}
+	r.sampled, r.usedAt = sample{now, cpu}, shown
+}
+
+// scriptTimer is a timer of the script. Timers end in the order of their
+// times, those of one time in the order in which they were set.
+type scriptTimer struct {
+	at     time.Time
+	number int
+}
+
+type timerHeap []scriptTimer
+
+func (h timerHeap) Len() int      { return len(h) }
+func (h timerHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h timerHeap) Less(i, j int) bool {
+	if !h[i].at.Equal(h[j].at) {
+		return h[i].at.Before(h[j].at)
+	}
+	return h[i].number < h[j].number
+}
+func (h *timerHeap) Push(x any) { *h = append(*h, x.(scriptTimer)) }
+func (h *timerHeap) Pop() any {
+	old := *h
+	t := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return t
+}

@@ -1,0 +1,124 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/sandbox/wire"
+)
+
+// A Script is what to run, and everything that its run depends on besides
+// the answers to its calls: the same Script with the same answers in the same
+// order makes the same calls and returns the same result.
+type Script struct {
+	// Source is JavaScript or TypeScript, as a model wrote it.
+	Source string
+	// Input is the JSON of the script's global `input`; nil leaves it undefined.
+	Input json.RawMessage
+	// Names are the tools that `codemode` shows; nil means none.
+	Names *Names
+	// Limits tighten the pool's own. What is zero, or looser than the pool's,
+	// is ignored.
+	Limits Limits
+	// Seed is where the script's randomness comes from.
+	Seed [32]byte
+	// Start is the time that the script sees until its first answer. The zero
+	// time means now.
+	Start time.Time
+}
+
+// Names are the tools that a script may name. A value is shared by many
+// runs and must not be changed; a worker is sent it once per Revision.
+type Names struct {
+	// Revision differs whenever the names do.
+	Revision string
+	// Names are what follows `codemode.`, sorted, without NUL bytes.
+	Names []string
+	// Servers are the objects of `codemode.server.tool(...)`.
+	Servers []string
+}
+
+// A Host serves one run. Its methods are called while Session.Run is
+// running, never after it returned.
+type Host interface {
+	// Preview tells what could be read from the script before it ran. It is
+	// called at most once, before the first Call, from the goroutine that reads
+	// the worker's pipe: it must not block.
+	Preview(analysis.Report)
+
+	// Call does one call of the script and answers it through settle. It is
+	// called in a goroutine of its own and may block or return before the
+	// answer is there. Run waits for it to return, so it must heed ctx, which
+	// ends with the run.
+	//
+	// settle never blocks and may be called from any goroutine, also by one
+	// that holds locks. The script sees answers in the order in which they
+	// were settled. Only the first settle of a call counts, and only before the
+	// run has ended.
+	//
+	// Calls are started in the order of their numbers, at most Limits.Parallel
+	// at a time; further ones wait until one of those is settled.
+	Call(ctx context.Context, c Call, settle func(Reply))
+
+	// Idle tells that only answers can move the script on, and how many calls
+	// are open: unanswered, waiting ones and timers included. A host that
+	// knows its own open calls thus knows whether any timers run. It is
+	// called like Preview and must not block.
+	Idle(open int)
+}
+
+// A TimerHost is a Host that serves the script's timers itself, for instance
+// because it replays a run. Other hosts' timers are real ones.
+type TimerHost interface {
+	Host
+	// Timer is like Call, for a call with OpTimer; its arguments have been
+	// read and bounded. Timers do not count against Limits.Parallel.
+	Timer(ctx context.Context, c Call, wait time.Duration, settle func(Reply))
+}
+
+// A Call is one call of a script.
+type Call struct {
+	Number   int               // 1, 2, ... in the order in which the calls were made
+	Op       wire.Op           // what is to be done
+	Name     string            // which tool, for the operations that have one; at most wire.MaxName bytes
+	Args     json.RawMessage   // valid JSON, as the script's runtime wrote it; nil if there is none
+	Position analysis.Position // where in the script
+}
+
+// A Reply answers a call: with Err if it is set, else with Text if it is
+// set, else with Value.
+type Reply struct {
+	Value json.RawMessage // JSON; nil is undefined
+	Text  *string         // becomes a JavaScript string as it is
+	Err   *ReplyError     // is thrown into the script
+	// Time is what the script's clock shows from now on; zero means now. A
+	// clock that would go back stands instead.
+	Time time.Time
+}
+
+// A ReplyError is an error that a call throws into the script.
+type ReplyError struct {
+	Name    string          // ToolError, ToolCallDeniedError, ...
+	Message string          // cut to wire.MaxText bytes
+	Fields  json.RawMessage // a JSON object whose members become properties; dropped beyond wire.MaxFields bytes
+}
+
+// A Result is what is known of a run. Run returns one with every error too,
+// without a Value: the logs so far, calls and time belong to a failure's
+// report just as well.
+type Result struct {
+	Value       json.RawMessage // valid JSON; nil means undefined
+	Logs        []Log           // what the script wrote with console.*
+	LogsDropped int             // bytes of logs beyond Limits.Logs
+	Notes       []string        // remarks about the script for whoever wrote it
+	Calls       int             // how many calls it made, timers included
+	CPU         time.Duration   // how long it ran, without waiting for answers
+}
+
+// A Log is a line that the script wrote with console.*.
+type Log struct {
+	Level string `json:"level"` // log, info, warn, error, debug
+	Text  string `json:"text"`
+}
