@@ -56,7 +56,7 @@ var table = map[string][]string{
 		"analysis", "bridge/approval", "bridge/catalog", "bridge/gate", "bridge/ledger", "bridge/upstream",
 		"profiles", "sandbox",
 	},
-	"bridge/bench": {},
+	"bridge/bench": {"sandbox/wire"},
 
 	"cmd/codemode-worker": {"sandbox/worker"},
 	"cmd/codemode-bridge": {

@@ -1,0 +1,337 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"codemode-bridge/sandbox/wire"
+)
+
+// A machine knows what to start and where.
+type machine struct {
+	bridge, scratch string
+	rounds          int
+	configs         int
+}
+
+// A peer is a started process with the client's session to it.
+type peer struct {
+	*mcp.ClientSession
+	pid    int
+	stderr *bytes.Buffer
+}
+
+// start runs a command and connects a client to its stdin and stdout.
+func (m *machine) start(ctx context.Context, cmd *exec.Cmd) (*peer, error) {
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	cmd.Env = append(os.Environ(),
+		"XDG_CONFIG_HOME="+m.scratch, "XDG_STATE_HOME="+m.scratch, "XDG_CACHE_HOME="+filepath.Join(m.scratch, strconv.Itoa(m.configs)))
+	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1.0.0"}, nil)
+	// Stdio clients are nearly all of the old era.
+	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w\n%s", cmd, err, stderr.String())
+	}
+	return &peer{session, cmd.Process.Pid, &stderr}, nil
+}
+
+// startUpstream starts this program as the upstream, without a bridge.
+func (m *machine) startUpstream(ctx context.Context, tools int) (*peer, error) {
+	return m.start(ctx, exec.CommandContext(ctx, os.Args[0], upstreamArg, "-tools", strconv.Itoa(tools)))
+}
+
+// startBridge starts the bridge before such an upstream, or before none if
+// tools is negative.
+func (m *machine) startBridge(ctx context.Context, tools int) (*peer, error) {
+	servers := make(map[string]any)
+	if tools >= 0 {
+		self, err := filepath.Abs(os.Args[0])
+		if err != nil {
+			return nil, err
+		}
+		servers["bench"] = map[string]any{"command": self, "args": []string{upstreamArg, "-tools", strconv.Itoa(tools)}}
+	}
+	config, err := json.Marshal(map[string]any{"servers": servers})
+	if err != nil {
+		return nil, err
+	}
+	m.configs++
+	path := filepath.Join(m.scratch, fmt.Sprintf("config%d.json", m.configs))
+	if err := os.WriteFile(path, config, 0o600); err != nil {
+		return nil, err
+	}
+	return m.start(ctx, exec.CommandContext(ctx, m.bridge, "run", "--config", path))
+}
+
+// call calls a tool; a tool's own error is an error.
+func (p *peer) call(ctx context.Context, tool string, args any) (*mcp.CallToolResult, error) {
+	result, err := p.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		return nil, fmt.Errorf("calling %s: %w\n%s", tool, err, p.stderr.String())
+	}
+	if result.IsError {
+		text, _ := json.Marshal(result.Content)
+		return nil, fmt.Errorf("%s answered with an error: %s", tool, text)
+	}
+	return result, nil
+}
+
+// eval runs a script and checks what it returns.
+func (p *peer) eval(ctx context.Context, code, want string) error {
+	result, err := p.call(ctx, "eval", map[string]any{"code": code})
+	if err != nil {
+		return err
+	}
+	structured, err := json.Marshal(result.StructuredContent)
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Result json.RawMessage `json:"result"`
+	}
+	if err := json.Unmarshal(structured, &answer); err != nil || string(answer.Result) != want {
+		return fmt.Errorf("script %q returned %s, want %s", code, structured, want)
+	}
+	return nil
+}
+
+// both starts an upstream to be called directly and a bridge before another.
+func (m *machine) both(ctx context.Context, tools int) (direct, bridged *peer, closeBoth func() error, err error) {
+	if direct, err = m.startUpstream(ctx, tools); err != nil {
+		return nil, nil, nil, err
+	}
+	if bridged, err = m.startBridge(ctx, tools); err != nil {
+		return nil, nil, nil, errors.Join(err, direct.Close())
+	}
+	return direct, bridged, func() error { return errors.Join(direct.Close(), bridged.Close()) }, nil
+}
+
+// calls measures calls of the upstream, direct and from a script.
+func (m *machine) calls(ctx context.Context, t *table) (err error) {
+	direct, bridged, closeBoth, err := m.both(ctx, 10)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeBoth()) }()
+
+	noop := func() error { _, err := direct.call(ctx, "noop", map[string]any{"id": 1}); return err }
+	eval := func(code, want string) func() error {
+		return func() error { return bridged.eval(ctx, code, want) }
+	}
+	hundred := func() error {
+		for range 100 {
+			if err := noop(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	parallel := func() error {
+		var wg sync.WaitGroup
+		errs := make([]error, 100)
+		for i := range errs {
+			wg.Go(func() { _, errs[i] = direct.call(ctx, "sleep", map[string]any{"id": i}) })
+		}
+		wg.Wait()
+		return errors.Join(errs...)
+	}
+	big := func() error { _, err := direct.call(ctx, "big", map[string]any{}); return err }
+
+	for _, row := range []struct {
+		what    string
+		rounds  int
+		per     int // calls in one round
+		direct  func() error
+		bridged func() error
+		want    target
+	}{
+		{"trivial eval, beside one direct call", m.rounds, 1, noop, eval(`return 1`, `1`), target{ratio: 2}},
+		{"1 call in a script", m.rounds, 1, noop,
+			eval(`return await codemode.bench__noop({id: 1})`, `"ok"`), target{}},
+		{"100 sequential calls in a script, per call", m.rounds / 10, 100, hundred,
+			eval(`let n = 0; for (let i = 0; i < 100; i++) if (await codemode.bench__noop({id: i}) === "ok") n++; return n`, `100`),
+			target{ratio: 1.5}},
+		{"100 parallel calls of 10 ms", m.rounds / 10, 1, parallel,
+			eval(`const all = await Promise.all(Array.from({length: 100}, (_, id) => codemode.bench__sleep({id}))); return all.length`, `100`),
+			target{time: 25 * time.Millisecond}},
+		{"a reply of 1 MB, its length", m.rounds / 10, 1, big,
+			eval(`return (await codemode.bench__big({})).length > 1000000`, `true`), target{}},
+		{"a reply of 1 MB, parsed", m.rounds / 10, 1, big,
+			eval(`return json(await codemode.bench__big({})).length > 10000`, `true`), target{}},
+	} {
+		medians, err := alternate(max(row.rounds, 5), row.direct, row.bridged)
+		if err != nil {
+			return fmt.Errorf("%s: %w", row.what, err)
+		}
+		per := time.Duration(row.per)
+		t.times(row.what, medians[0]/per, medians[1]/per, row.want)
+	}
+	return nil
+}
+
+// manyTools compares a bridge before 10,000 tools with one before 10: the
+// "direct" column of its rows is the bridge with 10.
+func (m *machine) manyTools(ctx context.Context, t *table) (err error) {
+	few, err := m.startBridge(ctx, 10)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, few.Close()) }()
+	many, err := m.startBridge(ctx, 10_000)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, many.Close()) }()
+
+	const rare = "ticket 9999"
+	search := func(p *peer) func() error {
+		return func() error {
+			_, err := p.call(ctx, "search_tools", map[string]any{"query": rare})
+			return err
+		}
+	}
+	list := func(p *peer) func() error {
+		return func() error { _, err := p.ListTools(ctx, nil); return err }
+	}
+	eval := func(p *peer) func() error {
+		return func() error { return p.eval(ctx, `return await codemode.bench__get_issue_0({id: 1})`, `"ok"`) }
+	}
+	for _, row := range []struct {
+		what      string
+		few, many func() error
+		want      target
+	}{
+		{"10,000 tools: one call, beside 10 tools", eval(few), eval(many), target{ratio: 1.25}},
+		{"10,000 tools: tools/list, beside 10 tools", list(few), list(many), target{ratio: 1.25}},
+		{"10,000 tools: search_tools, beside 10 tools", search(few), search(many), target{time: 5 * time.Millisecond}},
+	} {
+		medians, err := alternate(max(m.rounds/2, 5), row.few, row.many)
+		if err != nil {
+			return fmt.Errorf("%s: %w", row.what, err)
+		}
+		t.times(row.what, medians[0], medians[1], row.want)
+	}
+	listed, err := many.ListTools(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, tool := range listed.Tools {
+		if tool.Name == "eval" {
+			t.bytes("10,000 tools: description of eval", int64(len(tool.Description)), target{bytes: 2049})
+		}
+	}
+	return nil
+}
+
+// starts measures how long a worker and a bridge take to be ready.
+func (m *machine) starts(ctx context.Context, t *table) error {
+	worker := filepath.Join(filepath.Dir(m.bridge), "codemode-worker"+filepath.Ext(m.bridge))
+	medians, err := alternate(max(m.rounds/10, 5), func() error { return startWorker(ctx, worker) })
+	if err != nil {
+		return err
+	}
+	t.times("worker start, until it is ready", 0, medians[0], target{})
+
+	// The client's initialize answered; ending the process is not counted.
+	var ready []time.Duration
+	for range max(m.rounds/10, 5) {
+		start := time.Now()
+		p, err := m.startBridge(ctx, -1)
+		if err != nil {
+			return err
+		}
+		ready = append(ready, time.Since(start))
+		if err := p.Close(); err != nil {
+			return err
+		}
+	}
+	t.times("start to ready, no upstreams", 0, median(ready), target{time: 100 * time.Millisecond})
+	return nil
+}
+
+// startWorker starts a worker, waits until it is ready, and ends it.
+func startWorker(ctx context.Context, path string) error {
+	cmd := exec.CommandContext(ctx, path)
+	cmd.Env = []string{}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer cmd.Process.Kill()
+	conn := wire.New(stdout, stdin)
+	if err := conn.Send(wire.KindHello, wire.Hello{Version: wire.Version, Heap: 256 << 20}); err != nil {
+		return err
+	}
+	frame, err := conn.Read()
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", path, err)
+	}
+	if frame.Kind != wire.KindReady {
+		return fmt.Errorf("starting %s: it answered with a %s frame", path, frame.Kind)
+	}
+	stdin.Close()
+	cmd.Wait()
+	return nil
+}
+
+// memory measures resident sizes: a bridge that has just answered, and the
+// workers it keeps. Only Linux tells.
+func (m *machine) memory(ctx context.Context, t *table) (err error) {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		fmt.Fprintln(t.w, "memory: not measured, there is no /proc here")
+		return nil
+	}
+	p, err := m.startBridge(ctx, 10)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if err := p.eval(ctx, `return await codemode.bench__noop({})`, `"ok"`); err != nil {
+		return err
+	}
+	// The garbage collector gives memory back a while after the last call.
+	select {
+	case <-time.After(2 * time.Second):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	resident, err := residentBytes(p.pid)
+	if err != nil {
+		return err
+	}
+	t.bytes("resident, idle bridge", resident, target{bytes: 40 << 20})
+
+	workers, err := children(p.pid, "codemode-worker")
+	if err != nil {
+		return err
+	}
+	var largest int64
+	for _, pid := range workers {
+		n, err := residentBytes(pid)
+		if err != nil {
+			return err
+		}
+		largest = max(largest, n)
+	}
+	t.bytes(fmt.Sprintf("resident, the largest of %d workers", len(workers)), largest, target{bytes: 12 << 20})
+	return nil
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// residentBytes returns the resident size of a process (Linux).
+func residentBytes(pid int) (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	value, ok := field(string(status), "VmRSS:")
+	if !ok {
+		return 0, fmt.Errorf("process %d has no VmRSS", pid)
+	}
+	kilobytes, err := strconv.ParseInt(strings.TrimSuffix(value, " kB"), 10, 64)
+	return kilobytes << 10, err
+}
+
+// children returns the children of a process whose program has this name.
+func children(pid int, name string) ([]int, error) {
+	all, err := filepath.Glob("/proc/[0-9]*/status")
+	if err != nil {
+		return nil, err
+	}
+	var found []int
+	for _, path := range all {
+		status, err := os.ReadFile(path)
+		if err != nil {
+			continue // ended since
+		}
+		parent, _ := field(string(status), "PPid:")
+		program, _ := field(string(status), "Name:")
+		// The kernel keeps 15 bytes of a name.
+		if parent != strconv.Itoa(pid) || program == "" || !strings.HasPrefix(name, program) {
+			continue
+		}
+		child, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, child)
+	}
+	return found, nil
+}
+
+// field returns the value of a line of /proc/PID/status.
+func field(status, name string) (string, bool) {
+	for line := range strings.Lines(status) {
+		if value, ok := strings.CutPrefix(line, name); ok {
+			return strings.TrimSpace(value), true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// upstreamArg makes this program the benchmark's own upstream.
+const upstreamArg = "upstream"
+
+// serveUpstream serves MCP on stdin and stdout with the tools
+//
+//	noop   answers at once
+//	sleep  answers after 10 ms
+//	big    answers with a JSON text of 1 MB
+//
+// and -tools N more, which do what noop does under other names.
+func serveUpstream(args []string) error {
+	flags := flag.NewFlagSet(upstreamArg, flag.ExitOnError)
+	more := flags.Int("tools", 0, "further tools to list")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+
+	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1.0.0"}, nil)
+	add := func(name, description string, answer func(context.Context) string) {
+		tool := &mcp.Tool{
+			Name: name, Description: description,
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"id":{"type":"integer","description":"number of the thing"}}}`),
+		}
+		server.AddTool(tool, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answer(ctx)}}}, nil
+		})
+	}
+
+	add("noop", "Answers at once", func(context.Context) string { return "ok" })
+	add("sleep", "Answers after 10 ms", func(ctx context.Context) string {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+		}
+		return "ok"
+	})
+	item := `{"id":12345,"name":"a thing","tags":["red","round"],"price":12.5},`
+	megabyte := "[" + strings.Repeat(item, 1<<20/len(item)) + "{}]"
+	add("big", "Answers with 1 MB", func(context.Context) string { return megabyte })
+
+	subjects := []string{"issue", "branch", "invoice", "customer", "message", "calendar", "photo", "sensor", "order", "ticket"}
+	for i := range *more {
+		subject := subjects[i%len(subjects)]
+		add(fmt.Sprintf("get_%s_%d", subject, i), fmt.Sprintf("Reads the %s of department %d", subject, i/len(subjects)),
+			func(context.Context) string { return "ok" })
+	}
+	return server.Run(context.Background(), &mcp.StdioTransport{})
+}
