@@ -56,7 +56,7 @@ func (o Options) withDefaults() Options {
 type Limits struct {
 	CPU      time.Duration // running JavaScript, waiting for answers not counted; 10 s
 	Heap     int64         // bytes of the worker's heap; 256 MB
-	Calls    int           // calls, timers not counted; 1,000. Timers: ten times that
+	Calls    int           // calls, timers not counted; 1,000. Of timers, wire.MaxTimers
 	Parallel int           // calls open at a time, timers not counted; 100. Further ones wait
 	Source   int64         // bytes of the script; 256 KB
 	Input    int64         // bytes of its input; 1 MB
@@ -108,9 +108,6 @@ func (l Limits) Tighten(o Limits) Limits {
 		Result:   min(l.Result, or(o.Result, l.Result)),
 	}
 }
-
-// timers bounds the timers of a run.
-func (l Limits) timers() int { return 10 * l.Calls }
 
 // or returns v, or d if v is not positive.
 func or[T ~int | ~int64](v, d T) T {

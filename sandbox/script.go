@@ -113,7 +113,7 @@ type Result struct {
 	Logs        []Log           // what the script wrote with console.*
 	LogsDropped int             // bytes of logs beyond Limits.Logs
 	Notes       []string        // remarks about the script for whoever wrote it
-	Calls       int             // how many calls it made, timers included
+	Calls       int             // how many calls reached the host, timers not counted
 	CPU         time.Duration   // how long it ran, without waiting for answers
 }
 

@@ -19,6 +19,7 @@ const (
 	MaxSites  = 1000     // call sites in a preview
 	MaxArgs   = 16 << 20 // a call's arguments
 	MaxFields = 1 << 20  // fields of an error
+	MaxTimers = 10_000   // timers of a run
 )
 
 // Exit codes with which a worker says why it ended itself.

@@ -96,8 +96,8 @@ type Run struct {
 // Limits bound one run inside the worker. All are positive. The parent
 // enforces them a second time, from outside.
 type Limits struct {
-	CPU      time.Duration `json:"cpu"` // running JavaScript, waiting not counted
-	Calls    int           `json:"calls"` // timers not counted; of these, ten times as many
+	CPU      time.Duration `json:"cpu"`   // running JavaScript, waiting not counted
+	Calls    int           `json:"calls"` // timers not counted: of these, MaxTimers
 	Parallel int           `json:"parallel"`
 	Logs     int64         `json:"logs"`   // bytes of text; also the number of lines
 	Result   int64         `json:"result"` // bytes of the result that may cross the pipe
@@ -170,7 +170,7 @@ type Log struct {
 // Done ends a run. The body is the result as JSON; no body means undefined.
 type Done struct {
 	Run         uint64        `json:"run"`
-	Calls       int           `json:"calls"`
+	Calls       int           `json:"calls"` // made by the script, timers not counted; some may never have been sent
 	CPU         time.Duration `json:"cpu"`
 	LogsDropped int           `json:"logs_dropped,omitempty"` // bytes beyond the limit
 	// Notes are remarks for the model, such as a promise that was never

@@ -1,0 +1,15 @@
+package sandbox
+
+import "codemode-bridge/sandbox/wire"
+
+// What a Host may be asked for in Call.Op.
+const (
+	OpTool     = wire.OpTool     // codemode.server__tool(args), codemode.search_tools(args)
+	OpRaw      = wire.OpRaw      // codemode.raw(name, args)
+	OpRead     = wire.OpRead     // codemode.read(handle, path): Args is {"handle":..., "path":...}
+	OpEmit     = wire.OpEmit     // emit(handle): Args is {"handle":...}
+	OpRun      = wire.OpRun      // codemode.run(name, input)
+	OpResource = wire.OpResource // codemode.resources.<Name>(args)
+	OpPrompt   = wire.OpPrompt   // codemode.prompts.<Name>(args)
+	OpTimer    = wire.OpTimer    // setTimeout and its like: only a TimerHost is asked
+)
