@@ -1,0 +1,125 @@
+// Package ledger says what is written down of a run: a Record for every call
+// before it is sent and after it ended, for every refusal, and for every run.
+//
+// A record is written before the effect it announces. Whoever cannot write it
+// must not go on: the gate refuses a call whose intent was not recorded.
+//
+// Records hold what a person may see. Arguments are in their display form
+// (redacted, cut, made visible), never the bytes that are sent.
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+)
+
+// An Event is the kind of a Record.
+type Event string
+
+const (
+	RunStarted Event = "run_started"
+	RunEnded   Event = "run_ended"
+	Intent     Event = "call_intent"  // a call is about to be sent
+	Outcome    Event = "call_outcome" // a call that was sent has ended
+	Refusal    Event = "call_refused" // a call was not sent
+)
+
+// Results of a run or call, as they stand in Record.Outcome.
+const (
+	Done    = "done"    // it was answered
+	Failed  = "failed"  // it was answered with an error
+	Refused = "refused" // it was not sent
+	Unknown = "unknown" // it was sent, and no answer came
+	Stopped = "stopped" // the run was cancelled or met a limit
+)
+
+// A Record is one line of the log. Fields that say nothing of an event are
+// zero and are left out.
+type Record struct {
+	Event   Event     `json:"event"`
+	Time    time.Time `json:"time"`
+	Run     string    `json:"run"`
+	Session string    `json:"session,omitempty"`
+	Client  string    `json:"client,omitempty"` // the client's own name for itself
+	Profile string    `json:"profile,omitempty"`
+
+	Call        int             `json:"call,omitempty"` // the call's number in its run, from 1
+	Server      string          `json:"server,omitempty"`
+	Tool        string          `json:"tool,omitempty"` // the raw name at its server
+	Args        json.RawMessage `json:"args,omitempty"`
+	Digest      string          `json:"digest,omitempty"` // of the exact arguments
+	Disposition string          `json:"disposition,omitempty"`
+	Risk        string          `json:"risk,omitempty"`
+	Reasons     []string        `json:"reasons,omitempty"`
+	Revision    string          `json:"revision,omitempty"` // of the policy
+
+	Outcome  string        `json:"outcome,omitempty"`
+	Error    string        `json:"error,omitempty"`
+	Duration time.Duration `json:"duration_ns,omitempty"`
+	Sent     int           `json:"bytes_sent,omitempty"`
+	Received int           `json:"bytes_received,omitempty"`
+}
+
+// A Recorder keeps records. Record returns when the record is as durable as
+// the recorder makes it; an error means that it was not kept. Any number of
+// goroutines may call it.
+type Recorder interface {
+	Record(context.Context, Record) error
+}
+
+// Log is a Recorder that writes each record to a structured log, with the
+// fields of Record under their JSON names. It is as durable as the log.
+type Log struct{ Logger *slog.Logger }
+
+// Record writes r at level info, or warn for a refused, failed or unknown call.
+func (l Log) Record(ctx context.Context, r Record) error {
+	level := slog.LevelInfo
+	if r.Event == Refusal || r.Outcome == Failed || r.Outcome == Unknown {
+		level = slog.LevelWarn
+	}
+	if !l.Logger.Enabled(ctx, level) {
+		return nil
+	}
+	l.Logger.LogAttrs(ctx, level, string(r.Event), r.attrs()...)
+	return nil
+}
+
+// attrs lists the fields of r that say something.
+func (r Record) attrs() []slog.Attr {
+	var as []slog.Attr
+	text := func(key, value string) {
+		if value != "" {
+			as = append(as, slog.String(key, value))
+		}
+	}
+	number := func(key string, value int) {
+		if value != 0 {
+			as = append(as, slog.Int(key, value))
+		}
+	}
+	text("run", r.Run)
+	text("session", r.Session)
+	text("client", r.Client)
+	text("profile", r.Profile)
+	number("call", r.Call)
+	text("server", r.Server)
+	text("tool", r.Tool)
+	text("args", string(r.Args))
+	text("digest", r.Digest)
+	text("disposition", r.Disposition)
+	text("risk", r.Risk)
+	if len(r.Reasons) > 0 {
+		as = append(as, slog.Any("reasons", r.Reasons))
+	}
+	text("revision", r.Revision)
+	text("outcome", r.Outcome)
+	text("error", r.Error)
+	if r.Duration != 0 {
+		as = append(as, slog.Duration("duration", r.Duration))
+	}
+	number("bytes_sent", r.Sent)
+	number("bytes_received", r.Received)
+	return as
+}

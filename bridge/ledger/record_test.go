@@ -1,0 +1,50 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Every field of a record must reach the log: a field that is forgotten in
+// attrs would be lost without a trace.
+func TestLogWritesEveryField(t *testing.T) {
+	full := Record{
+		Event: Outcome, Time: time.Unix(1, 0), Run: "r", Session: "s", Client: "c", Profile: "p",
+		Call: 7, Server: "sv", Tool: "tl", Args: json.RawMessage(`{"a":1}`), Digest: "d",
+		Disposition: "allow", Risk: "low", Reasons: []string{"why"}, Revision: "rev",
+		Outcome: Failed, Error: "e", Duration: time.Second, Sent: 1, Received: 2,
+	}
+	v := reflect.ValueOf(full)
+	var out bytes.Buffer
+	if err := (Log{slog.New(slog.NewJSONHandler(&out, nil))}).Record(t.Context(), full); err != nil {
+		t.Fatal(err)
+	}
+	var line map[string]any
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+		t.Fatal(err)
+	}
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if v.Field(i).IsZero() {
+			t.Errorf("the test leaves %s empty", field.Name)
+		}
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch name {
+		case "event":
+			name = "msg"
+		case "duration_ns":
+			name = "duration"
+		}
+		if line[name] == nil {
+			t.Errorf("%s is missing from %s", name, out.String())
+		}
+	}
+	if line["level"] != "WARN" {
+		t.Errorf("a failed call is logged at %v, want WARN", line["level"])
+	}
+}
