@@ -1,6 +1,12 @@
 package profiles
 
-import "time"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
 
 // Annotations are what an upstream says of its tool; nil where it is silent.
 // They can make a call riskier, never looser, unless TrustAnnotations says so.
@@ -44,9 +50,9 @@ type Call struct {
 
 // Path is the name that globs match: server__tool, or the plain name of a
 // discovery function.
-func (c *Call) Path() string { return path(c.Server, c.Tool) }
+func (c *Call) Path() string { return qualified(c.Server, c.Tool) }
 
-func path(server, tool string) string {
+func qualified(server, tool string) string {
 	if server == "" {
 		return tool
 	}
@@ -104,6 +110,15 @@ type Quorum struct {
 	InOrder bool     `json:"inOrder,omitempty"`
 }
 
+// Display bounds what a person is shown of the arguments; zero means that no
+// rule speaks.
+type Display struct {
+	MaxString int `json:"maxString,omitempty"`
+	MaxArray  int `json:"maxArray,omitempty"`
+	MaxObject int `json:"maxObject,omitempty"`
+	MaxDepth  int `json:"maxDepth,omitempty"`
+}
+
 // A Decision is what policy says of one call, with every reason. It is a pure
 // function of the policy's revision and the [Call].
 type Decision struct {
@@ -117,7 +132,7 @@ type Decision struct {
 	// Reasons are sorted: strictest first, then by where they are written.
 	Reasons []Reason `json:"reasons"`
 	// Timeout is how long people may take. Only with Ask, then above zero.
-	Timeout time.Duration `json:"timeout,omitempty"`
+	Timeout time.Duration `json:"timeoutNs,omitempty"`
 	// Remember reports whether a yes may be remembered. Only with Ask.
 	Remember bool `json:"remember,omitempty"`
 	// RequireReason reports whether a verdict needs a reason. Only with Ask.
@@ -127,8 +142,11 @@ type Decision struct {
 	// Fallback is what to do when the client cannot ask. Only with Ask; never
 	// FallbackAllow for a critical, manual or quorum call.
 	Fallback Fallback `json:"fallback,omitempty"`
-	// Hidden are the extra argument keys to hide on display, sorted.
-	Hidden []string `json:"hidden,omitempty"`
+	// Hidden are the extra argument keys to hide on display, each with the
+	// text to show instead (empty: the usual one).
+	Hidden map[string]string `json:"hidden,omitempty"`
+	// Display are the tighter bounds on what is shown; zero means the usual.
+	Display Display `json:"display,omitzero"`
 	// GateDisabled reports that the decision was made with evaluation.enabled
 	// false: what would be asked is allowed, what is denied stays denied.
 	GateDisabled bool `json:"gateDisabled,omitempty"`
@@ -136,4 +154,141 @@ type Decision struct {
 	Profile string `json:"profile,omitempty"`
 	// Revision is the policy's revision.
 	Revision string `json:"revision"`
+}
+
+// Because is the reason that decided: the first of the strictest.
+func (d Decision) Because() Reason {
+	if len(d.Reasons) == 0 {
+		return Reason{}
+	}
+	return d.Reasons[0]
+}
+
+// String is one line for a person: who spoke, and what for.
+func (r Reason) String() string {
+	var b strings.Builder
+	switch r.Kind {
+	case KindDenylist, KindAsklist, KindAllowlist:
+		fmt.Fprintf(&b, "%s: %q", r.Kind, r.Pattern)
+	case KindRule:
+		fmt.Fprintf(&b, "rule %s", r.Rule)
+		if r.Action != 0 {
+			fmt.Fprintf(&b, " (%s)", r.Action)
+		}
+		if r.Text != "" {
+			fmt.Fprintf(&b, ": %s", r.Text)
+		}
+		if r.Undecided {
+			fmt.Fprintf(&b, "; its condition could not be decided: %s", r.Detail)
+		}
+	case KindRisk:
+		fmt.Fprintf(&b, "risk %s: %s", r.Risk, r.Detail)
+	default:
+		b.WriteString(r.Detail)
+	}
+	if r.Profile != "" {
+		fmt.Fprintf(&b, " [profile %s]", r.Profile)
+	}
+	return b.String()
+}
+
+// kindRank orders reasons of one disposition.
+var kindRank = map[Kind]int{
+	KindGateDisabled: -2, KindPolicyError: -1, KindOwnFile: 0,
+	KindDenylist: 1, KindAsklist: 2, KindRule: 3, KindAllowlist: 4, KindNotListed: 5, KindDefault: 6, KindChanged: 7, KindRisk: 8,
+}
+
+// sortReasons puts what decided first, and makes the order independent of the
+// order in which rules are written.
+func sortReasons(reasons []Reason) {
+	slices.SortStableFunc(reasons, func(a, b Reason) int {
+		aGate, bGate := a.Kind == KindGateDisabled, b.Kind == KindGateDisabled
+		switch {
+		case aGate != bGate && aGate:
+			return -1
+		case aGate != bGate:
+			return 1
+		case a.Disposition != b.Disposition:
+			return int(b.Disposition - a.Disposition)
+		case a.Action != b.Action && a.Kind == KindRule && b.Kind == KindRule:
+			return int(b.Action - a.Action)
+		case a.Kind != b.Kind:
+			return kindRank[a.Kind] - kindRank[b.Kind]
+		}
+		if c := strings.Compare(a.Profile, b.Profile); c != 0 {
+			return c
+		}
+		if c := strings.Compare(a.Rule, b.Rule); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Pattern+a.Detail, b.Pattern+b.Detail)
+	})
+}
+
+// limitFallback: what is critical, manual or wants several people never passes
+// because there is nobody to ask.
+func (d *Decision) limitFallback() {
+	if d.Fallback == FallbackAllow && (d.Risk == Critical || d.Manual || len(d.Quorums) > 0) {
+		d.Fallback = FallbackDeny
+	}
+}
+
+// rank orders decisions by strictness: deny, manual, ask, notify, allow. A
+// decision without a known disposition is the strictest.
+func (d *Decision) rank() int {
+	switch {
+	case d.Disposition == Allow && !d.Notify:
+		return 0
+	case d.Disposition == Allow:
+		return 1
+	case d.Disposition == Ask && !d.Manual:
+		return 2
+	case d.Disposition == Ask:
+		return 3
+	}
+	return 4
+}
+
+// Stricter merges two decisions on one call, such as that of the policy its
+// run started with and that of today's. The stricter disposition counts; of
+// two asks, every duty of either. Reasons and what to hide come from both;
+// profile and revision from the stricter, a's if they are equal.
+func Stricter(a, b Decision) Decision {
+	d, other := a, b
+	if b.rank() > a.rank() {
+		d, other = b, a
+	}
+	if d.Disposition != Allow && d.Disposition != Ask {
+		d.Disposition = Deny
+	}
+	d.Risk = max(a.Risk, b.Risk)
+	d.Notify = a.Notify || b.Notify
+	d.GateDisabled = a.GateDisabled && b.GateDisabled || d.GateDisabled && a.rank() != b.rank()
+	d.Reasons = slices.Clone(d.Reasons)
+	for _, r := range other.Reasons {
+		if !slices.Contains(d.Reasons, r) {
+			d.Reasons = append(d.Reasons, r)
+		}
+	}
+	if len(other.Hidden) > 0 {
+		d.Hidden = maps.Clone(d.Hidden)
+		if d.Hidden == nil {
+			d.Hidden = map[string]string{}
+		}
+		for key, shown := range other.Hidden {
+			if _, ok := d.Hidden[key]; !ok {
+				d.Hidden[key] = shown
+			}
+		}
+	}
+	d.Display = d.Display.tighter(other.Display)
+	if d.Disposition == Ask && other.Disposition == Ask {
+		d.Timeout = min(a.Timeout, b.Timeout)
+		d.Remember = a.Remember && b.Remember
+		d.RequireReason = a.RequireReason || b.RequireReason
+		d.Quorums = tidyQuorums(slices.Concat(a.Quorums, b.Quorums))
+		d.Fallback = min(a.Fallback, b.Fallback)
+	}
+	d.limitFallback()
+	return d
 }

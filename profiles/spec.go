@@ -96,9 +96,20 @@ type RuleSpec struct {
 	// Check are expressions that must hold before the call is sent.
 	Check []string `json:"check,omitempty"`
 	// Hidden are argument keys to hide on display, beside the default ones.
-	Hidden []string `json:"hidden,omitempty"`
+	Hidden Hidden `json:"hidden,omitempty"`
+	// Display cuts the arguments shorter on display than is usual.
+	Display *DisplaySpec `json:"display,omitempty"`
 	// Examples are run when the configuration is loaded.
 	Examples *ExamplesSpec `json:"examples,omitempty"`
+}
+
+// A DisplaySpec bounds what a person is shown of the arguments; each is above
+// zero where it is set.
+type DisplaySpec struct {
+	MaxString *int `json:"maxString,omitempty"`
+	MaxArray  *int `json:"maxArray,omitempty"`
+	MaxObject *int `json:"maxObject,omitempty"`
+	MaxDepth  *int `json:"maxDepth,omitempty"`
 }
 
 // An ExamplesSpec lists calls that a rule must, and must not, apply to.
@@ -289,6 +300,32 @@ func (w When) MarshalJSON() ([]byte, error) {
 		return json.Marshal(w.Params)
 	}
 	return json.Marshal(w.Expr)
+}
+
+// Hidden are argument keys to hide, each with the text to show in place of the
+// value; empty means the usual one.
+type Hidden map[string]string
+
+// UnmarshalJSON reads a list of keys, or an object of keys and texts.
+func (h *Hidden) UnmarshalJSON(text []byte) error {
+	*h = Hidden{}
+	switch d := newStrict(text); first(text) {
+	case '[':
+		return d.list(func(int) error {
+			var key string
+			err := d.text(&key)
+			(*h)[key] = ""
+			return err
+		})
+	case '{':
+		return d.object(func(key string) error {
+			var shown string
+			err := d.text(&shown)
+			(*h)[key] = shown
+			return err
+		})
+	}
+	return errors.New(`want a list of keys, or keys with the text to show such as {"ssn": "[number]"}`)
 }
 
 // Patience is how long clients wait for an answer: one duration, or durations

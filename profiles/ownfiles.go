@@ -1,0 +1,204 @@
+package profiles
+
+import (
+	"path"
+	"strconv"
+	"strings"
+)
+
+// ownFiles recognises arguments that name the bridge's own files (config,
+// store, key, tokens) or anything below them if they are folders.
+//
+// It looks at names alone, in every string and key at any depth, also inside
+// longer strings (a command line, a URL, JSON in a string), whatever the case
+// and the kind of slash, with `.`, `..`, double slashes and percent-encoding
+// undone, absolute or from the home folder (~/, $HOME/), or relative with at
+// least the folder's name. It cannot see links, other encodings, or a bare
+// file name in a working folder: what the same user may do, a tool of that
+// user can do.
+type ownFiles []string // cleaned: lower case, forward slashes
+
+func newOwnFiles(files []string) ownFiles {
+	var own ownFiles
+	for _, f := range files {
+		if f = strings.Trim(normal(f), " "); strings.Trim(f, "/.") != "" {
+			own = appendNew(own, strings.TrimSuffix(path.Clean(f), "/"))
+		}
+	}
+	return own
+}
+
+// named returns the path of the first argument that names an own file, as a
+// dotted path such as "paths.0".
+func (own ownFiles) named(args map[string]any) (string, bool) {
+	if len(own) == 0 {
+		return "", false
+	}
+	return own.find("", args)
+}
+
+func (own ownFiles) find(at string, v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return at, own.in(v)
+	case []any:
+		for i, element := range v {
+			// The place is only spelled out once something is found.
+			if sub, ok := own.find("", element); ok {
+				return join(at, strconv.Itoa(i), sub), true
+			}
+		}
+	case map[string]any:
+		found, place := false, ""
+		for key, element := range v {
+			sub, ok := "", own.in(key)
+			if !ok {
+				sub, ok = own.find("", element)
+			}
+			// Maps have no order, a decision's reasons do.
+			if p := join(at, key, sub); ok && (!found || p < place) {
+				found, place = true, p
+			}
+		}
+		return place, found
+	}
+	return "", false
+}
+
+func join(parts ...string) string {
+	var named []string
+	for _, p := range parts {
+		if p != "" {
+			named = append(named, p)
+		}
+	}
+	return strings.Join(named, ".")
+}
+
+// in reports whether text names one of the files.
+func (own ownFiles) in(text string) bool {
+	// A name without any slash (or what could hide one) is too short to be ours.
+	if !strings.ContainsAny(text, `/\%`) {
+		return false
+	}
+	for round := 0; round < 3; round++ {
+		n := normal(text)
+		if own.inNormal(n) || own.inNormal(collapse(n)) {
+			return true
+		}
+		for _, token := range strings.FieldsFunc(n, breaks) {
+			if own.relative(path.Clean(token)) || own.inNormal(path.Clean(token)) {
+				return true
+			}
+		}
+		decoded := percentDecode(text)
+		if decoded == text {
+			break
+		}
+		text = decoded
+	}
+	return false
+}
+
+// inNormal reports whether one of the files stands in the text and ends there
+// (or goes on below it, or with a suffix such as -wal or .bak).
+func (own ownFiles) inNormal(text string) bool {
+	for _, f := range own {
+		for rest := text; ; {
+			i := strings.Index(rest, f)
+			if i < 0 {
+				break
+			}
+			rest = rest[i+len(f):]
+			if rest == "" || !wordByte(rest[0]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// relative reports whether a single name, cleaned, is the tail of one of the
+// files, with at least its folder, or lies below such a tail.
+func (own ownFiles) relative(name string) bool {
+	for _, home := range []string{"~/", "$home/", "${home}/", "%userprofile%/", "$env:userprofile/"} {
+		name = strings.TrimPrefix(name, home)
+	}
+	for strings.HasPrefix(name, "../") {
+		name = name[3:]
+	}
+	for i := strings.IndexByte(name, '/') + 1; i > 1; {
+		end := len(name)
+		if next := strings.IndexByte(name[i:], '/'); next >= 0 {
+			end = i + next
+		}
+		for _, f := range own {
+			if tail, ok := strings.CutSuffix(f, name[:end]); ok && strings.HasSuffix(tail, "/") {
+				return true
+			}
+		}
+		if i = end + 1; end == len(name) {
+			break
+		}
+	}
+	return false
+}
+
+func wordByte(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' || c == '_' || c >= 0x80 }
+
+// breaks separates the words of a command line, a list or a query.
+func breaks(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'`=,;:|&<>()[]?#", r) }
+
+func normal(text string) string {
+	return strings.ToLower(strings.ReplaceAll(text, `\`, "/"))
+}
+
+// collapse undoes double slashes, "." and ".." all over a text, without
+// asking where in it a path begins.
+func collapse(text string) string {
+	if !strings.Contains(text, "//") && !strings.Contains(text, "/.") {
+		return text
+	}
+	parts := strings.Split(text, "/")
+	out := parts[:1]
+	for _, p := range parts[1:] {
+		switch {
+		case p == "" || p == ".":
+		case p == ".." && len(out) > 1:
+			out = out[:len(out)-1]
+		case p == "..":
+		default:
+			out = append(out, p)
+		}
+	}
+	return strings.Join(out, "/")
+}
+
+// percentDecode undoes %XX once and leaves everything else alone.
+func percentDecode(text string) string {
+	if !strings.Contains(text, "%") {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '%' && i+2 < len(text) {
+			if hi, lo := unhex(text[i+1]), unhex(text[i+2]); hi >= 0 && lo >= 0 {
+				b.WriteByte(byte(hi<<4 | lo))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+func unhex(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
+}

@@ -1,0 +1,765 @@
+package profiles
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"cel.dev/cel-go/cel"
+)
+
+// maxTime is the longest time-out: waiting forever does not exist.
+const maxTime = 365 * 24 * time.Hour
+
+// Parse checks the section and builds the profiles. It returns either a set
+// or every problem it found, sorted by path; never both. The last of the
+// options counts.
+func Parse(spec Spec, options ...Options) (*Set, []Problem) {
+	var o Options
+	if len(options) > 0 {
+		o = options[len(options)-1]
+	}
+	b := &builder{spec: spec, layers: map[string]*layer{}}
+	env, err := newCELEnv()
+	if err != nil {
+		return nil, []Problem{{Message: "setting up expressions: " + err.Error(), Offset: -1}}
+	}
+	b.env = env
+	set := b.build(newOwnFiles(o.OwnFiles))
+	if len(b.problems) > 0 {
+		sort.SliceStable(b.problems, func(i, j int) bool { return b.problems[i].Path < b.problems[j].Path })
+		return nil, b.problems
+	}
+	return set, nil
+}
+
+type builder struct {
+	env      *cel.Env
+	spec     Spec
+	layers   map[string]*layer
+	problems []Problem
+}
+
+// A layer is one profile as written, compiled, before `extends`.
+type layer struct {
+	name             string
+	spec             *ProfileSpec
+	deny, ask, allow []entry
+	rules            []*rule
+	profile          *Profile // once it is resolved
+	resolving        bool
+}
+
+func (b *builder) problem(path, message, hint string) {
+	b.problems = append(b.problems, Problem{Path: path, Message: message, Hint: hint, Offset: -1})
+}
+
+func (b *builder) syntax(path string, err *syntaxError) {
+	b.problems = append(b.problems, Problem{Path: path, Message: err.message, Hint: err.hint, Offset: err.offset})
+}
+
+func (b *builder) build(own ownFiles) *Set {
+	s := &Set{profiles: map[string]*Profile{}, enabled: b.spec.Enabled == nil || *b.spec.Enabled,
+		pausedFor: defaultPausedFor, patience: defaultPatience}
+	unknown := defaultUnknown
+	global := RiskTable{}
+	if r := b.spec.Risk; r != nil {
+		unknown = Risk(b.oneOf("/risk/unknown", r.Unknown, riskWords[1:], int(defaultUnknown)-1) + 1)
+		global = RiskTable{Low: r.Low, Medium: r.Medium, High: r.High, Critical: r.Critical}
+	}
+	b.checkTable("/risk", &global)
+	b.checkTime("/timeout", b.spec.Timeout)
+	if d := b.spec.PausedFor; d != nil {
+		b.checkTime("/pausedFor", d)
+		s.pausedFor = time.Duration(*d)
+	}
+	if p := b.spec.ClientPatience; p != nil {
+		if p.Default != nil {
+			b.checkTime("/clientPatience", p.Default)
+			s.patience = time.Duration(*p.Default)
+		}
+		s.patienceOf = p.Clients
+		for _, client := range sortedKeys(p.Clients) {
+			d := p.Clients[client]
+			b.checkTime(pointer("/clientPatience", client), &d)
+		}
+	}
+	revision, err := revisionOf(b.spec, own)
+	if err != nil {
+		b.problem("", "computing the revision: "+err.Error(), "")
+	}
+	s.revision = revision
+
+	base := Profile{enabled: s.enabled, revision: revision, own: own, unknown: unknown}
+	s.unrestricted = &Profile{}
+	*s.unrestricted = base
+	b.setDuties(s.unrestricted, nil, &global)
+
+	b.checkNames()
+	for _, name := range sortedKeys(b.spec.Profiles) {
+		b.layers[name] = b.compile(name, b.spec.Profiles[name])
+	}
+	for _, name := range sortedKeys(b.layers) {
+		s.profiles[name] = b.resolve(b.layers[name], &base, &global)
+	}
+	s.defaultProfile = s.unrestricted
+	if name := b.spec.DefaultProfile; name != nil {
+		if p, ok := s.profiles[*name]; ok {
+			s.defaultProfile = p
+		} else {
+			b.problem("/defaultProfile", fmt.Sprintf("there is no profile %q", *name), near(*name, sortedKeys(b.spec.Profiles)))
+		}
+	}
+	return s
+}
+
+// checkNames: a profile's name becomes part of a tool's name, and tools whose
+// names differ only by case are one to some clients and many people.
+func (b *builder) checkNames() {
+	folded := map[string]string{}
+	for _, name := range sortedKeys(b.spec.Profiles) {
+		at := pointer("/profiles", name)
+		switch {
+		case name == "":
+			b.problem(at, "empty profile name", "")
+		case len(name) > 32:
+			b.problem(at, fmt.Sprintf("profile name of %d characters, the limit is 32", len([]rune(name))), "")
+		case strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" || !plainName(name):
+			hint := ""
+			if fixed := strings.NewReplacer("-", "_", " ", "_", ".", "_").Replace(name); plainName(fixed) {
+				hint = fmt.Sprintf("did you mean %q?", fixed)
+			}
+			b.problem(at, fmt.Sprintf("profile name %q: want letters, digits and underscore", name), hint)
+		}
+		if other, taken := folded[strings.ToLower(name)]; taken {
+			b.problem(at, fmt.Sprintf("profile names %q and %q differ only by case", other, name), "")
+		}
+		folded[strings.ToLower(name)] = name
+	}
+}
+
+func plainName(name string) bool {
+	for i := 0; i < len(name); i++ {
+		if !wordByte(name[i]) || name[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// compile checks one profile by itself.
+func (b *builder) compile(name string, spec *ProfileSpec) *layer {
+	l := &layer{name: name, spec: spec}
+	at := pointer("/profiles", name)
+	if spec == nil {
+		b.problem(at, "the profile is null", "write {} for a profile that adds nothing")
+		l.spec = &ProfileSpec{}
+		return l
+	}
+	l.allow = b.entries(l, at+"/allowlist", spec.Allowlist)
+	l.deny = b.entries(l, at+"/denylist", spec.Denylist)
+	l.ask = b.entries(l, at+"/asklist", spec.Asklist)
+	b.oneOf(at+"/default", spec.Default, otherwiseWords, 0)
+	b.oneOf(at+"/elicitationFallback", spec.ElicitationFallback, fallbackWords, 0)
+	b.checkTime(at+"/timeout", spec.Timeout)
+	if spec.Risk != nil {
+		b.checkTable(at+"/risk", spec.Risk)
+	}
+	if spec.Limits != nil {
+		b.checkLimits(at+"/limits", spec.Limits)
+	}
+	labels := map[string]bool{}
+	for i := range spec.Rules {
+		r := b.rule(l, i, &spec.Rules[i])
+		if labels[r.label] {
+			b.problem(r.at+"/name", fmt.Sprintf("another rule of this profile is called %q", r.label), "")
+		}
+		labels[r.label] = true
+		l.rules = append(l.rules, r)
+	}
+	return l
+}
+
+func (b *builder) entries(l *layer, at string, texts []string) []entry {
+	var entries []entry
+	for i, p := range b.patterns(at, texts) {
+		entries = append(entries, entry{pattern: p, profile: l.name, at: pointer(at, strconv.Itoa(i))})
+	}
+	return entries
+}
+
+func (b *builder) patterns(at string, texts []string) []pattern {
+	patterns := make([]pattern, 0, len(texts))
+	for i, text := range texts {
+		p, err := compilePattern(text)
+		if err != nil {
+			b.syntax(pointer(at, strconv.Itoa(i)), err)
+		}
+		patterns = append(patterns, p)
+	}
+	return patterns
+}
+
+func (b *builder) rule(l *layer, i int, spec *RuleSpec) *rule {
+	r := &rule{label: fmt.Sprintf("rules/%d", i), profile: l.name, at: pointer("/profiles", l.name) + "/rules/" + strconv.Itoa(i)}
+	problems := len(b.problems)
+	if spec.Name != nil {
+		r.label = *spec.Name
+		if r.label == "" || len(r.label) > 64 {
+			b.problem(r.at+"/name", "want a name of 1 to 64 bytes", "")
+		}
+	}
+	if len(spec.Tools) == 0 {
+		b.problem(r.at+"/tools", "the rule names no tool", `["*"] means every tool`)
+	}
+	r.tools = b.patterns(r.at+"/tools", spec.Tools)
+	if spec.When != nil {
+		r.when = b.condition(r.at+"/when", spec.When)
+	}
+	r.action = Action(b.oneOf(r.at+"/action", spec.Action, actionWords[1:], -1) + 1)
+	r.risk = Risk(b.oneOf(r.at+"/risk", spec.Risk, riskWords[1:], -1) + 1)
+	if spec.Reason != nil {
+		r.reason = *spec.Reason
+		if strings.TrimSpace(r.reason) == "" {
+			b.problem(r.at+"/reason", "the reason is empty", "")
+		}
+	}
+	b.checkTime(r.at+"/timeout", spec.Timeout)
+	if spec.Timeout != nil {
+		r.timeout = time.Duration(*spec.Timeout)
+	}
+	r.remember, r.requireReason = spec.Remember, spec.RequireReason
+	r.quorum = b.quorum(r.at+"/quorum", spec.Quorum)
+	for i, text := range spec.Check {
+		e, err := compileExpr(b.env, text)
+		if err != nil {
+			b.syntax(r.at+"/check/"+strconv.Itoa(i), err)
+			continue
+		}
+		r.checks = append(r.checks, e)
+	}
+	r.hidden = spec.Hidden
+	for _, key := range sortedKeys(spec.Hidden) {
+		if key == "" {
+			b.problem(r.at+"/hidden", "an empty key hides nothing", "")
+		}
+	}
+	if d := spec.Display; d != nil {
+		at := r.at + "/display"
+		r.display = Display{
+			MaxString: b.positive(at+"/maxString", d.MaxString),
+			MaxArray:  b.positive(at+"/maxArray", d.MaxArray),
+			MaxObject: b.positive(at+"/maxObject", d.MaxObject),
+			MaxDepth:  b.positive(at+"/maxDepth", d.MaxDepth),
+		}
+	}
+	b.contradictions(r, spec)
+	if spec.Examples != nil && len(b.problems) == problems {
+		b.examples(r, spec)
+	}
+	return r
+}
+
+// contradictions refuses settings of one rule that cannot both be meant.
+func (b *builder) contradictions(r *rule, spec *RuleSpec) {
+	for _, s := range []struct {
+		key string
+		set bool
+	}{
+		{"timeout", spec.Timeout != nil},
+		{"remember", spec.Remember != nil},
+		{"requireReason", spec.RequireReason != nil},
+		{"quorum", spec.Quorum != nil},
+	} {
+		if d := r.action.disposition(); s.set && (d == Deny || d == Allow) {
+			b.problem(r.at+"/"+s.key, fmt.Sprintf("%s says how to ask, but the action is %s, which asks nobody", s.key, r.action),
+				"leave one of them out, or make the action ask")
+		}
+	}
+	if r.action == ActionDeny && len(spec.Check) > 0 {
+		b.problem(r.at+"/check", "a denied call is never checked", "leave check or the action out")
+	}
+	if r.action == ActionManual && spec.Remember != nil && *spec.Remember {
+		b.problem(r.at+"/remember", "a manual call is confirmed by hand every time and cannot be remembered", "")
+	}
+	if spec.Action == nil && spec.Risk == nil && spec.Timeout == nil && spec.Remember == nil && spec.RequireReason == nil &&
+		spec.Quorum == nil && len(spec.Check) == 0 && len(spec.Hidden) == 0 && spec.Display == nil {
+		b.problem(r.at, "the rule says nothing", "give it an action or a risk")
+	}
+}
+
+func (b *builder) condition(at string, w *When) condition {
+	if w.Params == nil {
+		e, err := compileExpr(b.env, w.Expr)
+		if err != nil {
+			b.syntax(at, err)
+			return nil
+		}
+		return e
+	}
+	if len(w.Params) == 0 {
+		b.problem(at, "an empty list tests nothing", "leave `when` out to match every call")
+	}
+	var c conjunction
+	for i, spec := range w.Params {
+		t, where, err := compileParam(spec)
+		if err != nil {
+			b.syntax(at+"/"+strconv.Itoa(i)+"/"+where, err)
+			continue
+		}
+		c = append(c, t)
+	}
+	return c
+}
+
+// examples runs the calls that the rule must and must not apply to.
+func (b *builder) examples(r *rule, spec *RuleSpec) {
+	for _, group := range []struct {
+		key   string
+		want  bool
+		calls []ExampleSpec
+	}{{"match", true, spec.Examples.Match}, {"noMatch", false, spec.Examples.NoMatch}} {
+		for i, example := range group.calls {
+			at := fmt.Sprintf("%s/examples/%s/%d", r.at, group.key, i)
+			name := ""
+			switch {
+			case example.Tool != nil:
+				name = *example.Tool
+			case len(r.tools) == 1 && r.tools[0].glob == nil && !r.tools[0].prefix:
+				name = r.tools[0].literal
+			default:
+				b.problem(at, "the example names no tool", "the rule is for more than one, so say which")
+				continue
+			}
+			call := Call{Tool: name}
+			if server, tool, ok := strings.Cut(name, "__"); ok {
+				call.Server, call.Tool = server, tool
+			}
+			if len(example.Args) > 0 {
+				d := json.NewDecoder(bytes.NewReader(example.Args))
+				d.UseNumber()
+				if err := d.Decode(&call.Args); err != nil || call.Args == nil {
+					b.problem(at+"/args", "want an object", "")
+					continue
+				}
+			}
+			if got, why := r.applies(&call); got != group.want {
+				message := "the rule does not apply to this example"
+				if got {
+					message = "the rule applies to this example"
+				}
+				b.problem(at, message+": "+why, "")
+			}
+		}
+	}
+}
+
+// applies reports whether the rule takes part in the decision on the call.
+func (r *rule) applies(call *Call) (bool, string) {
+	f := &facts{call: call, path: call.Path()}
+	if _, ok := anyMatch(r.tools, f.path); !ok {
+		return false, "it is for other tools"
+	}
+	if r.when == nil {
+		return true, "it has no condition"
+	}
+	switch truth, why := r.when.eval(f); {
+	case truth == yes:
+		return true, "the condition is true"
+	case truth == no:
+		return false, "the condition is false"
+	case r.action.disposition() == Allow:
+		return false, "the condition cannot be decided, which counts as false: " + why
+	default:
+		return true, "the condition cannot be decided, which counts as true: " + why
+	}
+}
+
+// resolve builds the profile of a layer and, before it, of what it extends.
+// Lists add up. What the parent denies by name or asks stays denied or asked
+// whatever the child adds, because the strictest match wins; the settings
+// that could undo it are refused here if they are looser than the parent's.
+func (b *builder) resolve(l *layer, base *Profile, global *RiskTable) *Profile {
+	if l.profile != nil || l.resolving {
+		return l.profile
+	}
+	l.resolving = true
+	defer func() { l.resolving = false }()
+	at := pointer("/profiles", l.name)
+	p := &Profile{}
+	*p = *base
+	p.name = l.name
+	var chain []*ProfileSpec // nearest first
+	if l.spec.Extends != nil {
+		parent, ok := b.layers[*l.spec.Extends]
+		switch {
+		case !ok:
+			b.problem(at+"/extends", fmt.Sprintf("there is no profile %q", *l.spec.Extends), near(*l.spec.Extends, sortedKeys(b.layers)))
+		case parent.resolving:
+			b.problem(at+"/extends", "the profiles extend each other in a circle: "+b.circle(l.name), "")
+		default:
+			if up := b.resolve(parent, base, global); up != nil {
+				p.deny, p.ask, p.allow = slices.Clone(up.deny), slices.Clone(up.ask), slices.Clone(up.allow)
+				p.hasAllowlist, p.rules = up.hasAllowlist, slices.Clone(up.rules)
+				p.otherwise, p.fallback, p.limits = up.otherwise, up.fallback, up.limits
+				chain = b.chain(*l.spec.Extends)
+				b.notWeaker(l, at, chain)
+			}
+		}
+	}
+	chain = append([]*ProfileSpec{l.spec}, chain...)
+	p.deny, p.ask, p.allow = append(p.deny, l.deny...), append(p.ask, l.ask...), append(p.allow, l.allow...)
+	p.hasAllowlist = p.hasAllowlist || l.spec.Allowlist != nil
+	p.rules = append(p.rules, l.rules...)
+	if p.setsDefault = l.spec.Default != nil; p.setsDefault {
+		p.otherwise = otherwise(max(0, slices.Index(otherwiseWords, *l.spec.Default)))
+	}
+	if l.spec.ElicitationFallback != nil {
+		p.fallback = Fallback(max(0, slices.Index(fallbackWords, *l.spec.ElicitationFallback)))
+	}
+	if l.spec.Limits != nil {
+		p.limits = p.limits.tighter(*l.spec.Limits)
+	}
+	b.setDuties(p, chain, global)
+	p.effective = effective(p, chain)
+	l.profile = p
+	return p
+}
+
+// chain are the specs from the named profile up, nearest first.
+func (b *builder) chain(name string) []*ProfileSpec {
+	var chain []*ProfileSpec
+	for seen := map[string]bool{}; !seen[name]; {
+		seen[name] = true
+		l, ok := b.layers[name]
+		if !ok {
+			break
+		}
+		chain = append(chain, l.spec)
+		if l.spec.Extends == nil {
+			break
+		}
+		name = *l.spec.Extends
+	}
+	return chain
+}
+
+// circle spells out a circle of extends that name is part of or leads to.
+func (b *builder) circle(name string) string {
+	names := []string{name}
+	for seen := map[string]bool{name: true}; ; {
+		name = *b.layers[name].spec.Extends
+		names = append(names, name)
+		if seen[name] {
+			return strings.Join(names, " -> ")
+		}
+		seen[name] = true
+	}
+}
+
+// notWeaker refuses what a profile sets looser than what it extends.
+func (b *builder) notWeaker(l *layer, at string, parents []*ProfileSpec) {
+	weaker := func(key, mine, theirs string) {
+		b.problem(at+key, fmt.Sprintf("%s would weaken %s, which the profile inherits", mine, theirs), "what is inherited can only be made stricter")
+	}
+	nearest := func(f func(*ProfileSpec) *string) *string {
+		for _, p := range parents {
+			if v := f(p); v != nil {
+				return v
+			}
+		}
+		return nil
+	}
+	theirs := nearest(func(p *ProfileSpec) *string { return p.Default })
+	if mine := l.spec.Default; mine != nil && theirs != nil && slices.Index(otherwiseWords, *mine) >= 0 &&
+		slices.Index(otherwiseWords, *mine) < slices.Index(otherwiseWords, *theirs) {
+		weaker("/default", *mine, *theirs)
+	}
+	theirs = nearest(func(p *ProfileSpec) *string { return p.ElicitationFallback })
+	if mine := l.spec.ElicitationFallback; mine != nil && theirs != nil && *mine == "allow" && *theirs != "allow" {
+		weaker("/elicitationFallback", *mine, *theirs)
+	}
+	for r := Low; r <= Critical; r++ {
+		mine := l.spec.Risk.of(r)
+		if mine == nil {
+			continue
+		}
+		at := "/risk/" + r.String()
+		for _, p := range parents {
+			theirs := p.Risk.of(r)
+			if theirs == nil {
+				continue
+			}
+			if isFalse(theirs.Remember) && isTrue(mine.Remember) {
+				weaker(at+"/remember", "true", "false")
+			}
+			if isTrue(theirs.RequireReason) && isFalse(mine.RequireReason) {
+				weaker(at+"/requireReason", "false", "true")
+			}
+			if theirs.Quorum != nil && theirs.Quorum.Need != nil && mine.Quorum != nil && mine.Quorum.Need != nil && *mine.Quorum.Need < *theirs.Quorum.Need {
+				weaker(at+"/quorum/need", strconv.Itoa(*mine.Quorum.Need), strconv.Itoa(*theirs.Quorum.Need))
+			}
+		}
+	}
+}
+
+func isTrue(b *bool) bool  { return b != nil && *b }
+func isFalse(b *bool) bool { return b != nil && !*b }
+
+// of is the row of the table for a risk; nil if there is none.
+func (t *RiskTable) of(r Risk) *RiskPolicySpec {
+	if t == nil {
+		return nil
+	}
+	switch r {
+	case Low:
+		return t.Low
+	case Medium:
+		return t.Medium
+	case High:
+		return t.High
+	case Critical:
+		return t.Critical
+	}
+	return nil
+}
+
+// setDuties works out how to ask at each risk. For the time: the risk tables,
+// the profile's before the section's, then the profile's own, then the
+// section's, then 300 s.
+func (b *builder) setDuties(p *Profile, chain []*ProfileSpec, global *RiskTable) {
+	for r := Low; r <= Critical; r++ {
+		var rows []*RiskPolicySpec
+		for _, spec := range chain {
+			rows = append(rows, spec.Risk.of(r))
+		}
+		rows = append(rows, global.of(r))
+		d := duty{remember: r <= Medium, requireReason: r == Critical}
+		for i := len(rows) - 1; i >= 0; i-- { // the nearest last, so that it stays
+			if row := rows[i]; row != nil {
+				if row.Timeout != nil {
+					d.timeout = time.Duration(*row.Timeout)
+				}
+				if row.Remember != nil {
+					d.remember = *row.Remember
+				}
+				if row.RequireReason != nil {
+					d.requireReason = *row.RequireReason
+				}
+				if row.Quorum != nil {
+					d.quorum = row.Quorum.quorum()
+				}
+			}
+		}
+		for _, spec := range chain {
+			if d.timeout == 0 && spec.Timeout != nil {
+				d.timeout = time.Duration(*spec.Timeout)
+			}
+		}
+		if d.timeout == 0 && b.spec.Timeout != nil {
+			d.timeout = time.Duration(*b.spec.Timeout)
+		}
+		if d.timeout == 0 {
+			d.timeout = defaultTimeout
+		}
+		p.duties[r] = d
+	}
+}
+
+// effective spells out what a profile comes to.
+func effective(p *Profile, chain []*ProfileSpec) ProfileSpec {
+	var e ProfileSpec
+	texts := func(entries []entry) []string {
+		var all []string
+		for _, x := range entries {
+			all = appendNew(all, x.text)
+		}
+		return all
+	}
+	e.Denylist, e.Asklist, e.Allowlist = texts(p.deny), texts(p.ask), texts(p.allow)
+	if p.hasAllowlist && e.Allowlist == nil {
+		e.Allowlist = []string{}
+	}
+	for i := len(chain) - 1; i >= 0; i-- {
+		e.Rules = append(e.Rules, chain[i].Rules...)
+	}
+	otherwise, fallback, limits := otherwiseWords[p.otherwise], p.fallback.String(), p.limits
+	e.Default, e.ElicitationFallback = &otherwise, &fallback
+	if limits != (Limits{}) {
+		e.Limits = &limits
+	}
+	row := func(r Risk) *RiskPolicySpec {
+		d := p.duties[r]
+		timeout := Duration(d.timeout)
+		s := &RiskPolicySpec{Timeout: &timeout, Remember: &d.remember, RequireReason: &d.requireReason}
+		if d.quorum != nil {
+			s.Quorum = &QuorumSpec{Need: &d.quorum.Need, Of: d.quorum.Of, InOrder: &d.quorum.InOrder}
+		}
+		return s
+	}
+	e.Risk = &RiskTable{Low: row(Low), Medium: row(Medium), High: row(High), Critical: row(Critical)}
+	return e
+}
+
+// tighter takes the smaller of each limit.
+func (l Limits) tighter(o Limits) Limits {
+	return Limits{
+		CPU: least(l.CPU, o.CPU), Call: least(l.Call, o.Call), Heap: least(l.Heap, o.Heap),
+		Calls: least(l.Calls, o.Calls), Parallel: least(l.Parallel, o.Parallel),
+		Source: least(l.Source, o.Source), Input: least(l.Input, o.Input), Logs: least(l.Logs, o.Logs),
+		Result: least(l.Result, o.Result), Reply: least(l.Reply, o.Reply),
+	}
+}
+
+func least[T ~int | ~int64](a, b *T) *T {
+	if a == nil || b != nil && *b < *a {
+		return b
+	}
+	return a
+}
+
+// The checks of single values.
+
+// oneOf returns the index of the word, or absent if there is none or it is
+// not known.
+func (b *builder) oneOf(at string, w *string, words []string, absent int) int {
+	if w == nil {
+		return absent
+	}
+	for i, known := range words {
+		if *w == known {
+			return i
+		}
+	}
+	b.problem(at, fmt.Sprintf("unknown word %q, want one of %s", *w, oneOf(words)), near(*w, words))
+	return absent
+}
+
+func (b *builder) checkTime(at string, d *Duration) {
+	switch {
+	case d == nil:
+	case *d <= 0:
+		b.problem(at, fmt.Sprintf("%s is no time to wait; waiting forever does not exist, and a time-out always denies", *d), "")
+	case time.Duration(*d) > maxTime:
+		b.problem(at, fmt.Sprintf("%s is too long, the limit is %s", *d, Duration(maxTime)), "")
+	}
+}
+
+func (b *builder) checkTable(at string, t *RiskTable) {
+	for r := Low; r <= Critical; r++ {
+		if row := t.of(r); row != nil {
+			at := at + "/" + r.String()
+			b.checkTime(at+"/timeout", row.Timeout)
+			b.quorum(at+"/quorum", row.Quorum)
+		}
+	}
+}
+
+func (b *builder) quorum(at string, q *QuorumSpec) *Quorum {
+	if q == nil {
+		return nil
+	}
+	if q.Need == nil || *q.Need < 1 || *q.Need > 16 {
+		b.problem(at+"/need", "want the number of people who must agree, 1 to 16", "")
+		return nil
+	}
+	for i, who := range q.Of {
+		if who == "" || slices.Contains(q.Of[:i], who) {
+			b.problem(at+"/of/"+strconv.Itoa(i), "want different approvers or roles", "")
+		}
+	}
+	if isTrue(q.InOrder) && len(q.Of) < *q.Need {
+		b.problem(at+"/inOrder", fmt.Sprintf("an order of %d needs as many approvers or roles in `of`", *q.Need), "")
+	}
+	return q.quorum()
+}
+
+func (q *QuorumSpec) quorum() *Quorum {
+	if q.Need == nil {
+		return nil
+	}
+	return &Quorum{Need: *q.Need, Of: slices.Clone(q.Of), InOrder: isTrue(q.InOrder)}
+}
+
+func (b *builder) checkLimits(at string, l *Limits) {
+	b.checkTime(at+"/cpu", l.CPU)
+	b.checkTime(at+"/call", l.Call)
+	b.positive(at+"/calls", l.Calls)
+	b.positive(at+"/parallel", l.Parallel)
+	for _, s := range []struct {
+		key  string
+		size *Size
+	}{{"heap", l.Heap}, {"source", l.Source}, {"input", l.Input}, {"logs", l.Logs}, {"result", l.Result}, {"reply", l.Reply}} {
+		if s.size != nil && *s.size <= 0 {
+			b.problem(at+"/"+s.key, "a limit must be above zero", "")
+		}
+	}
+}
+
+func (b *builder) positive(at string, n *int) int {
+	if n == nil {
+		return 0
+	}
+	if *n <= 0 {
+		b.problem(at, "a limit must be above zero", "")
+	}
+	return *n
+}
+
+// pointer appends a key to a JSON pointer.
+func pointer(at, key string) string {
+	return at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}
+
+func oneOf(words []string) string {
+	var named []string
+	for _, w := range words {
+		if w != "" {
+			named = append(named, w)
+		}
+	}
+	return strings.Join(named, ", ")
+}
+
+// near suggests what a mistaken word may have meant.
+func near(word string, known []string) string {
+	best, least := "", 3
+	for _, k := range known {
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least && d < len(k) {
+			best, least = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q?", best)
+}
+
+// distance is Levenshtein's, in bytes.
+func distance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return 64
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			diagonal = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}

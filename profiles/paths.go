@@ -1,0 +1,83 @@
+package profiles
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"path"
+	"strings"
+)
+
+// cleanPath is clean() of conditions: the shortest name for the same place,
+// found by looking at the name alone; links are never followed. Backslashes
+// of a Windows path (C:\..., \\server\...) become slashes. In any other path
+// it cannot be told whether a backslash separates, so there is no answer.
+func cleanPath(p string) (string, error) {
+	if p == "" {
+		return "", errors.New("clean: the path is empty")
+	}
+	if strings.IndexByte(p, 0) >= 0 {
+		return "", errors.New("clean: the path holds a zero byte")
+	}
+	if strings.Contains(p, `\`) {
+		drive := len(p) > 2 && p[1] == ':' && (p[2] == '\\' || p[2] == '/') && isLetter(p[0])
+		if !drive && !strings.HasPrefix(p, `\\`) {
+			return "", errors.New("clean: cannot tell whether a backslash separates in this path")
+		}
+		p = strings.ReplaceAll(p, `\`, "/")
+	}
+	return path.Clean(p), nil
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// hostOf is host() of conditions: the host of an absolute URL in lower case,
+// without port, user and final dot; an address in its shortest form. What two
+// readers of URLs could take for two hosts has no answer.
+func hostOf(raw string) (string, error) {
+	if strings.ContainsAny(raw, "\\\t\r\n ") {
+		return "", errors.New("host: the URL holds a character that readers take differently")
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "", errors.New("host: not a URL")
+	}
+	if u.Scheme == "" || u.Opaque != "" {
+		return "", errors.New("host: not an absolute URL")
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if host == "" {
+		return "", errors.New("host: the URL has no host")
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.Unmap().String(), nil
+	}
+	for i := 0; i < len(host); i++ {
+		if c := host[i]; !isLetter(c) && (c < '0' || c > '9') && c != '-' && c != '.' && c != '_' {
+			return "", errors.New("host: the host holds a character that readers take differently")
+		}
+	}
+	// 2130706433, 0x7f.1 and 127.1 are 127.0.0.1 to many readers.
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if last == "" || '0' <= last[0] && last[0] <= '9' && (strings.HasPrefix(last, "0x") || strings.Trim(last, "0123456789") == "") {
+		return "", errors.New("host: the host is a number that readers take differently")
+	}
+	return host, nil
+}
+
+// cleanText cleans the path in s like path.Clean, but keeps what a pattern
+// may look for: the scheme of a URL, and a slash at the end.
+func cleanText(s string) string {
+	scheme, rest := "", s
+	if i := strings.Index(s, "://"); i > 0 && strings.Trim(strings.ToLower(s[:i]), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == "" {
+		scheme, rest = s[:i+3], s[i+3:]
+	}
+	if rest == "" {
+		return s
+	}
+	clean := path.Clean(rest)
+	if strings.HasSuffix(rest, "/") && clean != "/" {
+		clean += "/"
+	}
+	return scheme + clean
+}

@@ -1,0 +1,591 @@
+package profiles
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Profile decides calls. It is immutable and safe for concurrent use.
+type Profile struct {
+	name     string
+	enabled  bool // evaluation.enabled
+	revision string
+	own      ownFiles
+	unknown  Risk
+
+	// The three lists, each with what `extends` brought.
+	deny, ask, allow []entry
+	hasAllowlist     bool
+	rules            []*rule
+	otherwise        otherwise
+	setsDefault      bool // it sets its default itself
+	fallback         Fallback
+	duties           [Critical + 1]duty
+	limits           Limits
+	effective        ProfileSpec
+}
+
+// An entry is one pattern of a list.
+type entry struct {
+	pattern
+	profile string // where it is written
+	at      string // JSON pointer
+}
+
+// A rule is one compiled rule.
+type rule struct {
+	label   string // its name, or rules/N
+	profile string // where it is written
+	at      string // JSON pointer
+	tools   []pattern
+	when    condition // nil: always
+	action  Action
+	risk    Risk
+	reason  string
+
+	timeout       time.Duration // zero: not set
+	remember      *bool
+	requireReason *bool
+	quorum        *Quorum
+	checks        []*expression
+	hidden        Hidden
+	display       Display
+}
+
+// otherwise is a profile's default, from the loosest to the strictest.
+type otherwise int
+
+const (
+	otherwiseAllow otherwise = iota
+	otherwiseRisk
+	otherwiseAsk
+	otherwiseDeny
+)
+
+var otherwiseWords = []string{"allow", "risk", "ask", "deny"}
+
+// A duty is how people are asked at one risk.
+type duty struct {
+	timeout                 time.Duration
+	remember, requireReason bool
+	quorum                  *Quorum
+}
+
+// maxPath bounds the name of a tool: globs may backtrack over it.
+const maxPath = 1024
+
+// Name is the profile's name; empty for the unrestricted one.
+func (p *Profile) Name() string { return p.name }
+
+// Limits are the limits of a run under this profile, the tightest along
+// `extends`, nil where nothing is said.
+func (p *Profile) Limits() Limits { return p.limits }
+
+// Effective is what the profile comes to after `extends`: the lists and rules
+// added up, the settings as they apply.
+func (p *Profile) Effective() ProfileSpec { return p.effective }
+
+// Decide says what this call may do. It is a pure function of the policy and
+// the call, and every error on the way, a nil profile included, denies.
+func (p *Profile) Decide(call Call) Decision {
+	return p.decide(&call, steps, nil)
+}
+
+// Decisions are made in these steps; each adds what it finds to the tally.
+//
+//	own files ─┐
+//	lists ─────┤ every entry and rule is tried, none stops another, so that
+//	rules ─────┘ their order has no meaning: the strictest match wins
+//	risk          of rules, annotations and words; needed for the default
+//	otherwise     nothing matched: the allowlist's existence, or the default
+//	changed       an allowed call of a changed tool is asked
+//	gate          evaluation.enabled is false: an ask is allowed
+//	duties        how to ask, if it is still to be asked
+var steps = []func(*tally) error{
+	(*tally).tryOwnFiles,
+	(*tally).tryLists,
+	(*tally).tryRules,
+	(*tally).weighRisk,
+	(*tally).fallThrough,
+	(*tally).checkChanged,
+	(*tally).checkGate,
+	(*tally).setDuties,
+}
+
+// decide runs the steps. They are a parameter so that a test can make each of
+// them fail.
+func (p *Profile) decide(call *Call, steps []func(*tally) error, trials *[]Trial) (d Decision) {
+	if p == nil {
+		return policyError(Decision{}, "there is no such profile")
+	}
+	t := &tally{p: p, call: call, facts: facts{call: call, path: call.Path()}, trials: trials}
+	t.d.Profile, t.d.Revision = p.name, p.revision
+	defer func() {
+		if recover() != nil {
+			// What was panicked with may quote arguments.
+			d = policyError(t.d, "panic while deciding")
+		}
+	}()
+	if len(t.facts.path) > maxPath {
+		return policyError(t.d, fmt.Sprintf("the tool's name is longer than %d bytes", maxPath))
+	}
+	for _, step := range steps {
+		if err := step(t); err != nil {
+			return policyError(t.d, err.Error())
+		}
+	}
+	sortReasons(t.d.Reasons)
+	return t.d
+}
+
+// policyError is the decision when deciding went wrong.
+func policyError(d Decision, detail string) Decision {
+	return Decision{
+		Disposition: Deny,
+		Risk:        Critical,
+		Reasons:     []Reason{{Kind: KindPolicyError, Disposition: Deny, Profile: d.Profile, Detail: detail}},
+		Profile:     d.Profile,
+		Revision:    d.Revision,
+	}
+}
+
+// A tally is one decision in the making.
+type tally struct {
+	p       *Profile
+	call    *Call
+	facts   facts
+	d       Decision
+	applied []applied
+	trials  *[]Trial // nil unless somebody wants to see every rule tried
+}
+
+// applied is a rule that matched, or might have.
+type applied struct {
+	*rule
+	undecided bool
+}
+
+// add records a reason; the strictest wins.
+func (t *tally) add(r Reason) {
+	t.d.Disposition = max(t.d.Disposition, r.Disposition)
+	t.d.Reasons = append(t.d.Reasons, r)
+}
+
+func (t *tally) tried(trial Trial) {
+	if t.trials != nil {
+		*t.trials = append(*t.trials, trial)
+	}
+}
+
+func (t *tally) tryOwnFiles() error {
+	at, named := t.p.own.named(t.call.Args)
+	if named {
+		t.add(Reason{Kind: KindOwnFile, Disposition: Deny, Detail: "the argument " + at + " names a file of the bridge itself"})
+	}
+	if t.trials != nil && len(t.p.own) > 0 {
+		outcome := "no argument names one"
+		if named {
+			outcome = "the argument " + at + " names one: deny"
+		}
+		t.tried(Trial{Kind: KindOwnFile, Matched: named, Outcome: outcome})
+	}
+	return nil
+}
+
+func (t *tally) tryLists() error {
+	for _, list := range []struct {
+		kind    Kind
+		says    Disposition
+		entries []entry
+	}{
+		{KindDenylist, Deny, t.p.deny},
+		{KindAsklist, Ask, t.p.ask},
+		{KindAllowlist, Allow, t.p.allow},
+	} {
+		for i := range list.entries {
+			e := &list.entries[i]
+			matched := e.match(t.facts.path)
+			if matched {
+				t.add(Reason{Kind: list.kind, Disposition: list.says, Profile: e.profile, Pattern: e.text})
+			}
+			if t.trials != nil {
+				outcome := "another tool"
+				if matched {
+					outcome = "matches: " + list.says.String()
+				}
+				t.tried(Trial{Kind: list.kind, Profile: e.profile, Patterns: []string{e.text}, Matched: matched, Outcome: outcome})
+			}
+		}
+	}
+	return nil
+}
+
+func (t *tally) tryRules() error {
+	for _, r := range t.p.rules {
+		pattern, ok := anyMatch(r.tools, t.facts.path)
+		if !ok {
+			t.triedRule(r, false, "another tool")
+			continue
+		}
+		truth, why := yes, ""
+		if r.when != nil {
+			truth, why = r.when.eval(&t.facts)
+		}
+		if truth == no {
+			t.triedRule(r, false, "the condition is false")
+			continue
+		}
+		t.applied = append(t.applied, applied{r, truth == undecided})
+		says := r.action.disposition()
+		if truth == undecided && says == Allow {
+			t.triedRule(r, false, "the condition cannot be decided, which counts as false for "+r.action.String()+": "+why)
+			says = 0
+			if r.risk == 0 {
+				continue
+			}
+		} else {
+			t.d.Manual = t.d.Manual || r.action == ActionManual
+			t.d.Notify = t.d.Notify || r.action == ActionNotify
+			if outcome := "matches"; t.trials != nil {
+				if truth == undecided {
+					outcome = "the condition cannot be decided, which counts as true here: " + why
+				}
+				t.triedRule(r, true, outcome)
+			}
+		}
+		t.add(Reason{
+			Kind: KindRule, Disposition: says, Profile: r.profile, Pattern: pattern.text, Rule: r.label, Action: r.action,
+			Risk: r.risk, Undecided: truth == undecided, Text: r.reason, Detail: why,
+		})
+	}
+	return nil
+}
+
+func (t *tally) triedRule(r *rule, matched bool, outcome string) {
+	if t.trials == nil {
+		return
+	}
+	var texts []string
+	for _, p := range r.tools {
+		texts = append(texts, p.text)
+	}
+	t.tried(Trial{Kind: KindRule, Profile: r.profile, Rule: r.label, Patterns: texts, Action: r.action, Matched: matched, Outcome: outcome})
+}
+
+// disposition is what a rule with this action asks for; zero for a rule that
+// decides nothing.
+func (a Action) disposition() Disposition {
+	switch a {
+	case ActionAllow, ActionNotify:
+		return Allow
+	case ActionAsk, ActionManual:
+		return Ask
+	case ActionDeny:
+		return Deny
+	}
+	return 0
+}
+
+// weighRisk: the strictest of rules, annotations and words. Where none of
+// them speaks, what is known of the tool; a rule that might have matched can
+// only raise the result.
+func (t *tally) weighRisk() error {
+	spoken, why, quiet := toolRisk(t.call, t.p.unknown)
+	for _, r := range t.applied {
+		if !r.undecided {
+			spoken = max(spoken, r.risk)
+		}
+	}
+	t.d.Reasons = append(t.d.Reasons, why...)
+	if spoken == 0 {
+		spoken = quiet.Risk
+		t.d.Reasons = append(t.d.Reasons, quiet)
+	}
+	for _, r := range t.applied {
+		spoken = max(spoken, r.risk)
+	}
+	t.d.Risk = spoken
+	return nil
+}
+
+// fallThrough decides a call that no list and no rule speaks of.
+func (t *tally) fallThrough() error {
+	if t.d.Disposition != 0 {
+		return nil
+	}
+	r := Reason{Kind: KindDefault, Profile: t.p.name, Detail: "default: " + otherwiseWords[t.p.otherwise]}
+	switch {
+	case t.p.hasAllowlist:
+		r.Kind, r.Disposition, r.Detail = KindNotListed, Deny, "not on the allowlist"
+	case t.p.otherwise == otherwiseDeny:
+		r.Disposition = Deny
+	case t.p.otherwise == otherwiseAsk, t.p.otherwise == otherwiseRisk && t.d.Risk >= Medium:
+		r.Disposition = Ask
+	case t.p.otherwise == otherwiseRisk, t.p.otherwise == otherwiseAllow:
+		r.Disposition = Allow
+	default:
+		return errors.New("the profile's default is none of the known")
+	}
+	t.add(r)
+	t.tried(Trial{Kind: r.Kind, Profile: r.Profile, Matched: true, Outcome: r.Detail + ": " + r.Disposition.String()})
+	return nil
+}
+
+// checkChanged raises an allow to an ask and nothing else: a tool that may
+// never be called does not become askable by changing.
+func (t *tally) checkChanged() error {
+	if t.call.Changed && t.d.Disposition == Allow {
+		t.add(Reason{Kind: KindChanged, Disposition: Ask, Detail: "the tool is not as a person has last seen it"})
+	}
+	return nil
+}
+
+func (t *tally) checkGate() error {
+	if t.p.enabled {
+		return nil
+	}
+	t.d.GateDisabled = true
+	if t.d.Disposition == Ask {
+		t.d.Disposition = Allow
+		t.d.Reasons = append(t.d.Reasons, Reason{Kind: KindGateDisabled, Disposition: Allow, Detail: "would be asked, but evaluation.enabled is false"})
+	}
+	return nil
+}
+
+// setDuties says how to ask. A rule overrides what the risk says; among
+// rules the strictest counts, and one that only might have matched loosens
+// nothing.
+func (t *tally) setDuties() error {
+	d := &t.d
+	for _, r := range t.applied {
+		for key, shown := range r.hidden {
+			if d.Hidden == nil {
+				d.Hidden = map[string]string{}
+			}
+			if have, ok := d.Hidden[key]; !ok || have == "" || shown != "" && shown < have {
+				d.Hidden[key] = shown
+			}
+		}
+		d.Display = d.Display.tighter(r.display)
+	}
+	if d.Disposition != Ask {
+		d.Manual = false
+		return nil
+	}
+	base := t.p.duties[d.Risk]
+	var timeout time.Duration
+	var remember, requireReason verdicts
+	keepQuorum := true
+	for _, r := range t.applied {
+		if r.timeout > 0 && (timeout == 0 || r.timeout < timeout) {
+			timeout = r.timeout
+		}
+		remember.add(r.remember, r.undecided)
+		requireReason.add(r.requireReason, r.undecided)
+		if r.quorum != nil {
+			d.Quorums = append(d.Quorums, *r.quorum)
+			keepQuorum = keepQuorum && r.undecided
+		}
+	}
+	if base.quorum != nil && keepQuorum {
+		d.Quorums = append(d.Quorums, *base.quorum)
+	}
+	d.Quorums = tidyQuorums(d.Quorums)
+	d.Timeout = base.timeout
+	if timeout > 0 {
+		d.Timeout = timeout
+	}
+	d.Remember = remember.settle(false, base.remember) && !d.Manual
+	d.RequireReason = requireReason.settle(true, base.requireReason)
+	d.Fallback = t.p.fallback
+	d.limitFallback()
+	if d.Timeout <= 0 {
+		return errors.New("no time to answer is set")
+	}
+	return nil
+}
+
+// verdicts gathers what rules say of one yes-or-no setting.
+type verdicts struct{ yes, no, maybeYes, maybeNo bool }
+
+func (v *verdicts) add(said *bool, undecided bool) {
+	if said == nil {
+		return
+	}
+	v.maybeYes = v.maybeYes || *said
+	v.maybeNo = v.maybeNo || !*said
+	if !undecided {
+		v.yes = v.yes || *said
+		v.no = v.no || !*said
+	}
+}
+
+// settle takes the strict answer if any rule may give it, else the loose one
+// if a rule does give it, else what stands below the rules.
+func (v *verdicts) settle(strict, below bool) bool {
+	maybeStrict, loose := v.maybeNo, v.yes
+	if strict {
+		maybeStrict, loose = v.maybeYes, v.no
+	}
+	switch {
+	case maybeStrict:
+		return strict
+	case loose:
+		return !strict
+	}
+	return below
+}
+
+func (d Display) tighter(o Display) Display {
+	least := func(a, b int) int {
+		if a == 0 || b != 0 && b < a {
+			return b
+		}
+		return a
+	}
+	return Display{
+		MaxString: least(d.MaxString, o.MaxString),
+		MaxArray:  least(d.MaxArray, o.MaxArray),
+		MaxObject: least(d.MaxObject, o.MaxObject),
+		MaxDepth:  least(d.MaxDepth, o.MaxDepth),
+	}
+}
+
+func tidyQuorums(quorums []Quorum) []Quorum {
+	slices.SortFunc(quorums, func(a, b Quorum) int {
+		return strings.Compare(fmt.Sprintf("%08d%q%t", 1<<20-a.Need, a.Of, a.InOrder), fmt.Sprintf("%08d%q%t", 1<<20-b.Need, b.Of, b.InOrder))
+	})
+	return slices.CompactFunc(quorums, func(a, b Quorum) bool {
+		return a.Need == b.Need && a.InOrder == b.InOrder && slices.Equal(a.Of, b.Of)
+	})
+}
+
+// Checks runs the `check` expressions of the rules that apply to this call.
+// They belong after a yes and before sending; one that does not pass refuses
+// the call. One that cannot be decided does not pass.
+func (p *Profile) Checks(call Call) (results []CheckResult) {
+	if p == nil {
+		return []CheckResult{{Detail: "there is no such profile"}}
+	}
+	defer func() {
+		if recover() != nil {
+			results = append(results, CheckResult{Detail: "panic while checking"})
+		}
+	}()
+	f := &facts{call: &call, path: call.Path()}
+	for _, r := range p.rules {
+		if len(r.checks) == 0 {
+			continue
+		}
+		if _, ok := anyMatch(r.tools, f.path); !ok {
+			continue
+		}
+		if r.when != nil {
+			if truth, _ := r.when.eval(f); truth == no {
+				continue
+			}
+		}
+		for _, c := range r.checks {
+			truth, why := c.eval(f)
+			results = append(results, CheckResult{Rule: r.label, Expr: c.text, Passed: truth == yes, Detail: why})
+		}
+	}
+	return results
+}
+
+// A CheckResult is the outcome of one `check` expression.
+type CheckResult struct {
+	Rule   string `json:"rule"`
+	Expr   string `json:"expr"`
+	Passed bool   `json:"passed"`
+	// Detail says why it could not be decided.
+	Detail string `json:"detail,omitempty"`
+}
+
+// Sees reports whether the tool may be shown to a script of this profile. It
+// is false only when no call of the tool can ever pass or be asked, whatever
+// its arguments.
+func (p *Profile) Sees(server, tool string) bool {
+	if p == nil {
+		return false
+	}
+	name := qualified(server, tool)
+	if len(name) > maxPath {
+		return false
+	}
+	for i := range p.deny {
+		if p.deny[i].match(name) {
+			return false
+		}
+	}
+	mayPass := false
+	for _, r := range p.rules {
+		if _, ok := anyMatch(r.tools, name); !ok {
+			continue
+		}
+		switch r.action.disposition() {
+		case Deny:
+			if r.when == nil {
+				return false
+			}
+		case Ask, Allow:
+			mayPass = true
+		}
+	}
+	if mayPass || !p.hasAllowlist && p.otherwise != otherwiseDeny {
+		return true
+	}
+	for _, list := range [][]entry{p.ask, p.allow} {
+		for i := range list {
+			if list[i].match(name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ReadOnly reports whether nothing that this profile sees of the tools can
+// write: each is low by what is known of the tool itself, whatever rules say
+// of its risk.
+func (p *Profile) ReadOnly(tools []ToolFacts) bool {
+	for i := range tools {
+		if !p.Sees(tools[i].Server, tools[i].Tool) {
+			continue
+		}
+		call := tools[i].call()
+		if spoken, _, quiet := toolRisk(&call, High); spoken != 0 || quiet.Risk != Low {
+			return false
+		}
+	}
+	return true
+}
+
+// An Explanation is a decision with everything that was tried for it.
+type Explanation struct {
+	Decision Decision `json:"decision"`
+	Tried    []Trial  `json:"tried"`
+}
+
+// A Trial is one list entry, rule or default that was tried.
+type Trial struct {
+	Kind     Kind     `json:"kind"`
+	Profile  string   `json:"profile,omitempty"` // where it is written
+	Rule     string   `json:"rule,omitempty"`    // the rule's name or place
+	Patterns []string `json:"patterns,omitempty"`
+	Action   Action   `json:"action,omitempty"`
+	// Matched reports that it took part in the decision.
+	Matched bool   `json:"matched"`
+	Outcome string `json:"outcome"`
+}
+
+// Explain decides like Decide and tells every list entry and rule it tried,
+// in the order in which they are written.
+func (p *Profile) Explain(call Call) Explanation {
+	var e Explanation
+	e.Decision = p.decide(&call, steps, &e.Tried)
+	return e
+}

@@ -1,0 +1,134 @@
+package profiles
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// What holds where the configuration says nothing.
+const (
+	defaultTimeout   = 300 * time.Second
+	defaultPausedFor = 168 * time.Hour
+	defaultPatience  = 50 * time.Second
+	defaultUnknown   = High
+)
+
+// engine is part of every revision: raise it when the same configuration
+// begins to decide differently.
+const engine = "profiles/1"
+
+// A Set is all profiles of one configuration. It is immutable and safe for
+// concurrent use.
+type Set struct {
+	profiles       map[string]*Profile
+	unrestricted   *Profile
+	defaultProfile *Profile
+	revision       string
+	enabled        bool
+	pausedFor      time.Duration
+	patience       time.Duration
+	patienceOf     map[string]Duration
+}
+
+// Profile returns the profile of that name.
+func (s *Set) Profile(name string) (*Profile, bool) {
+	p, ok := s.profiles[name]
+	return p, ok
+}
+
+// Names are the names of all profiles, sorted.
+func (s *Set) Names() []string { return sortedKeys(s.profiles) }
+
+// Default is the profile of the base eval tool: defaultProfile, or without it
+// the unrestricted one, whose name is empty. That one denies only what names
+// the bridge's own files, and asks only for changed tools.
+func (s *Set) Default() *Profile { return s.defaultProfile }
+
+// Unrestricted is the profile with no restriction of its own.
+func (s *Set) Unrestricted() *Profile { return s.unrestricted }
+
+// Revision is a digest of everything that decisions depend on. The order of
+// keys and the comments of the file do not change it.
+func (s *Set) Revision() string { return s.revision }
+
+// Enabled is evaluation.enabled.
+func (s *Set) Enabled() bool { return s.enabled }
+
+// PausedFor is how long a paused run's requests stay open.
+func (s *Set) PausedFor() time.Duration { return s.pausedFor }
+
+// ClientPatience is how long a call of this client may wait before the answer
+// is the paused run's id.
+func (s *Set) ClientPatience(client string) time.Duration {
+	if d, ok := s.patienceOf[client]; ok {
+		return time.Duration(d)
+	}
+	return s.patience
+}
+
+// Options are what policy must know beside the configuration section.
+type Options struct {
+	// OwnFiles are the paths of the bridge's own files and folders (config,
+	// store, keys, tokens), absolute. Calls whose arguments name one are
+	// denied in every profile.
+	OwnFiles []string
+}
+
+// A Problem is one mistake in a [Spec].
+type Problem struct {
+	// Path is the JSON pointer (RFC 6901) of the value at fault, below the
+	// section: "/profiles/safe/allowlist/0". A key that is itself at fault is
+	// named by the pointer of its value.
+	Path string
+	// Message says what is wrong, Hint (often empty) what may be meant.
+	Message string
+	Hint    string
+	// Offset is the byte in the string value, after JSON escapes are undone,
+	// where the mistake was found; -1 means the value as a whole. Inside
+	// `when` it counts from the start of the expression.
+	Offset int
+}
+
+func (p Problem) String() string {
+	s := p.Path + ": " + p.Message
+	if p.Hint != "" {
+		s += " (" + p.Hint + ")"
+	}
+	return s
+}
+
+// revisionOf is the digest of the section without the examples, which decide
+// nothing, and of the options.
+func revisionOf(spec Spec, own ownFiles) (string, error) {
+	bare := spec
+	bare.Profiles = map[string]*ProfileSpec{}
+	for name, p := range spec.Profiles {
+		if p == nil {
+			continue
+		}
+		c := *p
+		c.Rules = slices.Clone(p.Rules)
+		for i := range c.Rules {
+			c.Rules[i].Examples = nil
+		}
+		// An empty allowlist exists; encoding/json would leave it out.
+		bare.Profiles[name] = &c
+	}
+	files := slices.Clone(own)
+	slices.Sort(files)
+	var emptyAllowlists []string
+	for _, name := range sortedKeys(bare.Profiles) {
+		if l := bare.Profiles[name].Allowlist; l != nil && len(l) == 0 {
+			emptyAllowlists = append(emptyAllowlists, name)
+		}
+	}
+	text, err := json.Marshal([]any{engine, bare, emptyAllowlists, files})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
