@@ -1,15 +1,589 @@
-// Package preview reads from a script's syntax tree which tools it calls.
+// Package preview reads from a script's syntax tree which tools it calls,
+// before it runs, so that a person who is asked about one call can see the
+// others. It runs in the worker: the parent never parses a script.
+//
+// Every place is listed that calls a tool through the global codemode:
+//
+//	codemode.github__list_issues(...)      codemode["github__list_issues"](...)
+//	codemode.github.list_issues(...)       codemode[`git${"hub"}__` + name](...)
+//	codemode.raw("github__list_issues")    const {github__list_issues: f} = codemode; f(...)
+//	const c = codemode; c.x__y?.(...)      codemode.x__y.call(null, ...), .apply, .bind
+//	ids.map(codemode.x__y)                 Reflect.get(codemode, "x__y")(...)
+//
+// Names are followed through variables, destructuring, conditional
+// expressions, literal arrays and objects, loops over literal arrays, and from
+// a call of a function of the script to its parameters. Where an expression
+// can be one of several names, each is listed, as a branch. Where it cannot be
+// told, the call is listed without a name and counted as unknown; so is
+// codemode itself when it is handed to something that we cannot look into.
+//
+// It is a reading aid and no more. Scripts can call tools in ways that no
+// reading finds, and a listed call may never be made; every call is decided
+// when it is made. So nothing here is an error: what cannot be followed is
+// left out, and a tree that is too deep or too odd gives a truncated report.
 package preview
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/file"
+	"github.com/dop251/goja/token"
 
 	"codemode-bridge/analysis"
 )
 
-// Script returns what can be read of program; at maps an index of its file to
-// a place in the model's own text.
-func Script(program *ast.Program, at func(file.Idx) analysis.Position) analysis.Report {
-	return analysis.Report{}
+const (
+	// MaxCalls is how many call sites a report holds.
+	MaxCalls = 200
+	// MaxArgs is the length in bytes up to which a site's arguments are shown.
+	MaxArgs = 500
+
+	// maxDepth is how deep the tree is walked. Chains nest too: the sum of
+	// 1,000 terms is 1,000 deep. A level costs less than 1 KB of stack.
+	maxDepth = 10_000
+	// maxName is longer than any tool's name.
+	maxName = 256
+	// maxIncoming is how many calls of one function are followed into it.
+	maxIncoming = 32
+)
+
+// Script returns what can be read of program. Positions are whatever at makes
+// of an index of the program's file; the caller knows how the parsed text
+// came from the model's own. A nil program, as after a syntax error, gives
+// the empty report.
+func Script(program *ast.Program, at func(file.Idx) analysis.Position) (report analysis.Report) {
+	if program == nil {
+		return analysis.Report{}
+	}
+	defer func() {
+		// goja promises nothing about trees it parsed with errors. A preview
+		// must not end the worker that could still run the script.
+		if recover() != nil {
+			report = analysis.Report{Truncated: true}
+		}
+	}()
+	w := walker{at: at, scopes: map[ast.Node]*scope{}, functions: map[ast.Node]*function{}}
+	root := &scope{}
+	w.walk(program, root, context{}, 0)
+	w.distribute()
+	w.reporting = true
+	w.walk(program, root, context{}, 0)
+	slices.SortStableFunc(w.report.Calls, func(a, b analysis.CallSite) int {
+		return cmp.Or(cmp.Compare(a.Position.Line, b.Position.Line), cmp.Compare(a.Position.Column, b.Position.Column))
+	})
+	return w.report
+}
+
+// A walker goes through the tree twice. The first time it notes the scopes
+// and what each variable is given, which may stand behind its use; the second
+// time it lists the calls.
+type walker struct {
+	at        func(file.Idx) analysis.Position
+	reporting bool
+	report    analysis.Report
+	steps     int
+
+	scopes    map[ast.Node]*scope
+	functions map[ast.Node]*function
+	order     []*function // as found, so that reports do not vary
+}
+
+// A context is what surrounds a node.
+type context struct {
+	loop, branch bool
+	function     *function // nil outside of any
+}
+
+func (c context) inLoop() context   { c.loop = true; return c }
+func (c context) inBranch() context { c.branch = true; return c }
+
+// enter returns the scope of n, made on the first walk by fill.
+func (w *walker) enter(n ast.Node, parent *scope, fill func(*scope)) *scope {
+	if s := w.scopes[n]; s != nil {
+		return s
+	}
+	s := &scope{parent: parent}
+	w.scopes[n] = s
+	fill(s)
+	return s
+}
+
+// walk visits n and everything below it.
+func (w *walker) walk(n ast.Node, s *scope, in context, depth int) {
+	if depth++; depth > maxDepth {
+		w.report.Truncated = true
+		return
+	}
+	expr := func(e ast.Expression, in context) {
+		if e != nil {
+			w.walk(e, s, in, depth)
+		}
+	}
+	stmt := func(st ast.Statement, in context) {
+		if st != nil {
+			w.walk(st, s, in, depth)
+		}
+	}
+	below := func(n ast.Node, s *scope, in context) {
+		children(n, func(c ast.Node) { w.walk(c, s, in, depth) })
+	}
+
+	switch n := n.(type) {
+	case *ast.Program:
+		s = w.enter(n, s, func(s *scope) {
+			w.hoist(s, n.Body)
+			w.hoistVars(s, n.DeclarationList)
+		})
+		below(n, s, in)
+
+	// Scopes.
+	case *ast.FunctionLiteral:
+		w.function(n, n.Name, n.ParameterList, n.Body, n.DeclarationList, s, in, depth)
+	case *ast.ArrowFunctionLiteral:
+		w.function(n, nil, n.ParameterList, n.Body, n.DeclarationList, s, in, depth)
+	case *ast.ClassStaticBlock:
+		s = w.enter(n, s, func(s *scope) { w.hoistVars(s, n.DeclarationList) })
+		below(n, s, in)
+	case *ast.BlockStatement:
+		s = w.enter(n, s, func(s *scope) { w.hoist(s, n.List) })
+		below(n, s, in)
+	case *ast.CatchStatement:
+		s = w.enter(n, s, func(s *scope) {
+			if n.Parameter != nil {
+				w.bind(s, n.Parameter, origin{loose: true}, true, 0)
+			}
+		})
+		below(n, s, in.inBranch())
+	case *ast.ClassLiteral:
+		s = w.enter(n, s, func(s *scope) {
+			if n.Name != nil {
+				s.declare(n.Name.Name.String())
+			}
+		})
+		below(n, s, in)
+
+	// Loops.
+	case *ast.ForStatement:
+		s = w.enter(n, s, func(s *scope) {
+			if lexical, ok := n.Initializer.(*ast.ForLoopInitializerLexicalDecl); ok {
+				w.declareAll(s, lexical.LexicalDeclaration.List)
+			}
+		})
+		if n.Initializer != nil {
+			w.walk(n.Initializer, s, in, depth)
+		}
+		expr(n.Test, in.inLoop())
+		expr(n.Update, in.inLoop())
+		stmt(n.Body, in.inLoop())
+	case *ast.ForOfStatement:
+		expr(n.Source, in)
+		s = w.forInto(n, n.Into, origin{expr: n.Source, scope: s, path: []part{{element: true, index: anyElement}}, loose: true}, s, in, depth)
+		stmt(n.Body, in.inLoop())
+	case *ast.ForInStatement:
+		expr(n.Source, in)
+		s = w.forInto(n, n.Into, origin{loose: true}, s, in, depth)
+		stmt(n.Body, in.inLoop())
+	case *ast.WhileStatement:
+		below(n, s, in.inLoop())
+	case *ast.DoWhileStatement:
+		below(n, s, in.inLoop())
+
+	// Branches.
+	case *ast.IfStatement:
+		expr(n.Test, in)
+		stmt(n.Consequent, in.inBranch())
+		stmt(n.Alternate, in.inBranch())
+	case *ast.ConditionalExpression:
+		expr(n.Test, in)
+		expr(n.Consequent, in.inBranch())
+		expr(n.Alternate, in.inBranch())
+	case *ast.SwitchStatement:
+		expr(n.Discriminant, in)
+		s = w.enter(n, s, func(s *scope) {
+			for _, c := range n.Body {
+				w.hoist(s, c.Consequent)
+			}
+		})
+		for _, c := range n.Body {
+			w.walk(c, s, in.inBranch(), depth)
+		}
+	case *ast.BinaryExpression:
+		expr(n.Left, in)
+		switch n.Operator {
+		case token.LOGICAL_AND, token.LOGICAL_OR, token.COALESCE:
+			in = in.inBranch()
+		}
+		expr(n.Right, in)
+
+	// What gives variables values.
+	case *ast.AssignExpression:
+		from := origin{loose: true}
+		right := in
+		switch n.Operator { // of += goja keeps the +
+		case token.ASSIGN:
+			from = origin{expr: n.Right, scope: s, loose: true}
+		case token.LOGICAL_AND, token.LOGICAL_OR, token.COALESCE:
+			from = origin{expr: n.Right, scope: s, loose: true}
+			right = in.inBranch()
+		}
+		if !w.reporting {
+			w.bind(s, n.Left, from, false, 0)
+		}
+		expr(n.Left, in)
+		expr(n.Right, right)
+	case *ast.UnaryExpression:
+		if !w.reporting && (n.Operator == token.INCREMENT || n.Operator == token.DECREMENT) {
+			w.bind(s, n.Operand, origin{loose: true}, false, 0)
+		}
+		below(n, s, in)
+
+	case *ast.ObjectPattern, *ast.ArrayPattern:
+		below(n, s, in.inBranch()) // what runs in a pattern are defaults
+
+	// Calls.
+	case *ast.CallExpression:
+		w.call(n, s, in, depth)
+	case *ast.TemplateLiteral:
+		if n.Tag != nil && w.reporting {
+			w.sites(w.eval(n.Tag, s, 0), n.Tag.Idx0, nil, false, s, in)
+		}
+		below(n, s, in)
+	case *ast.WithStatement:
+		if w.reporting && isCodemode(w.eval(n.Object, s, 0)) {
+			w.site("", n.Idx0(), "", in)
+		}
+		below(n, s, in)
+
+	default:
+		below(n, s, in)
+	}
+}
+
+// forInto declares or assigns the variable of a for-in or for-of loop and
+// returns the scope of the body.
+func (w *walker) forInto(loop ast.Node, into ast.ForInto, from origin, s *scope, in context, depth int) *scope {
+	outer := s
+	s = w.enter(loop, s, func(s *scope) {
+		switch into := into.(type) {
+		case *ast.ForDeclaration:
+			w.bind(s, into.Target, from, true, 0)
+		case *ast.ForIntoVar:
+			w.bind(outer, into.Binding.Target, from, false, 0)
+		case *ast.ForIntoExpression:
+			w.bind(outer, into.Expression, from, false, 0)
+		}
+	})
+	if into != nil {
+		w.walk(into, s, in.inLoop(), depth)
+	}
+	return s
+}
+
+// function walks a function's parameters and body.
+func (w *walker) function(n ast.Expression, name *ast.Identifier, params *ast.ParameterList, body ast.Node, vars []*ast.VariableDeclaration, s *scope, in context, depth int) {
+	f := w.functionOf(n)
+	block, _ := body.(*ast.BlockStatement)
+	s = w.enter(n, s, func(s *scope) {
+		f.scope, f.params = s, params
+		if in.function != nil {
+			in.function.inside = append(in.function.inside, f)
+		}
+		if name != nil {
+			s.declare(name.Name.String()).function = f
+		}
+		if params != nil {
+			for _, p := range params.List {
+				w.bind(s, p, origin{}, true, 0)
+			}
+			if params.Rest != nil {
+				w.bind(s, params.Rest, origin{loose: true}, true, 0)
+			}
+		}
+		w.hoistVars(s, vars)
+		if block != nil {
+			w.hoist(s, block.List)
+		}
+	})
+	in.function = f
+	in.loop = in.loop || f.loop
+	if params != nil {
+		w.walk(params, s, in.inBranch(), depth) // all there is to run are defaults
+	}
+	if block == nil {
+		if body != nil {
+			w.walk(body, s, in, depth)
+		}
+		return
+	}
+	for _, stmt := range block.List {
+		if stmt != nil {
+			w.walk(stmt, s, in, depth)
+		}
+	}
+}
+
+// functionOf returns what is known of the function that e is, nil if e is
+// none.
+func (w *walker) functionOf(e ast.Expression) *function {
+	switch e.(type) {
+	case *ast.FunctionLiteral, *ast.ArrowFunctionLiteral:
+	default:
+		return nil
+	}
+	f := w.functions[e]
+	if f == nil {
+		f = &function{}
+		w.functions[e] = f
+		w.order = append(w.order, f)
+	}
+	return f
+}
+
+// known returns the function of the script that e names or is, if any.
+func (w *walker) known(e ast.Expression, s *scope) *function {
+	e = unwrap(e)
+	if f := w.functionOf(e); f != nil {
+		return f
+	}
+	if id, ok := e.(*ast.Identifier); ok {
+		if v := s.lookup(id.Name.String()); v != nil {
+			return v.function
+		}
+	}
+	return nil
+}
+
+// repeats tells the methods that call a function once for each element, and
+// which of its parameters the element is.
+var repeats = map[string]int{
+	"map": 0, "forEach": 0, "filter": 0, "flatMap": 0, "some": 0, "every": 0, "find": 0, "findIndex": 0,
+	"findLast": 0, "findLastIndex": 0, "reduce": 1, "reduceRight": 1, "from": 0, "fromAsync": 0, "mapAsync": 0,
+	"replace": 0, "replaceAll": 0, "sort": 0, "toSorted": 0, "groupBy": 0,
+}
+
+// call walks a call: on the first walk it notes where the arguments go, on
+// the second it lists what is called.
+func (w *walker) call(n *ast.CallExpression, s *scope, in context, depth int) {
+	method, object := "", ast.Expression(nil)
+	if dot, ok := unwrap(n.Callee).(*ast.DotExpression); ok {
+		method, object = dot.Identifier.Name.String(), dot.Left
+	}
+	parameter, repeated := repeats[method]
+	if object == nil {
+		repeated = w.isBuiltin(n.Callee, "setInterval", s)
+	}
+	for _, e := range append([]ast.Expression{n.Callee}, n.ArgumentList...) {
+		inner := in
+		if e != n.Callee && isFunction(e) {
+			inner.loop = inner.loop || repeated
+			inner.branch = inner.branch || method == "catch"
+		}
+		if e != nil {
+			w.walk(e, s, inner, depth)
+		}
+	}
+	if !w.reporting {
+		w.note(n, s, in, object, parameter, repeated)
+		return
+	}
+
+	args, callee := n.ArgumentList, w.eval(n.Callee, s, 0)
+	if method == "apply" && w.isBuiltin(object, "Reflect", s) && len(args) > 0 {
+		callee = w.eval(args[0], s, 0)
+		for i := range callee {
+			callee[i].method = "apply"
+		}
+		args = args[1:]
+	}
+	w.sites(callee, n.Idx0, args, true, s, in)
+
+	if w.known(n.Callee, s) != nil || w.inspects(object, method, s) {
+		return // its parameters were followed, or it calls nothing
+	}
+	in.loop = in.loop || repeated
+	in.branch = in.branch || method == "catch"
+	for _, arg := range n.ArgumentList {
+		switch unwrap(arg).(type) {
+		case *ast.Identifier, *ast.DotExpression, *ast.BracketExpression:
+			values := w.eval(arg, s, 0)
+			if isCodemode(values) {
+				w.site("", arg.Idx0(), "", in)
+				continue
+			}
+			w.sites(values, arg.Idx0, nil, false, s, in)
+		}
+	}
+}
+
+// note remembers what a call gives to functions of the script.
+func (w *walker) note(n *ast.CallExpression, s *scope, in context, object ast.Expression, parameter int, repeated bool) {
+	if f := w.known(n.Callee, s); f != nil {
+		f.incoming(n.ArgumentList, s)
+		w.called(f, in, in.loop)
+	}
+	for i, arg := range n.ArgumentList {
+		f := w.known(arg, s)
+		if f == nil {
+			continue
+		}
+		if !isFunction(arg) {
+			w.called(f, in, in.loop || repeated)
+		}
+		if !repeated || object == nil {
+			f.escapes = true
+			continue
+		}
+		list := object
+		if w.isBuiltin(object, "Array", s) && i == 1 { // Array.from(list, f)
+			list = n.ArgumentList[0]
+		}
+		f.elements = append(f.elements, given{list: list, parameter: parameter, scope: s})
+	}
+}
+
+// called notes that f is called from in.
+func (w *walker) called(f *function, in context, loop bool) {
+	f.loop = f.loop || loop || f == in.function
+	if in.function != nil {
+		in.function.inside = append(in.function.inside, f)
+	}
+}
+
+// distribute ends the first walk: arguments go to the parameters of the
+// functions they were given to, and what a function calls in turn is in a
+// loop if it is.
+func (w *walker) distribute() {
+	var looping []*function
+	for _, f := range w.order {
+		if f.loop {
+			looping = append(looping, f)
+		}
+		if f.params == nil {
+			continue
+		}
+		for i, p := range f.params.List {
+			if f.escapes {
+				w.bind(f.scope, p.Target, origin{loose: true}, true, 0)
+			}
+			for _, call := range f.given {
+				if i < len(call.args) {
+					w.bind(f.scope, p.Target, origin{expr: call.args[i], scope: call.scope, loose: true}, true, 0)
+				}
+			}
+			for _, g := range f.elements {
+				if i == g.parameter {
+					w.bind(f.scope, p.Target, origin{expr: g.list, scope: g.scope, path: []part{{element: true, index: anyElement}}, loose: true}, true, 0)
+				}
+			}
+		}
+	}
+	for len(looping) > 0 {
+		f := looping[len(looping)-1]
+		looping = looping[:len(looping)-1]
+		for _, g := range f.inside {
+			if !g.loop {
+				g.loop = true
+				looping = append(looping, g)
+			}
+		}
+	}
+}
+
+// sites lists a call, or the handing out, of what callee may be.
+func (w *walker) sites(callee []value, idx func() file.Idx, args []ast.Expression, isCall bool, s *scope, in context) {
+	type found struct{ name, args string }
+	var all []found
+	add := func(name string, args []ast.Expression, known bool) {
+		if slices.ContainsFunc(all, func(f found) bool { return f.name == name }) {
+			return
+		}
+		f := found{name: name}
+		if known {
+			f.args = w.literals(args, s)
+		}
+		all = append(all, f)
+	}
+	for _, v := range callee {
+		if v.method == "bind" || v.kind != kindTool && v.kind != kindRaw {
+			continue
+		}
+		args, known := passed(v, args, isCall)
+		switch {
+		case v.kind == kindTool:
+			add(v.name, args, known)
+		case len(args) == 0: // raw without a name
+			add("", nil, false)
+		default:
+			for _, name := range w.evalString(args[0], s, 0) {
+				add(name.name, args[1:], known)
+			}
+		}
+	}
+	in.branch = in.branch || len(all) > 1
+	for _, f := range all {
+		w.site(f.name, idx(), f.args, in)
+	}
+}
+
+// passed returns the arguments that a tool gets, if that can be told.
+func passed(v value, args []ast.Expression, isCall bool) (list []ast.Expression, ok bool) {
+	switch {
+	case !isCall:
+		return v.bound, false
+	case v.method == "call":
+		args = args[min(1, len(args)):]
+	case v.method == "apply":
+		if len(args) < 2 {
+			args = nil
+			break
+		}
+		array, isArray := args[1].(*ast.ArrayLiteral)
+		if !isArray {
+			return v.bound, false
+		}
+		args = array.Value
+	}
+	return append(append([]ast.Expression(nil), v.bound...), args...), true
+}
+
+// site adds a call site to the report.
+func (w *walker) site(name string, idx file.Idx, args string, in context) {
+	if len(w.report.Calls) == MaxCalls {
+		w.report.Truncated = true
+		return
+	}
+	if len(name) > maxName {
+		name = ""
+	}
+	if name == "" {
+		w.report.Unknown++
+	}
+	w.report.Calls = append(w.report.Calls, analysis.CallSite{
+		Name: name, Position: w.at(idx), Args: args, Loop: in.loop, Branch: in.branch,
+	})
+}
+
+// inspects reports whether object.method looks at its arguments without
+// calling them.
+func (w *walker) inspects(object ast.Expression, method string, s *scope) bool {
+	for _, name := range []string{"console", "JSON", "Reflect"} {
+		if w.isBuiltin(object, name, s) {
+			return true
+		}
+	}
+	return w.isBuiltin(object, "Object", s) && method != "entries" && method != "values" && method != "assign"
+}
+
+func isCodemode(values []value) bool {
+	return slices.ContainsFunc(values, func(v value) bool { return v.kind == kindCodemode })
+}
+
+func isFunction(e ast.Expression) bool {
+	switch e.(type) {
+	case *ast.FunctionLiteral, *ast.ArrowFunctionLiteral:
+		return true
+	}
+	return false
 }
