@@ -59,7 +59,7 @@ func (d *decoder) checkServers(c *Config) {
 		d.checkKind(s, at)
 		d.checkTexts(s, at)
 		d.checkTools(s, at)
-		if !d.has(at + "/timeout") {
+		if s.Timeout == 0 {
 			s.Timeout = c.Sandbox.CallTimeout
 		}
 		hideFlags(s.Args)
@@ -140,6 +140,9 @@ func (d *decoder) checkKind(s *Server, at string) {
 		}
 		switch len(said) {
 		case 0:
+			if d.strangers[at] {
+				return
+			}
 			d.key(at, fmt.Sprintf("the server %q says neither how it is started nor where it is", s.Name),
 				`give it a "command", a "url", or a "builtin"`)
 			return
@@ -155,7 +158,7 @@ func (d *decoder) checkKind(s *Server, at string) {
 		}
 	}
 	main := map[Kind]string{KindStdio: "command", KindHTTP: "url", KindSSE: "url", KindBuiltin: "builtin"}[s.Type]
-	if !d.has(at + "/" + main) {
+	if !d.has(at+"/"+main) && !d.strangers[at] {
 		hint := ""
 		if s.Type == KindBuiltin {
 			hint = fmt.Sprintf("the built-in servers are %s", strings.Join(builtins, ", "))
@@ -297,7 +300,7 @@ func (d *decoder) resolve(c *Config, s *Server, at string) {
 		return newValue(path, path)
 	}
 	if d.sound(at + "/cwd") {
-		if s.Cwd.IsZero() {
+		if s.Cwd.Reveal() == "" {
 			d.at(at+"/cwd", `"cwd" is empty`, `leave it out, or write "."`)
 		} else {
 			s.Cwd = absolute(s.Cwd.Reveal(), "cwd")

@@ -36,6 +36,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 
 	"codemode-bridge/profiles"
 )
@@ -201,11 +202,14 @@ func (c *Config) ServerNames() []string { return slices.Sorted(maps.Keys(c.Serve
 
 // String returns the configuration as JSON that shows no secret.
 func (c *Config) String() string {
-	text, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return fmt.Sprintf("config %s", c.File)
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(c); err != nil {
+		return fmt.Sprintf("config %s: %v", c.File, err)
 	}
-	return string(text)
+	return text.String()
 }
 
 // GoString returns what String does.
@@ -257,7 +261,7 @@ func Parse(name string, data []byte, env Env, policy ...profiles.Options) (*Conf
 	}
 	c := &Config{File: file, Digest: sha256.Sum256(data)}
 	c.setDefaults()
-	d := &decoder{src: src, env: env, places: map[string]place{}, unusable: map[string]bool{}}
+	d := &decoder{src: src, env: env, places: map[string]place{}, unusable: map[string]bool{}, strangers: map[string]bool{}}
 	d.decode(tree, reflect.ValueOf(c).Elem(), spot{name: "the configuration"})
 	d.checkServers(c)
 	d.checkSandbox(c)

@@ -32,12 +32,17 @@ type decoder struct {
 	// unusable has the pointers of values that have been complained of, or
 	// that need a variable which nobody has to set.
 	unusable map[string]bool
+	// strangers has the pointers of objects with unknown keys: what they seem
+	// to lack may be what those keys were meant for.
+	strangers map[string]bool
 }
 
 // A place is where a value and its key stand, and its text if it is a string.
+// An object is best shown by its key.
 type place struct {
 	key, value int
 	literal    hujson.Literal
+	object     bool
 }
 
 // A spot is a value's place in the file together with what it inherits there.
@@ -110,7 +115,10 @@ func (d *decoder) inside(path string, offset int, message, hint string) {
 			continue
 		}
 		where := p.value
-		if known == path && offset >= 0 && p.literal != nil {
+		switch {
+		case p.object:
+			where = p.key
+		case known == path && offset >= 0 && p.literal != nil:
 			where += within(p.literal, offset)
 		}
 		d.complain(where, path, message, hint)
@@ -150,7 +158,7 @@ var (
 func (d *decoder) decode(v hujson.Value, dst reflect.Value, s spot) {
 	d.note(v, s)
 	if v.Value.Kind() == 'n' {
-		d.complain(v.StartOffset, s.path, fmt.Sprintf("%q may not be null", s.name), "leave it out to get its default")
+		d.complain(v.StartOffset, s.path, fmt.Sprintf("%q may not be null", s.name), "leave it out")
 		return
 	}
 	t := dst.Type()
@@ -165,7 +173,7 @@ func (d *decoder) decode(v hujson.Value, dst reflect.Value, s spot) {
 	}
 	switch {
 	case t == valueType:
-		if text, shown, ok := d.text(v, s); ok {
+		if text, shown, ok := d.text(v, s); ok || s.lenient {
 			dst.Set(reflect.ValueOf(newValue(text, shown)))
 		}
 		return
@@ -219,8 +227,10 @@ func (d *decoder) worded(v hujson.Value, dst reflect.Value, s spot) {
 	case text != shown:
 		// The error may repeat what a variable held.
 		d.complain(v.StartOffset, s.path, fmt.Sprintf("%q is not usable with what the variable holds", s.name), unitHint[dst.Type()])
-	case unitHint[dst.Type()] != "":
-		d.complain(v.StartOffset, s.path, fmt.Sprintf("%q: %v", s.name, err), unitHint[dst.Type()])
+	case dst.Type() == durationType:
+		d.complain(v.StartOffset, s.path, fmt.Sprintf("%q is not a duration", s.name), unitHint[durationType])
+	case dst.Type() == sizeType:
+		d.complain(v.StartOffset, s.path, fmt.Sprintf("%q is not a size", s.name), unitHint[sizeType])
 	default:
 		d.complainErr(v.StartOffset, s, err)
 	}
@@ -232,7 +242,7 @@ func (d *decoder) note(v hujson.Value, s spot) {
 	if p.key == 0 {
 		p.key = v.StartOffset
 	}
-	p.value = v.StartOffset
+	p.value, p.object = v.StartOffset, v.Value.Kind() == '{'
 	if v.Value.Kind() == '"' {
 		p.literal, _ = v.Value.(hujson.Literal)
 	}
@@ -271,6 +281,7 @@ func (d *decoder) object(v hujson.Value, dst reflect.Value, s spot) {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.key == key || f.alias != "" && f.alias == key })
 		if i < 0 {
 			message, hint := unknownKey(key, fields, s)
+			d.strangers[s.path] = true
 			d.complain(m.Name.StartOffset, s.below(key).path, message, hint)
 			return
 		}

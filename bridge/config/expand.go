@@ -18,7 +18,7 @@ type Env = func(name string) (string, bool)
 //
 // A "$" before anything else stands for itself. A default reaches to the next
 // "}" and is taken as it is.
-var variable = regexp.MustCompile(`^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?:(:-)(.*))?$`)
+var variable = regexp.MustCompile(`(?s)^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?:(:-)(.*))?$`)
 
 // A slip is a mistake at one place of a text.
 type slip struct {

@@ -63,22 +63,24 @@ func unknownKey(key string, fields []field, s spot) (message, hint string) {
 	if s.path != "" {
 		where = fmt.Sprintf(" in %q", s.name)
 	}
-	message = fmt.Sprintf("unknown key %q%s", key, where)
+	message = fmt.Sprintf("unknown key %+q%s", key, where) // %+q shows letters that look like others
 	// The same letters in another case come first, then what is known of
-	// other programs, then a key that is at home elsewhere, then a near one.
+	// other programs, then where the key is at home and what it is near to.
 	if i := slices.IndexFunc(keys, func(k string) bool { return fold(k) == fold(key) }); i >= 0 {
 		return message, fmt.Sprintf("keys are exact: write %q", keys[i])
 	}
 	if hint, ok := elsewhere[key]; ok {
 		return message, hint
 	}
+	hint = didYouMean(key, keys)
 	if homes := homesOf()[key]; len(homes) > 0 {
-		return message, fmt.Sprintf("%q belongs into %s", key, strings.Join(homes, " or "))
+		home := fmt.Sprintf("%q belongs into %s", key, strings.Join(homes, " or "))
+		return message, strings.TrimSuffix(home+"; "+hint, "; ")
 	}
-	if hint := didYouMean(key, keys); hint != "" {
+	if hint != "" {
 		return message, hint
 	}
-	if s.path == "" && strings.HasPrefix(key, "//") || strings.HasPrefix(key, "_") {
+	if strings.HasPrefix(key, "//") || strings.Contains(key, "comment") {
 		return message, `comments start with "//" and are no strings`
 	}
 	if len(keys) > 0 && len(keys) <= 12 {

@@ -87,5 +87,8 @@ func homeFolder(system string, env Env) (string, bool) {
 		return "", false
 	}
 	home, ok := env(name)
-	return home, ok && filepath.IsAbs(home)
+	if !ok || !filepath.IsAbs(home) {
+		return "", false
+	}
+	return home, true
 }

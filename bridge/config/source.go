@@ -66,7 +66,7 @@ func (s *source) parse() (hujson.Value, *FieldError) {
 	if p := s.encoding(); p != nil {
 		return none, p
 	}
-	open, p := s.nesting()
+	open, p := s.brackets()
 	if p != nil {
 		return none, p
 	}
@@ -111,10 +111,10 @@ func (s *source) encoding() *FieldError {
 	return nil
 }
 
-// nesting walks over the brackets alone, so that the parser, which calls
+// brackets walks over the brackets alone, so that the parser, which calls
 // itself for every level, never meets a text that is too deep. It returns the
-// offsets of the brackets that are still open at the end.
-func (s *source) nesting() (open []int, _ *FieldError) {
+// offsets of the brackets, and of the string, that are still open at the end.
+func (s *source) brackets() (open []int, _ *FieldError) {
 	t := s.text
 	for i := 0; i < len(t); i++ {
 		switch t[i] {
@@ -128,10 +128,14 @@ func (s *source) nesting() (open []int, _ *FieldError) {
 				open = open[:len(open)-1]
 			}
 		case '"':
+			start := i
 			for i++; i < len(t) && t[i] != '"'; i++ {
 				if t[i] == '\\' {
 					i++
 				}
+			}
+			if i >= len(t) {
+				open = append(open, start)
 			}
 		case '/':
 			switch {
@@ -201,9 +205,14 @@ func (s *source) syntax(err error, open []int) *FieldError {
 // was opened.
 func (s *source) unfinished(reason string, open []int) *FieldError {
 	message, hint := "the file ends in the middle", ""
-	switch {
-	case strings.Contains(reason, "parsing string"):
+	if n := len(open); n > 0 && s.text[open[n-1]] == '"' {
+		if bytes.IndexByte(bytes.TrimRight(s.text[open[n-1]:], "\r\n"), '\n') >= 0 {
+			return s.brokenString(open[n-1])
+		}
 		message = "the file ends inside a string"
+		open = open[:n-1]
+	}
+	switch {
 	case strings.Contains(reason, "parsing comment"):
 		message = "the file ends inside a comment"
 	case len(open) == 0:
@@ -256,7 +265,10 @@ func literal(rest []byte) (message, hint string) {
 	case lower == "none" || lower == "undefined" || lower == "nan" || lower == "infinity" || lower == "-infinity":
 		return "there is no such value in JSON", "leave the key out to get its default"
 	case word[0] >= '0' && word[0] <= '9' || strings.IndexByte("+-.", word[0]) >= 0:
-		return "a number that JSON does not allow", `durations and sizes are strings, such as "60s" and "4MB"`
+		if unicode.IsLetter(rune(word[len(word)-1])) {
+			hint = `durations and sizes are strings, such as "60s" and "4MB"`
+		}
+		return "a number that JSON does not allow", hint
 	default:
 		return "text without quotes", "put it in double quotes"
 	}
@@ -269,7 +281,7 @@ func visible(rest []byte) string {
 	}
 	r, _ := utf8.DecodeRune(rest)
 	if r == '"' {
-		return "a double quote"
+		return "double quote"
 	}
 	return fmt.Sprintf("%q", string(r))
 }

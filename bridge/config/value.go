@@ -19,33 +19,32 @@ const hidden = "[hidden]"
 // ("${TOKEN}") or "[hidden]"; only Reveal gives the text itself. The zero
 // Value is the empty text.
 type Value struct {
-	// A pointer, because fmt prints the unexported fields of other people's
-	// structs without asking for String: it then prints an address.
-	v *value
+	// Pointers to strings, because fmt prints the unexported fields of other
+	// people's structs without asking for String: of these it prints the
+	// address, whatever the verb.
+	text, shown *string
 }
 
-type value struct{ text, shown string }
-
-func newValue(text, shown string) Value { return Value{&value{text, shown}} }
+func newValue(text, shown string) Value { return Value{&text, &shown} }
 
 // Reveal returns the text itself, for the one place that needs it.
 func (v Value) Reveal() string {
-	if v.v == nil {
+	if v.text == nil {
 		return ""
 	}
-	return v.v.text
+	return *v.text
 }
 
 // String returns what may be shown.
 func (v Value) String() string {
-	if v.v == nil {
+	if v.shown == nil {
 		return ""
 	}
-	return v.v.shown
+	return *v.shown
 }
 
-// IsZero reports whether the text is empty.
-func (v Value) IsZero() bool { return v.Reveal() == "" }
+// IsZero reports whether the file has no such text.
+func (v Value) IsZero() bool { return v.text == nil }
 
 func (v Value) GoString() string             { return strconv.Quote(v.String()) }
 func (v Value) MarshalText() ([]byte, error) { return []byte(v.String()), nil }

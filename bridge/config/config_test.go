@@ -1,0 +1,483 @@
+package config
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func mustParse(tb testing.TB, name, text string) *Config {
+	tb.Helper()
+	c, err := Parse(name, []byte(text), goodEnv)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+func mustLoad(tb testing.TB, path string) *Config {
+	tb.Helper()
+	c, err := Load(path, goodEnv)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+func TestEveryKeyArrives(t *testing.T) {
+	c := mustLoad(t, "testdata/good/everything.json")
+	folder, err := filepath.Abs("testdata/good")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs, remote, off := c.Servers["fs"], c.Servers["remote"], c.Servers["off"]
+	rows := []struct {
+		what      string
+		got, want any
+	}{
+		{"file", c.File, filepath.Join(folder, "everything.json")},
+		{"names", c.ServerNames(), []string{"clock", "fs", "off", "old", "remote"}},
+		{"type", fs.Type, KindStdio},
+		{"name", fs.Name, "fs"},
+		{"command", fs.Command.Reveal(), "npx"},
+		{"args", Reveal(fs.Args), []string{"-y", "server", "--api-key", "canary-literal-argument", "--token=canary-in-a-variable-0", "$HOME $5 a default empty"}},
+		{"env", RevealMap(fs.Env), map[string]string{"KEY": "canary-literal-env", "OTHER": "canary-in-a-variable-0", "http_proxy": "a", "HTTP_PROXY": "b"}},
+		{"passEnv", fs.PassEnv, []string{"LANG"}},
+		{"cwd", fs.Cwd.Reveal(), filepath.Join(folder, "data")},
+		{"timeout", time.Duration(fs.Timeout), 5 * time.Second},
+		{"connectTimeout", time.Duration(fs.ConnectTimeout), time.Minute},
+		{"concurrency", fs.Concurrency, 4},
+		{"protocol", fs.Protocol, ProtocolLegacy},
+		{"allow", fs.Tools.Allow, []string{"read_*", "{a,b}"}},
+		{"deny", fs.Tools.Deny, []string{"*_delete"}},
+		{"trustAnnotations", fs.TrustAnnotations, true},
+		{"quarantine", fs.Quarantine, true},
+		{"http", remote.Type, KindHTTP},
+		{"url", remote.URL.Reveal(), "https://user:canary-password@canary.example.com/mcp?api_key=canary-query&v=canary-in-a-variable-0"},
+		{"headers", remote.Headers["Authorization"].Reveal(), "Bearer canary-in-a-variable-0"},
+		{"the sandbox's time-out", time.Duration(remote.Timeout), 30 * time.Second},
+		{"sse", c.Servers["old"].Type, KindSSE},
+		{"builtin", c.Servers["clock"].Builtin, "time"},
+		{"disabled", off.Disabled, true},
+		{"unset in a disabled server", Reveal(off.Args), []string{""}},
+		{"sandbox", c.Sandbox, Sandbox{
+			CPU: duration("5s"), Heap: 128 << 20, Calls: 10, Parallel: 5, Source: 128 << 10, Logs: 32 << 10, Result: 32 << 10,
+			Reply: 8 << 20, CallTimeout: duration("30s"), Workers: 8, Warm: 1, Fresh: true,
+		}},
+		{"surface", c.Surface, SurfaceFull},
+		{"listen", c.HTTP.Listen.Reveal(), "0.0.0.0:7420"},
+		{"token", c.HTTP.Tokens[0].Digest.String(), "d3186ea00f05f5be61b53a3094295a36dc1707ca474923ae89bccdf551785924"},
+		{"sha256", c.HTTP.Tokens[1].Digest.String(), "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},
+		{"maxSessions", c.HTTP.MaxSessions, 10},
+		{"maxBody", c.HTTP.MaxBody, Size(1 << 20)},
+		{"allowedHosts", Reveal(c.HTTP.AllowedHosts), []string{"bridge.example.com", "canary.example.com:7420", "[::1]:80"}},
+		{"log", c.Log, Log{Level: LogDebug, Format: LogJSON}},
+		{"slog", c.Log.Level.Slog(), slog.LevelDebug},
+		{"defaultProfile", *c.Evaluation.DefaultProfile, "supervised"},
+		{"rules", len(c.Evaluation.Profiles["supervised"].Rules), 2},
+	}
+	for _, r := range rows {
+		if !reflect.DeepEqual(r.got, r.want) {
+			t.Errorf("%s is %v, want %v", r.what, r.got, r.want)
+		}
+	}
+	if c.Profiles == nil {
+		t.Error("the policy was not built")
+	}
+}
+
+// An owner has a Config where fmt may not ask it for its String.
+type owner struct{ config Config }
+
+func TestNoSecretIsShown(t *testing.T) {
+	c := mustLoad(t, "testdata/good/everything.json")
+	shown := map[string]string{}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
+		shown["config "+verb] = fmt.Sprintf(verb, c)
+		shown["copy "+verb] = fmt.Sprintf(verb, *c)
+		shown["owner "+verb] = fmt.Sprintf(verb, owner{*c})
+		for name, s := range c.Servers {
+			shown[name+" "+verb] = fmt.Sprintf(verb, *s)
+		}
+		shown["value "+verb] = fmt.Sprintf(verb, c.Servers["fs"].Env["KEY"])
+		shown["token "+verb] = fmt.Sprintf(verb, c.HTTP.Tokens[0])
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown["json"] = string(text)
+	for name, handler := range map[string]func(*bytes.Buffer) slog.Handler{
+		"text log": func(b *bytes.Buffer) slog.Handler { return slog.NewTextHandler(b, nil) },
+		"json log": func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil) },
+	} {
+		var b bytes.Buffer
+		slog.New(handler(&b)).Info("loaded", "config", c, "copy", *c, "server", c.Servers["remote"],
+			"copied", *c.Servers["remote"], "http", c.HTTP, "value", c.Servers["fs"].Env["KEY"])
+		shown[name] = b.String()
+	}
+	for how, text := range shown {
+		for _, secret := range []string{"canary", hex.EncodeToString([]byte("canary")), strings.ToUpper(hex.EncodeToString([]byte("canary")))} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s shows a secret: %s", how, text)
+			}
+		}
+	}
+	for _, want := range []string{`"${TOKEN}"`, `--token=${TOKEN}`, `://[hidden]@${HOST}/mcp?api_key=[hidden]&v=${TOKEN}`, `"X-Plain": "[hidden]"`} {
+		if !strings.Contains(shown["config %v"], want) {
+			t.Errorf("the printed configuration lacks %s:\n%s", want, shown["config %v"])
+		}
+	}
+}
+
+// What is shown of a configuration without secrets is that configuration.
+func TestShownIsConfiguration(t *testing.T) {
+	for _, name := range []string{"testdata/good/empty.json", "../../config.example.json"} {
+		c := mustLoad(t, name)
+		again := mustParse(t, name, c.String())
+		if c.String() != again.String() {
+			t.Errorf("%s prints as\n%s\nwhich is\n%s", name, c, again)
+		}
+	}
+}
+
+func TestExample(t *testing.T) {
+	const name = "../../config.example.json"
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := func(string) (string, bool) { return "", false }
+	c, err := Parse(name, text, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(c.ServerNames(), " "); got != "time utils" || len(c.Evaluation.Profiles) != 0 {
+		t.Errorf("the example has servers %s and profiles %v", got, c.Evaluation.Profiles)
+	}
+
+	// Comments with two spaces are examples of their own: uncomment them all.
+	uncommented := regexp.MustCompile(`(?m)^(\s*)//  `).ReplaceAll(text, []byte("$1"))
+	c, err = Parse(name, uncommented, func(name string) (string, bool) {
+		return "a token that is long enough", name == "GITHUB_TOKEN" || name == "BRIDGE_TOKEN"
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(c.ServerNames(), " "); got != "filesystem github time utils" {
+		t.Errorf("uncommented, the example has servers %s", got)
+	}
+	if len(c.Evaluation.Profiles) != 2 || c.Evaluation.DefaultProfile == nil || *c.Evaluation.DefaultProfile != "supervised" || len(c.HTTP.Tokens) != 1 {
+		t.Errorf("uncommented, the example is\n%s", c)
+	}
+}
+
+func TestClientShapes(t *testing.T) {
+	c := mustParse(t, "c.json", `{"mcpServers": {
+		"a": {"type": "stdio", "command": "x", "args": [], "env": {}, "disabled": false},
+		"b": {"type": "streamable-http", "url": "https://example.com/"},
+		"c": {"type": "streamableHttp", "url": "https://example.com/"},
+		"d": {"url": "https://example.com/${env:HOST}"},
+		"e": {"type": "sse", "url": "https://example.com/"},
+		"f": {"builtin": "utils"},
+	}}`)
+	for name, want := range map[string]Kind{"a": KindStdio, "b": KindHTTP, "c": KindHTTP, "d": KindHTTP, "e": KindSSE, "f": KindBuiltin} {
+		if got := c.Servers[name].Type; got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestServersKeptApart(t *testing.T) {
+	c := mustParse(t, "c.json", `{"servers": {"a-b": {"command": "x"}, "a_b": {"command": "y"}, "Ab": {"command": "z"}, "1": {"command": "x"}}}`)
+	if len(c.Servers) != 4 {
+		t.Errorf("got %v", c.ServerNames())
+	}
+}
+
+func TestPathsStartFromTheFile(t *testing.T) {
+	folder := t.TempDir()
+	home, _ := homeFolder(runtime.GOOS, goodEnv)
+	if runtime.GOOS == "windows" && home == "" {
+		t.Fatal("no home")
+	}
+	c := mustParse(t, filepath.Join(folder, "c.json"), `{"servers": {
+		"a": {"command": "x", "cwd": "data"},
+		"b": {"command": "./bin/x", "cwd": "~/work"},
+		"c": {"command": "bin/x", "cwd": "."},
+		"d": {"command": "~/bin/x", "cwd": "~"},
+		"e": {"command": "x", "cwd": "~other"},
+		"f": {"command": "x"},
+	}}`)
+	join := filepath.Join
+	for name, want := range map[string][2]string{
+		"a": {"x", join(folder, "data")},
+		"b": {join(folder, "bin", "x"), join(home, "work")},
+		"c": {join(folder, "bin", "x"), folder},
+		"d": {join(home, "bin", "x"), home},
+		"e": {"x", join(folder, "~other")},
+		"f": {"x", ""},
+	} {
+		s := c.Servers[name]
+		if got := [2]string{s.Command.Reveal(), s.Cwd.Reveal()}; got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	if _, err := Parse("c.json", []byte(`{"servers": {"a": {"command": "x", "cwd": "~/x"}}}`), nil); err == nil || !strings.Contains(err.Error(), "home") {
+		t.Errorf("without a home: %v", err)
+	}
+}
+
+func TestListenOnLoopback(t *testing.T) {
+	for _, listen := range []string{"127.0.0.1:0", "127.9.9.9:7420", "localhost:80", "[::1]:7420", "[::ffff:127.0.0.1]:1"} {
+		mustParse(t, "c.json", fmt.Sprintf(`{"http": {"listen": %q}}`, listen))
+	}
+}
+
+func TestLoad(t *testing.T) {
+	folder := t.TempDir()
+	var problems Problems
+	if _, err := Load(filepath.Join(folder, "none.json"), nil); !errors.Is(err, fs.ErrNotExist) || errors.As(err, &problems) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if _, err := Load(folder, nil); err == nil || errors.As(err, &problems) {
+		t.Errorf("a folder: %v", err)
+	}
+	path := filepath.Join(folder, "c.json")
+	if err := os.WriteFile(path, []byte(`{"x": 1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Load(path, nil)
+	var first *FieldError
+	if !errors.As(err, &first) || first.File != path || first.Line != 1 || first.Column != 2 || first.Path != "/x" {
+		t.Errorf("a wrong file: %+v", first)
+	}
+}
+
+func TestMoreMistakesThanAnyoneReads(t *testing.T) {
+	text := "{" + strings.Repeat("\n", 3)
+	for i := range 5000 {
+		text += fmt.Sprintf("%q: 1,\n", fmt.Sprint("key", i))
+	}
+	_, err := Parse("c.json", []byte(text+"}"), nil)
+	var problems Problems
+	if !errors.As(err, &problems) || len(problems) != maxProblems+1 || !strings.Contains(problems[maxProblems].Message, "4900 more") {
+		t.Errorf("got %d problems, the last is %v", len(problems), problems[len(problems)-1])
+	}
+}
+
+func TestExpand(t *testing.T) {
+	env := func(name string) (string, bool) {
+		v, ok := map[string]string{"A": "1", "B_2": "two", "EMPTY": "", "REF": "${A}$$"}[name]
+		return v, ok
+	}
+	for text, want := range map[string]string{
+		"":                     "",
+		"plain":                "plain",
+		"${A}":                 "1",
+		"x${A}y${B_2}z":        "x1ytwoz",
+		"${env:A}":             "1",
+		"${A:-no}":             "1",
+		"${NO:-yes}":           "yes",
+		"${env:NO:-yes}":       "yes",
+		"${NO:-}":              "",
+		"${EMPTY}":             "",
+		"${EMPTY:-yes}":        "yes",
+		"${NO:-a b:-$c\n/}":    "a b:-$c\n/",
+		"$$":                   "$",
+		"$${A}":                "${A}",
+		"$$$${A}":              "$${A}",
+		"$$${A}":               "$1",
+		"$A $ $1":              "$A $ $1",
+		"a$":                   "a$",
+		"${REF}":               "${A}$$", // filled in once
+		"{A} \\${A}":           "{A} \\1",
+		"${A}${A}${A}${A}${A}": "11111",
+	} {
+		got, slips := expand(text, env)
+		if slips != nil || got != want {
+			t.Errorf("%q becomes %q (%v), want %q", text, got, slips, want)
+		}
+	}
+}
+
+// A place inside a string's value is found in its literal, escapes or not.
+func TestWithin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := strings.ToValidUTF8(rapid.String().Draw(t, "value"), "?")
+		lit, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rapid.Bool().Draw(t, "ascii") {
+			var b strings.Builder
+			b.WriteByte('"')
+			for _, r := range value {
+				if r < 0x10000 {
+					fmt.Fprintf(&b, `\u%04X`, r)
+				} else {
+					fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+(r-0x10000)>>10, 0xdc00+(r-0x10000)&0x3ff)
+				}
+			}
+			lit = []byte(b.String() + `"`)
+		}
+		for n := 0; n <= len(value); n++ {
+			if n < len(value) && !utf8.RuneStart(value[n]) {
+				continue
+			}
+			var before string
+			at := within(lit, n)
+			if err := json.Unmarshal([]byte(string(lit[:at])+`"`), &before); err != nil || before != value[:n] {
+				t.Fatalf("byte %d of %q is at %d of %s (%v)", n, value, at, lit, err)
+			}
+		}
+	})
+}
+
+func TestProposedNames(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.OneOf(rapid.String(), rapid.SampledFrom(reserved), rapid.StringMatching(`[_a-z.-]{0,80}`)).Draw(t, "name")
+		taken := map[string]*Server{}
+		for range 3 {
+			proposal := proposeName(name, taken)
+			if message, ok := nameProblem(proposal); !ok {
+				t.Fatalf("for %q, %q is proposed: %s", name, proposal, message)
+			}
+			if _, used := taken[proposal]; used {
+				t.Fatalf("for %q, %q is proposed, which is taken", name, proposal)
+			}
+			taken[proposal] = nil
+		}
+	})
+}
+
+func TestNear(t *testing.T) {
+	keys := []string{"allowlist", "denylist", "asklist", "command", "url", "env", "cwd", "maxBody"}
+	for word, want := range map[string]string{
+		"denlist": "denylist", "deny_list": "denylist", "denylsit": "denylist", "DenyList": "denylist",
+		"comand": "command", "max_body": "maxBody", "ulr": "url", "uri": "url",
+		"": "", "x": "", "zzz": "", "completelydifferent": "",
+	} {
+		if got := near(word, keys); got != want {
+			t.Errorf("%q is near %q, want %q", word, got, want)
+		}
+	}
+	if got := near(strings.Repeat("denylist", 1000), keys); got != "" {
+		t.Errorf("a long word is near %q", got)
+	}
+}
+
+func TestLocations(t *testing.T) {
+	type vars map[string]string
+	for _, r := range []struct {
+		system string
+		env    vars
+		want   Locations
+	}{
+		{"linux", vars{"HOME": "/h"}, Locations{"/h/.config/codemode-bridge/config.json", "/h/.local/state/codemode-bridge", "/h/.cache/codemode-bridge"}},
+		{"linux", vars{"HOME": "/h", "XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "relative", "XDG_CACHE_HOME": ""}, Locations{"/c/codemode-bridge/config.json", "/h/.local/state/codemode-bridge", "/h/.cache/codemode-bridge"}},
+		{"linux", vars{"XDG_CONFIG_HOME": "/x", "XDG_STATE_HOME": "/x", "XDG_CACHE_HOME": "/x"}, Locations{"/x/codemode-bridge/config.json", "/x/codemode-bridge/state", "/x/codemode-bridge/cache"}},
+		{"linux", vars{"HOME": "relative"}, Locations{}},
+		{"darwin", vars{"HOME": "/h"}, Locations{"/h/Library/Application Support/codemode-bridge/config.json", "/h/Library/Application Support/codemode-bridge/state", "/h/Library/Caches/codemode-bridge"}},
+		{"windows", vars{"APPDATA": "/r", "LOCALAPPDATA": "/l"}, Locations{"/r/codemode-bridge/config.json", "/l/codemode-bridge/state", "/l/codemode-bridge/cache"}},
+		{"windows", vars{"USERPROFILE": "/u"}, Locations{"/u/AppData/Roaming/codemode-bridge/config.json", "/u/AppData/Local/codemode-bridge/state", "/u/AppData/Local/codemode-bridge/cache"}},
+		{"windows", vars{"HOME": "/h"}, Locations{}},
+	} {
+		if runtime.GOOS == "windows" {
+			t.Skip("the paths of these rows are those of other systems")
+		}
+		got, err := locations(r.system, func(name string) (string, bool) { v, ok := r.env[name]; return v, ok })
+		if got != r.want || (err == nil) != (r.want != Locations{}) {
+			t.Errorf("%s %v: got %+v (%v), want %+v", r.system, r.env, got, err, r.want)
+		}
+	}
+	if _, err := Paths(nil); err == nil {
+		t.Error("without an environment there are no default folders")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, bad := range badFiles(f) {
+		if len(bad.data) < 1<<16 {
+			f.Add(bad.data)
+		}
+	}
+	for _, name := range goodFiles(f) {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	const secret = "fuzzed-variable-7b1d"
+	env := func(name string) (string, bool) { return secret, name != "" && name[0] < 'P' }
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Parse("c.json", data, env)
+		if err != nil {
+			var problems Problems
+			if !errors.As(err, &problems) || len(problems) == 0 {
+				t.Fatalf("not a list of problems: %v", err)
+			}
+			lines := bytes.Split(data, []byte("\n"))
+			for i, p := range problems {
+				if p.Line < 1 || p.Line > len(lines) || p.Column < 1 || p.Column > 1+utf8.RuneCount(lines[p.Line-1]) {
+					t.Fatalf("%v is not in the file", p)
+				}
+				if i > 0 && (p.Line < problems[i-1].Line || p.Line == problems[i-1].Line && p.Column < problems[i-1].Column) {
+					t.Fatalf("%v comes after %v", p, problems[i-1])
+				}
+				if strings.Contains(p.Error(), "\n") || p.Message == "" {
+					t.Fatalf("%q is not one line", p.Error())
+				}
+			}
+			if strings.Contains(err.Error(), secret) && !bytes.Contains(data, []byte(secret)) {
+				t.Fatalf("a variable is shown: %v", err)
+			}
+			return
+		}
+		if text := c.String(); strings.Contains(text, secret) && !bytes.Contains(data, []byte(secret)) {
+			t.Fatalf("a variable is shown: %s", text)
+		}
+		tree, problem := newSource("c.json", data).parse()
+		if problem != nil {
+			t.Fatal(problem)
+		}
+		tree.Minimize()
+		again, err := Parse("c.json", tree.Pack(), env)
+		if err != nil {
+			t.Fatalf("without its comments it is refused: %v", err)
+		}
+		// A built policy holds functions, which are never equal.
+		if c.Profiles.Revision() != again.Profiles.Revision() {
+			t.Fatal("without its comments it is another policy")
+		}
+		c.Profiles, again.Profiles, c.Digest, again.Digest = nil, nil, Digest{}, Digest{}
+		if !reflect.DeepEqual(c, again) {
+			t.Fatalf("without its comments\n%s\nis\n%s", c, again)
+		}
+	})
+}
+
+func goodFiles(tb testing.TB) []string {
+	tb.Helper()
+	names, err := filepath.Glob("testdata/good/*.json")
+	if err != nil || len(names) == 0 {
+		tb.Fatalf("no good files (%v)", err)
+	}
+	return append(names, "../../config.example.json")
+}
