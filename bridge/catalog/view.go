@@ -1,0 +1,392 @@
+package catalog
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"codemode-bridge/bridge/tsdecl"
+)
+
+// A View is what one profile may know of a Catalog: what is hidden appears in
+// no list, count, search or suggestion. Its methods may be called
+// concurrently.
+type View struct {
+	catalog *Catalog
+	seen    func() *visible
+}
+
+// visible is what a view shows. It is made once, on first use.
+type visible struct {
+	let     []bool  // by place in the index
+	tools   []*Tool // without discovery functions
+	names   []string
+	servers []ServerCount
+}
+
+// View is the part of the catalogue that sees lets through; nil lets all
+// through. sees must be a pure function that may be called concurrently. It is
+// called once a tool, when the view is first used, with "" as the server of the
+// discovery functions.
+func (c *Catalog) View(sees func(server, tool string) bool) *View {
+	if sees == nil {
+		return &View{c, c.all}
+	}
+	return &View{c, sync.OnceValue(func() *visible { return look(c, sees) })}
+}
+
+func look(c *Catalog, sees func(server, tool string) bool) *visible {
+	v := &visible{let: make([]bool, len(c.tools)-c.own)}
+	for i, t := range c.tools {
+		if !sees(t.Server, t.Name) {
+			continue
+		}
+		v.names = append(v.names, t.Script)
+		if t.Server == "" {
+			continue
+		}
+		if t.path != t.Script && c.byName[t.path] == t && printable(t.path) {
+			v.names = append(v.names, t.path)
+		}
+		v.let[i-c.own] = true
+		v.tools = append(v.tools, t)
+		if n := len(v.servers); n > 0 && v.servers[n-1].Server == t.Server {
+			v.servers[n-1].Tools++
+		} else {
+			v.servers = append(v.servers, ServerCount{t.Server, 1})
+		}
+	}
+	slices.Sort(v.names)
+	return v
+}
+
+// printable reports whether a path can be sent to a worker and typed in a
+// script: Unicode of at most MaxName bytes without control characters.
+func printable(path string) bool {
+	return len(path) <= MaxName && utf8.ValidString(path) &&
+		!strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+// A ServerCount is a server and how many of its tools a view shows.
+type ServerCount struct {
+	Server string `json:"server"`
+	Tools  int    `json:"tools"`
+}
+
+// Revision is that of the catalogue.
+func (v *View) Revision() string { return v.catalog.revision }
+
+// Names are the names that scripts may use, sorted: script names, paths that
+// differ from them and can be typed, and discovery functions. Not to be
+// modified.
+func (v *View) Names() []string { return v.seen().names }
+
+// Servers are the servers with at least one visible tool, sorted by name. Not to
+// be modified.
+func (v *View) Servers() []ServerCount { return v.seen().servers }
+
+// An Entry is what the discovery functions say of one tool.
+type Entry struct {
+	Name        string   `json:"name"` // the script name
+	Summary     string   `json:"summary"`
+	Declaration string   `json:"declaration,omitempty"`
+	Unmatched   []string `json:"unmatched,omitempty"` // words of the query that the tool doesn't have
+	Stale       bool     `json:"stale,omitempty"`     // not yet listed by its server since the bridge started
+}
+
+func entry(t *Tool, declare bool) Entry {
+	e := Entry{Name: t.Script, Summary: t.Summary(), Stale: t.Stale}
+	if declare {
+		e.Declaration = t.Declaration()
+	}
+	return e
+}
+
+// A SearchQuery is what View.Search looks for.
+type SearchQuery struct {
+	Query  string // words, in any order
+	Server string // "" means all
+	Limit  int    // 0 means DefaultLimit; at most MaxLimit
+}
+
+// A SearchResult is the answer of View.Search.
+type SearchResult struct {
+	Tools     []Entry  // best first; never nil
+	Unmatched []string // words of the query that no visible tool has
+	More      int      // tools that fit but are beyond the limit
+}
+
+// Search finds tools by words of their names, descriptions, parameters and
+// servers. English endings, common synonyms, beginnings of words and, where
+// nothing else is found, single typing errors are allowed for. Nothing is found
+// where a query names things and no tool has one of them.
+func (v *View) Search(q SearchQuery) SearchResult {
+	x, seen := v.catalog.index(), v.seen()
+	query := x.parse(q.Query)
+	hits, unmatched := x.search(query, func(tool int32) bool {
+		return seen.let[tool] && (q.Server == "" || x.tools[tool].Server == q.Server)
+	})
+	limit := q.Limit
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	limit = min(limit, MaxLimit)
+	r := SearchResult{Tools: []Entry{}, Unmatched: unmatched, More: max(0, len(hits)-limit)}
+	for i, h := range hits[:min(limit, len(hits))] {
+		e := entry(x.tools[h.tool], i < maxDeclared)
+		for bit, w := range query {
+			if h.words&(1<<bit) == 0 {
+				e.Unmatched = append(e.Unmatched, tsdecl.Plain(w.text, 40))
+			}
+		}
+		r.Tools = append(r.Tools, e)
+	}
+	return r
+}
+
+const (
+	defaultPage = 40
+	maxPage     = 200
+)
+
+// A PageQuery says which page View.Page gives.
+type PageQuery struct {
+	Server string // "" means all
+	Cursor string // "" means the first page, else PageResult.Next of the page before
+	Limit  int    // tools a page; 0 means 40; at most 200
+}
+
+// A PageResult is one page of tools, by server and name.
+type PageResult struct {
+	Servers []ServerCount `json:"servers,omitempty"` // on the first page of all servers
+	Tools   []Entry       `json:"tools"`
+	Total   int           `json:"total"`          // on all pages
+	Next    string        `json:"next,omitempty"` // the cursor of the next page, if there is one
+}
+
+// A CursorError says that a cursor can't be used: it was not made by
+// View.Page, or for another server, or the tools have changed since. The way on
+// is to start again without a cursor.
+type CursorError struct{ Reason string }
+
+func (e *CursorError) Error() string {
+	return "cursor " + e.Reason + ": start again without a cursor"
+}
+
+// Page lists the visible tools. The error is a *CursorError.
+//
+// A cursor holds the catalogue's revision and the place of the last tool. It is
+// no secret and needs none: a forged one names a place in the same list.
+func (v *View) Page(q PageQuery) (PageResult, error) {
+	seen, c := v.seen(), v.catalog
+	after := -1
+	if q.Cursor != "" {
+		var err error
+		if after, err = c.readCursor(q.Cursor, q.Server); err != nil {
+			return PageResult{}, err
+		}
+	}
+	limit := q.Limit
+	if limit <= 0 {
+		limit = defaultPage
+	}
+	limit = min(limit, maxPage)
+
+	r := PageResult{Tools: []Entry{}}
+	for _, s := range seen.servers {
+		if q.Server == "" || s.Server == q.Server {
+			r.Total += s.Tools
+		}
+	}
+	if q.Server == "" && q.Cursor == "" {
+		r.Servers = seen.servers
+	}
+	last := -1
+	for i, t := range c.tools[c.own:] {
+		if i <= after || !seen.let[i] || q.Server != "" && t.Server != q.Server {
+			continue
+		}
+		if len(r.Tools) == limit {
+			r.Next = c.cursor(last, q.Server)
+			break
+		}
+		r.Tools = append(r.Tools, entry(t, r.Total <= maxDeclared))
+		last = i
+	}
+	return r, nil
+}
+
+func (c *Catalog) cursor(last int, server string) string {
+	raw := append(c.seal(server), binary.AppendUvarint(nil, uint64(last))...)
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+func (c *Catalog) readCursor(cursor, server string) (int, error) {
+	if len(cursor) > 64 {
+		return 0, &CursorError{"is not one that get_tools gave"}
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(raw) < 11 {
+		return 0, &CursorError{"is not one that get_tools gave"}
+	}
+	seal := c.seal(server)
+	if string(raw[:6]) != string(seal[:6]) {
+		return 0, &CursorError{"belongs to an older list of tools"}
+	}
+	if string(raw[6:10]) != string(seal[6:]) {
+		return 0, &CursorError{"was given for another server"}
+	}
+	last, n := binary.Uvarint(raw[10:])
+	if n <= 0 || n != len(raw)-10 || last >= uint64(len(c.tools)) {
+		return 0, &CursorError{"is not one that get_tools gave"}
+	}
+	return int(last), nil
+}
+
+// seal is what all cursors of this catalogue and server begin with: six bytes
+// for the one, four for the other.
+func (c *Catalog) seal(server string) []byte {
+	return append(hash(c.revision)[:6:6], hash(server)[:4]...)
+}
+
+// An UnknownError says that no visible tool has a name.
+type UnknownError struct {
+	Name string   // cleaned
+	Near []string // visible names that resemble it, best first
+}
+
+func (e *UnknownError) Error() string {
+	if len(e.Near) == 0 {
+		return fmt.Sprintf("no tool is called %q", e.Name)
+	}
+	return fmt.Sprintf("no tool is called %q: did you mean %s?", e.Name, strings.Join(e.Near, " or "))
+}
+
+// Declare gives the long declaration of one tool, by Script name or Path.
+// The error is an *UnknownError.
+func (v *View) Declare(name string) (string, error) {
+	t, err := v.find(name)
+	if err != nil {
+		return "", err
+	}
+	return t.Schema(), nil
+}
+
+// find is Lookup for what is visible.
+func (v *View) find(name string) (*Tool, error) {
+	t, ok := v.catalog.Lookup(name)
+	if ok {
+		if _, ok = slices.BinarySearch(v.seen().names, t.Script); ok {
+			return t, nil
+		}
+	}
+	return nil, &UnknownError{tsdecl.Plain(name, MaxName), v.Near(name, 3)}
+}
+
+// Near gives at most n visible script names that resemble name, best first:
+// other spellings (github.create_issue, githubCreateIssue), a missing server,
+// typing errors, words in another order.
+func (v *View) Near(name string, n int) []string {
+	for _, prefix := range []string{"mcp__", "codemode.", "codemode__", "tools.", "functions."} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	if len(name) > 2*MaxName {
+		name = name[:2*MaxName]
+	}
+	x, seen := v.catalog.index(), v.seen()
+	want := plain(name)
+	var parts []string
+	words(name, func(stem string) { parts = append(parts, stem) })
+
+	type candidate struct {
+		name  string
+		score float64
+	}
+	var found []candidate
+	add := func(script string, score float64) {
+		if score >= 0.5 {
+			found = append(found, candidate{script, score})
+		}
+	}
+	for i, k := range x.keys {
+		if seen.let[i] {
+			add(x.tools[i].Script, k.alike(want, parts))
+		}
+	}
+	for _, t := range v.catalog.tools[:v.catalog.own] {
+		if _, ok := slices.BinarySearch(seen.names, t.Script); ok {
+			add(t.Script, newKey(t).alike(want, parts))
+		}
+	}
+	slices.SortFunc(found, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.name, b.name))
+	})
+	var names []string
+	for _, c := range found[:min(max(n, 0), len(found))] {
+		// What is much worse than the best is no suggestion.
+		if c.score >= found[0].score-0.25 {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// Describe writes the line that lists the servers, in at most limit bytes:
+//
+//	SERVERS (tools): filesystem (14), github (83) and 3 more
+//
+// Where not all fit, those with the most tools are named. The order is that of
+// names, so that a tool more or less moves nothing.
+func (v *View) Describe(limit int) string {
+	servers := v.seen().servers
+	if len(servers) == 0 {
+		return "SERVERS (tools): none"
+	}
+	bySize := slices.Clone(servers)
+	slices.SortStableFunc(bySize, func(a, b ServerCount) int { return cmp.Compare(b.Tools, a.Tools) })
+	line := func(n int) string {
+		named := slices.Clone(bySize[:n])
+		slices.SortFunc(named, func(a, b ServerCount) int { return strings.Compare(a.Server, b.Server) })
+		var b strings.Builder
+		b.WriteString("SERVERS (tools): ")
+		for i, s := range named {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			fmt.Fprintf(&b, "%s (%d)", tsdecl.Plain(s.Server, 64), s.Tools)
+		}
+		if more := len(servers) - n; n > 0 && more > 0 {
+			fmt.Fprintf(&b, " and %d more", more)
+		} else if more > 0 {
+			fmt.Fprintf(&b, "%d", more)
+		}
+		return b.String()
+	}
+	n := len(servers)
+	for n > 0 && len(line(n)) > limit {
+		// No server takes less than "a (1), ", so most of the way is one step.
+		n = min(n-1, limit/7)
+	}
+	return line(n)
+}
+
+// Declarations gives the short declarations of all visible tools, one a line,
+// and whether they fit in limit bytes; if not, it gives none.
+func (v *View) Declarations(limit int) (string, bool) {
+	var b strings.Builder
+	for _, t := range v.seen().tools {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(t.Declaration())
+		if b.Len() > limit {
+			return "", false
+		}
+	}
+	return b.String(), true
+}

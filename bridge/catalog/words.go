@@ -1,0 +1,150 @@
+package catalog
+
+import (
+	"strings"
+	"unicode"
+)
+
+// maxIndexed bounds how much of one text is looked at, in bytes.
+const maxIndexed = 4096
+
+// words splits text into words and hands each to yield in its stem: at what is
+// no letter or digit, and within names like createIssue and HTTPServer, which
+// are given in parts and as a whole. Runs of CJK characters, which have no
+// spaces, are given as overlapping pairs.
+func words(text string, yield func(stem string)) {
+	if len(text) > maxIndexed {
+		text = strings.ToValidUTF8(text[:maxIndexed], "")
+	}
+	for _, word := range fields(text) {
+		parts := camel(word)
+		for _, part := range parts {
+			yield(stem(part))
+		}
+		if len(parts) > 1 {
+			yield(stem(strings.ToLower(word)))
+		}
+	}
+}
+
+// fields splits text at what is no letter or digit, and CJK runs into pairs.
+func fields(text string) []string {
+	var out []string
+	for _, f := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if len(f) > 64 {
+			f = strings.ToValidUTF8(f[:64], "")
+		}
+		runes := []rune(f)
+		if len(runes) > 2 && unicode.In(runes[0], unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
+			for i := range len(runes) - 1 {
+				out = append(out, string(runes[i:i+2]))
+			}
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// camel splits a word where its letter case says that one begins, and makes
+// the parts lower case.
+func camel(word string) []string {
+	runes := []rune(word)
+	var parts []string
+	from := 0
+	for i := 1; i < len(runes); i++ {
+		lowerUpper := !unicode.IsUpper(runes[i-1]) && unicode.IsUpper(runes[i])
+		// The last capital of a run begins the next word: HTTPServer.
+		runEnds := i+1 < len(runes) && unicode.IsUpper(runes[i-1]) && unicode.IsUpper(runes[i]) && unicode.IsLower(runes[i+1])
+		if lowerUpper || runEnds {
+			parts = append(parts, strings.ToLower(string(runes[from:i])))
+			from = i
+		}
+	}
+	return append(parts, strings.ToLower(string(runes[from:])))
+}
+
+// stem takes the commonest endings off an English word, so that "issues" finds
+// "issue" and "created" finds "create". It makes no words, only keys.
+func stem(w string) string {
+	if len(w) < 4 {
+		// A short plural: "prs" is "pr".
+		if len(w) == 3 && w[2] == 's' && !strings.ContainsRune("aeious", rune(w[1])) {
+			return w[:2]
+		}
+		return w
+	}
+	for i := 0; i < len(w); i++ {
+		if w[i] < 'a' || w[i] > 'z' {
+			return w
+		}
+	}
+	switch {
+	case strings.HasSuffix(w, "ies") && len(w) > 4:
+		w = w[:len(w)-3] + "y"
+	case strings.HasSuffix(w, "ss"), strings.HasSuffix(w, "us"), strings.HasSuffix(w, "is"):
+	case strings.HasSuffix(w, "s"):
+		w = w[:len(w)-1]
+	}
+	for _, ending := range []string{"ing", "ed"} {
+		root, ok := strings.CutSuffix(w, ending)
+		if ok && len(root) >= 3 && strings.ContainsAny(root, "aeiouy") {
+			w = root
+			if n := len(w); w[n-1] == w[n-2] && !strings.ContainsRune("lsz", rune(w[n-1])) {
+				w = w[:n-1]
+			}
+			break
+		}
+	}
+	if root, ok := strings.CutSuffix(w, "ion"); ok && len(root) >= 4 && (root[len(root)-1] == 't' || root[len(root)-1] == 's') {
+		w = root
+	}
+	if len(w) > 3 {
+		w = strings.TrimSuffix(w, "e")
+	}
+	return w
+}
+
+// set makes a set of the stems of the words in text.
+func set(text string) map[string]bool {
+	s := map[string]bool{}
+	for _, w := range strings.Fields(text) {
+		s[stem(w)] = true
+	}
+	return s
+}
+
+// stopwords say nothing about a tool. They are ignored in a query that has
+// other words.
+var stopwords = set(`a an the of to in on for with and or from by at as is are be i me my we our you your it its this
+	that these those any all some please can could how do does want need would like tool tools function functions mcp
+	using via into about what which`)
+
+// actions say how and not what: a tool that shares only such a word with a
+// query that names a thing does not fit.
+var actions = set(`create add new make insert delete remove drop erase get fetch read show view retrieve load list
+	enumerate search find query lookup update edit modify change set send write open close run execute use start stop
+	check call perform give tell put save store upload download move copy manage handle return apply`)
+
+// synonyms are words that tools and queries use for one another.
+var synonyms = func() map[string][]string {
+	m := map[string][]string{}
+	for _, group := range []string{
+		"create add new make insert", "delete remove drop erase trash", "get fetch read show view retrieve",
+		"list enumerate show", "search find query lookup", "update edit modify change", "send post", "run execute",
+		"repo repository", "pr pull", "directory folder dir", "document doc", "message msg", "database db",
+		"organization organisation org", "user person people member", "image picture photo", "mail email",
+		"issue ticket bug", "config configuration settings", "environment env", "variable var", "kubernetes k8s",
+		"move rename", "link url", "timezone tz", "website webpage page site", "screenshot capture", "wiki page",
+	} {
+		list := strings.Fields(group)
+		for _, a := range list {
+			for _, b := range list {
+				if a, b := stem(a), stem(b); a != b {
+					m[a] = append(m[a], b)
+				}
+			}
+		}
+	}
+	return m
+}()
