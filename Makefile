@@ -48,7 +48,7 @@ cross: ## build and vet for macOS and Windows
 
 test-real: ## npm reference servers and TypeScript clients against the real binary
 	.ci/real-install
-	$(GO) test -tags real -count=1 -timeout 15m -run '^TestReal' ./cmd/codemode-bridge
+	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(GO) test -tags real -count=1 -timeout 15m -run '^TestReal' ./cmd/codemode-bridge
 
 bench: build ## direct calls beside the same through the bridge, as a table with targets
 	$(GO) run ./bridge/bench -bridge bin/codemode-bridge
