@@ -13,3 +13,16 @@ const (
 	OpPrompt   = wire.OpPrompt   // codemode.prompts.<Name>(args)
 	OpTimer    = wire.OpTimer    // setTimeout and its like: only a TimerHost is asked
 )
+
+// The limits that a LimitError can name.
+const (
+	LimitCPU       = wire.LimitCPU
+	LimitMemory    = wire.LimitMemory
+	LimitRecursion = wire.LimitRecursion
+	LimitCalls     = wire.LimitCalls
+	LimitTimers    = wire.LimitTimers
+	LimitSource    = wire.LimitSource
+	LimitInput     = wire.LimitInput
+	LimitArgs      = wire.LimitArgs
+	LimitResult    = wire.LimitResult
+)

@@ -1,0 +1,142 @@
+// Package gate is the one door between a script and a tool.
+//
+// Every call that a script makes, whatever name or trick it was made with,
+// ends in [Gate.Call]. There the arguments are frozen, the tool is looked up,
+// policy decides on exactly the bytes that will be sent, what was decided is
+// written down, and only then is the call sent. Nothing else in the program
+// holds a way to call a tool: the gate sees upstreams through the one-method
+// interface [Caller], and keeps it to itself.
+//
+// A failure on the way, of whatever kind, refuses the call.
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/profiles"
+)
+
+// A Caller sends one call to an upstream server and returns the whole
+// CallToolResult as the exact JSON that came back. Args are the frozen bytes:
+// they are sent as they are. When ctx ends, the far end is told.
+//
+// An error that has a method Sent() bool says with it whether the upstream
+// may have received the call. One without counts as sent.
+type Caller interface {
+	Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error)
+}
+
+// Options are the parts a gate works with. Caller and Recorder are required.
+type Options struct {
+	Caller   Caller
+	Recorder ledger.Recorder
+	Now      func() time.Time // nil means time.Now
+}
+
+// A Gate decides and sends calls. Any number of goroutines may use it.
+type Gate struct {
+	caller   Caller
+	recorder ledger.Recorder
+	now      func() time.Time
+	view     atomic.Pointer[View]
+}
+
+// New makes a gate that decides on view until another replaces it.
+func New(view *View, o Options) *Gate {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	g := &Gate{caller: o.Caller, recorder: o.Recorder, now: o.Now}
+	g.view.Store(view)
+	return g
+}
+
+// View returns what the gate decides on at this moment.
+func (g *Gate) View() *View { return g.view.Load() }
+
+// Replace makes the gate decide on view from now on. Calls that are being
+// decided finish with the view they began with.
+func (g *Gate) Replace(view *View) { g.view.Store(view) }
+
+// A Call is what the script asks for.
+type Call struct {
+	Number   int    // within its run, from 1
+	Name     string // as the script wrote it: a script name or server__tool
+	Args     json.RawMessage
+	Position analysis.Position
+}
+
+// Call makes one call of run r: it freezes the arguments, looks the tool up,
+// decides, records what it is about to do, sends, and records what came of it.
+//
+// The answer is whatever the tool said, an error of its own included. An
+// error means that there is no such answer: *ArgumentError, *UnknownToolError
+// and *DeniedError when the call was not sent, *UnknownOutcomeError when it was
+// and nobody can tell what it did, *CallError when it failed on the way.
+func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
+	view := g.View()
+	tool, ok := view.Catalog.Lookup(c.Name)
+	if !ok {
+		return Answer{}, r.refuse(ctx, c, nil, unknownTool(view, r, c.Name))
+	}
+	args, err := canon.Parse(c.Args) // frozen: from here on nothing changes them
+	if err != nil {
+		return Answer{}, r.refuse(ctx, c, &call{Call: c, tool: tool}, unfit(tool, err))
+	}
+	made := &call{Call: c, tool: tool, args: args}
+	made.decision = r.decide(view, made)
+	switch made.decision.Disposition {
+	case profiles.Allow:
+	case profiles.Ask: // there is no channel to a person
+		return Answer{}, r.refuse(ctx, c, made, denied(made, NoApprover))
+	default:
+		return Answer{}, r.refuse(ctx, c, made, denied(made, Denied))
+	}
+	if err := view.check(tool, args); err != nil {
+		return Answer{}, r.refuse(ctx, c, made, err)
+	}
+	if err := r.intend(ctx, made); err != nil {
+		return Answer{}, r.refuse(ctx, c, made, unrecorded(made, err))
+	}
+	started := g.now()
+	reply, err := g.send(ctx, view, r, made)
+	return r.settle(ctx, made, reply, err, g.now().Sub(started))
+}
+
+// send makes the call, at the upstream or, for a discovery function, at the
+// catalogue.
+func (g *Gate) send(ctx context.Context, view *View, r *Run, c *call) (json.RawMessage, error) {
+	if c.tool.Server == "" {
+		return discover(view, r, c)
+	}
+	return g.caller.Call(ctx, c.tool.Server, c.tool.Name, c.args.Bytes())
+}
+
+// discover answers a discovery function as a tool would: what it returns is
+// structured content, and what it complains of is the tool's own error.
+func discover(view *View, r *Run, c *call) (json.RawMessage, error) {
+	found, err := catalog.Discover(view.Sees(r.Profile), c.tool.Name, c.args.Bytes())
+	if err != nil {
+		return json.Marshal(map[string]any{"isError": true,
+			"content": []any{map[string]string{"type": "text", "text": err.Error()}}})
+	}
+	return json.Marshal(map[string]any{"content": []any{}, "structuredContent": found})
+}
+
+// wasSent reports whether the upstream may have received a call that ended
+// with err.
+func wasSent(err error) bool {
+	var s interface{ Sent() bool }
+	if errors.As(err, &s) {
+		return s.Sent()
+	}
+	return true
+}

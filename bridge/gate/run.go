@@ -1,0 +1,229 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/profiles"
+)
+
+// Origin says where a run comes from.
+type Origin struct {
+	ID      string // of the run, unique
+	Session string
+	Client  string // the client's own name for itself, untrusted
+	// Profile binds the run. The empty name stands for whatever binds the
+	// tool `eval`: the default profile, or nothing.
+	Profile string
+}
+
+// A Run is one execution of a script, as far as its calls go: the policy it
+// began with, what it has done, and how much. Its methods may be called by
+// any number of goroutines.
+type Run struct {
+	Origin
+	gate    *Gate
+	began   *profiles.Profile // nil: there was no such profile
+	started time.Time
+
+	mu      sync.Mutex
+	effects []Effect // in the order the calls were decided
+	facts   profiles.RunFacts
+}
+
+// A call is a call with all that the gate found out about it.
+type call struct {
+	Call
+	tool     *catalog.Tool
+	args     canon.Args
+	decision profiles.Decision
+}
+
+// Begin starts a run and records it. The profile is looked up once here and
+// once for each call; the stricter of the two decides, so an edit of the
+// configuration can tighten a run that is under way and never loosen it.
+func (g *Gate) Begin(ctx context.Context, o Origin) (*Run, error) {
+	r := &Run{Origin: o, gate: g, started: g.now()}
+	r.began, _ = g.View().profile(o.Profile)
+	err := r.record(ctx, ledger.Record{Event: ledger.RunStarted})
+	if err != nil {
+		return nil, &DeniedError{Reason: AuditUnavailable, Message: "the run was not started: its record could not be written", Err: err}
+	}
+	return r, nil
+}
+
+// End records that the run is over, with one of the outcomes of package
+// ledger and, if it did not end well, why.
+func (r *Run) End(ctx context.Context, outcome string, why string) error {
+	return r.record(context.WithoutCancel(ctx), ledger.Record{
+		Event: ledger.RunEnded, Outcome: outcome, Error: canon.Visible(why), Duration: r.gate.now().Sub(r.started),
+	})
+}
+
+// decide judges c by the policy that the run began with and by today's.
+func (r *Run) decide(view *View, c *call) profiles.Decision {
+	facts := profiles.Call{
+		Server:           c.tool.Server,
+		Tool:             c.tool.Name,
+		Title:            c.tool.Title,
+		Description:      c.tool.Description,
+		Annotations:      c.tool.Annotations,
+		TrustAnnotations: view.Trusted[c.tool.Server],
+		Args:             c.args.Value(),
+		Run:              r.soFar(),
+	}
+	today, ok := view.profile(r.Profile)
+	if !ok || r.began == nil {
+		return profiles.Decision{Disposition: profiles.Deny, Risk: profiles.Critical, Profile: r.Profile,
+			Reasons: []profiles.Reason{{Kind: profiles.KindPolicyError, Disposition: profiles.Deny, Detail: "there is no such profile any more"}}}
+	}
+	decision := today.Decide(facts)
+	if today != r.began {
+		decision = profiles.Stricter(decision, r.began.Decide(facts))
+	}
+	return decision
+}
+
+// intend records that c is about to be sent and counts it.
+func (r *Run) intend(ctx context.Context, c *call) error {
+	rec := c.record(ledger.Intent)
+	rec.Sent = len(c.args.Bytes())
+	if err := r.record(ctx, rec); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.facts.Calls++
+	r.facts.Bytes += int64(rec.Sent)
+	if path := c.tool.Path(); !slices.Contains(r.facts.Tools, path) {
+		r.facts.Tools = append(r.facts.Tools, path)
+	}
+	r.effects = append(r.effects, Effect{Number: c.Number, Tool: c.tool.Script, ReadOnly: c.readOnly(), State: ledger.Unknown})
+	return nil
+}
+
+// settle records how a call that was sent has ended, and makes its answer.
+func (r *Run) settle(ctx context.Context, c *call, reply json.RawMessage, err error, took time.Duration) (Answer, error) {
+	var answer Answer
+	if err == nil {
+		answer, err = parseAnswer(c, reply)
+	}
+	rec := c.record(ledger.Outcome)
+	rec.Duration, rec.Received = took, len(reply)
+	switch {
+	case err == nil && answer.IsError:
+		rec.Outcome, rec.Error = ledger.Failed, canon.Redact(answer.ErrorText())
+	case err == nil:
+		rec.Outcome = ledger.Done
+	case wasSent(err) && !c.readOnly():
+		rec.Outcome, rec.Error = ledger.Unknown, canon.Redact(err.Error())
+		err = &UnknownOutcomeError{Tool: c.tool.Script, Server: c.tool.Server, Err: err}
+	default:
+		rec.Outcome, rec.Error = ledger.Failed, canon.Redact(err.Error())
+		err = &CallError{Tool: c.tool.Script, Server: c.tool.Server, Err: err}
+	}
+	rec.Error = canon.Visible(rec.Error)
+	r.mark(c.Number, rec.Outcome)
+	if lost := r.record(context.WithoutCancel(ctx), rec); lost != nil && err == nil {
+		err = &UnknownOutcomeError{Tool: c.tool.Script, Server: c.tool.Server, Err: errors.Join(errors.New("its outcome could not be written down"), lost)}
+	}
+	return answer, err
+}
+
+// refuse records that a call was not sent, and returns why. known is nil when
+// there is no such tool, and has no arguments when they could not be read.
+func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) error {
+	rec := ledger.Record{Event: ledger.Refusal, Call: c.Number, Tool: canon.Visible(c.Name)}
+	e := Effect{Number: c.Number, Tool: canon.Visible(c.Name), State: ledger.Refused}
+	if known != nil {
+		rec = known.record(ledger.Refusal)
+		e.Tool = known.tool.Script
+	}
+	rec.Outcome, rec.Error = ledger.Refused, canon.Visible(canon.Redact(why.Error()))
+	r.mu.Lock()
+	r.effects = append(r.effects, e)
+	r.mu.Unlock()
+	// The call is refused whether or not this can be written.
+	return errors.Join(why, r.record(context.WithoutCancel(ctx), rec))
+}
+
+// record writes one record of this run.
+func (r *Run) record(ctx context.Context, rec ledger.Record) error {
+	rec.Time, rec.Run, rec.Session, rec.Client, rec.Profile = r.gate.now(), r.ID, r.Session, canon.Visible(r.Client), r.Profile
+	return r.gate.recorder.Record(ctx, rec)
+}
+
+// record begins a record about c.
+func (c *call) record(event ledger.Event) ledger.Record {
+	rec := ledger.Record{Event: event, Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name}
+	if c.decision.Disposition == 0 {
+		return rec // refused before anything was decided
+	}
+	rec.Args, rec.Digest = c.shown(), c.args.Digest().String()
+	rec.Disposition, rec.Risk, rec.Revision = c.decision.Disposition.String(), c.decision.Risk.String(), c.decision.Revision
+	for _, reason := range c.decision.Reasons {
+		rec.Reasons = append(rec.Reasons, reason.String())
+	}
+	return rec
+}
+
+// shown are the arguments as a person may see them.
+func (c *call) shown() json.RawMessage {
+	hidden := make(map[string]string, len(c.decision.Hidden))
+	for _, key := range c.decision.Hidden {
+		hidden[key] = "[hidden]"
+	}
+	return canon.Display(c.args, canon.DisplayOptions{Hidden: hidden}).JSON
+}
+
+// readOnly reports whether the tool says of itself that it only reads. It
+// words what the model is told; it never loosens policy.
+func (c *call) readOnly() bool {
+	hint := c.tool.Annotations.ReadOnly
+	return c.tool.Server == "" || hint != nil && *hint
+}
+
+// soFar returns a copy of the facts that rules may ask of the run.
+func (r *Run) soFar() profiles.RunFacts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	facts := r.facts
+	facts.Tools = slices.Clone(facts.Tools)
+	return facts
+}
+
+// An Effect is what became of one call, told to the model when its script
+// fails, so that a second attempt does not do things twice.
+type Effect struct {
+	Number   int    `json:"call"`
+	Tool     string `json:"tool"`
+	State    string `json:"state"` // done, failed, refused or unknown, as in package ledger
+	ReadOnly bool   `json:"read_only,omitempty"`
+}
+
+// Effects returns what has become of the run's calls so far. A call that is
+// still under way is unknown.
+func (r *Run) Effects() []Effect {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]Effect(nil), r.effects...)
+}
+
+// mark sets the state of the call with the given number.
+func (r *Run) mark(number int, state string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := len(r.effects) - 1; i >= 0; i-- {
+		if r.effects[i].Number == number {
+			r.effects[i].State = state
+			return
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package gate
+
+import (
+	"sync"
+
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/profiles"
+)
+
+// A View is all that is decided on: one policy and one catalogue, which
+// change only together, so that no decision mixes two versions. It is never
+// changed, only replaced.
+type View struct {
+	Profiles *profiles.Set
+	Catalog  *catalog.Catalog
+	// Trusted reports, by server, that the person who runs the bridge
+	// believes the server's readOnlyHint.
+	Trusted map[string]bool
+
+	seen    sync.Map // profile name -> *catalog.View
+	schemas sync.Map // tool digest -> *argumentSchema
+}
+
+// Sees returns the part of the catalogue that a profile may know of; the
+// empty name stands for what binds `eval`. A profile that is not there sees
+// nothing.
+func (v *View) Sees(name string) *catalog.View {
+	if known, ok := v.seen.Load(name); ok {
+		return known.(*catalog.View)
+	}
+	sees := func(string, string) bool { return false }
+	if p, ok := v.profile(name); ok {
+		sees = p.Sees
+	}
+	view, _ := v.seen.LoadOrStore(name, v.Catalog.View(sees))
+	return view.(*catalog.View)
+}
+
+// ReadOnly reports whether nothing that a profile may call can change
+// anything, as far as names and trusted annotations tell.
+func (v *View) ReadOnly(name string) bool {
+	p, ok := v.profile(name)
+	if !ok {
+		return true
+	}
+	facts := make([]profiles.ToolFacts, 0, len(v.Catalog.Tools()))
+	for _, t := range v.Catalog.Tools() {
+		facts = append(facts, profiles.ToolFacts{
+			Server: t.Server, Tool: t.Name, Title: t.Title, Description: t.Description,
+			Annotations: t.Annotations, TrustAnnotations: v.Trusted[t.Server], Input: t.Input,
+		})
+	}
+	return p.ReadOnly(facts)
+}
+
+// profile finds a profile by name; the empty name is what binds `eval`.
+func (v *View) profile(name string) (*profiles.Profile, bool) {
+	if name == "" {
+		return v.Profiles.Default(), true
+	}
+	return v.Profiles.Profile(name)
+}
