@@ -139,10 +139,10 @@ func (x *index) terms(word string) []term {
 	for _, s := range synonyms[key] {
 		add(s, asSynonym)
 	}
-	if len(key) >= 3 {
-		from, _ := slices.BinarySearch(x.vocabulary, key)
+	if len(word) >= 3 {
+		from, _ := slices.BinarySearch(x.vocabulary, word)
 		for _, w := range x.vocabulary[from:] {
-			if !strings.HasPrefix(w, key) || len(out) > 40 {
+			if !strings.HasPrefix(w, word) || len(out) > 40 {
 				break
 			}
 			if w != key {
@@ -179,6 +179,7 @@ func (x *index) parse(query string) []queryWord {
 		seen[key] = true
 		w := queryWord{text: text, action: actions[key], terms: terms}
 		if stopwords[key] {
+			w.terms = nil
 			stops = append(stops, w)
 		} else if len(out) < maxQueryWords {
 			out = append(out, w)
@@ -197,6 +198,7 @@ func (x *index) parse(query string) []queryWord {
 		}
 	}
 	if len(out) == 0 {
+		// "the" is in every other description, and finds none of them.
 		return stops[:min(len(stops), maxQueryWords)]
 	}
 	return out

@@ -55,7 +55,8 @@ func camel(word string) []string {
 	for i := 1; i < len(runes); i++ {
 		lowerUpper := !unicode.IsUpper(runes[i-1]) && unicode.IsUpper(runes[i])
 		// The last capital of a run begins the next word: HTTPServer.
-		runEnds := i+1 < len(runes) && unicode.IsUpper(runes[i-1]) && unicode.IsUpper(runes[i]) && unicode.IsLower(runes[i+1])
+		runEnds := i+1 < len(runes) && unicode.IsUpper(runes[i-1]) && unicode.IsUpper(runes[i]) && unicode.IsLower(runes[i+1]) &&
+			string(runes[i+1:]) != "s" // but PRs and URLs are plurals
 		if lowerUpper || runEnds {
 			parts = append(parts, strings.ToLower(string(runes[from:i])))
 			from = i
@@ -115,7 +116,7 @@ func set(text string) map[string]bool {
 }
 
 // stopwords say nothing about a tool. They are ignored in a query that has
-// other words.
+// other words, and find nothing in one that hasn't.
 var stopwords = set(`a an the of to in on for with and or from by at as is are be i me my we our you your it its this
 	that these those any all some please can could how do does want need would like tool tools function functions mcp
 	using via into about what which`)

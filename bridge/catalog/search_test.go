@@ -1,0 +1,171 @@
+package catalog
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// testdata/search.txt holds queries ("> words") and, below each, the names that
+// are found among testdata/tools.txt, best first, and the unmatched words.
+func TestSearchRanking(t *testing.T) {
+	const file = "testdata/search.txt"
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := Build(sample(t)).View(nil)
+	var got strings.Builder
+	for line := range strings.Lines(string(raw)) {
+		switch {
+		case strings.HasPrefix(line, "#"):
+			got.WriteString(line)
+		case strings.HasPrefix(line, "> "):
+			query := strings.TrimSpace(line[2:])
+			r := v.Search(SearchQuery{Query: query, Limit: 6})
+			fmt.Fprintf(&got, "\n> %s\n", query)
+			for _, e := range r.Tools {
+				fmt.Fprintf(&got, "  %s\n", e.Name)
+			}
+			if r.More > 0 {
+				fmt.Fprintf(&got, "  and %d more\n", r.More)
+			}
+			if len(r.Unmatched) > 0 {
+				fmt.Fprintf(&got, "  unmatched: %s\n", strings.Join(r.Unmatched, ", "))
+			}
+		}
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got.String() != string(raw) {
+		t.Errorf("%s is now (run with -update if that is right):\n%s", file, got.String())
+	}
+}
+
+func TestSearchServer(t *testing.T) {
+	v := Build(sample(t)).View(nil)
+	r := v.Search(SearchQuery{Query: "create issue", Server: "linear"})
+	if len(r.Tools) == 0 || r.Tools[0].Name != "linear__create_issue" {
+		t.Errorf("got %v", r.Tools)
+	}
+	for _, e := range r.Tools {
+		if !strings.HasPrefix(e.Name, "linear__") {
+			t.Errorf("server linear has %s", e.Name)
+		}
+	}
+}
+
+func TestSearchLimits(t *testing.T) {
+	v := Build(thousands(300)).View(nil)
+	row := func(limit, want int) {
+		t.Helper()
+		r := v.Search(SearchQuery{Query: "issue", Limit: limit})
+		if len(r.Tools) != want || r.More == 0 {
+			t.Errorf("limit %d gives %d tools and %d more", limit, len(r.Tools), r.More)
+		}
+		for i, e := range r.Tools {
+			if (e.Declaration != "") != (i < maxDeclared) {
+				t.Errorf("entry %d has the declaration %q", i, e.Declaration)
+			}
+		}
+	}
+	row(0, DefaultLimit)
+	row(3, 3)
+	row(-1, DefaultLimit)
+}
+
+// Every tool is found by its own name, and whatever is asked, the answer is
+// bounded and the same again.
+func TestSearchProperties(t *testing.T) {
+	servers := sample(t)
+	c := Build(servers)
+	v := c.View(nil)
+	for _, tool := range c.Tools()[c.own:] {
+		r := v.Search(SearchQuery{Query: tool.Path(), Limit: 3})
+		if !slices.ContainsFunc(r.Tools, func(e Entry) bool { return e.Name == tool.Script }) {
+			t.Errorf("%s is not found by its name", tool.Path())
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		query := rapid.OneOf(rapid.String(), rapid.StringMatching(`([a-z]{1,7} ){0,40}`)).Draw(t, "query")
+		a, b := v.Search(SearchQuery{Query: query}), v.Search(SearchQuery{Query: query})
+		if fmt.Sprint(a) != fmt.Sprint(b) {
+			t.Fatalf("%q: two answers", query)
+		}
+		if a.Tools == nil || len(a.Tools) > DefaultLimit {
+			t.Fatalf("%q: %d tools", query, len(a.Tools))
+		}
+	})
+}
+
+func TestStem(t *testing.T) {
+	same := func(words ...string) {
+		t.Helper()
+		for _, w := range words[1:] {
+			if stem(w) != stem(words[0]) {
+				t.Errorf("%s is %s, %s is %s", words[0], stem(words[0]), w, stem(w))
+			}
+		}
+	}
+	same("create", "creates", "created", "creating", "creation")
+	same("issue", "issues")
+	same("query", "queries")
+	same("search", "searches", "searching", "searched")
+	same("branch", "branches")
+	same("process", "processes")
+	same("status", "statuses")
+	same("get", "getting")
+	same("install", "installing", "installed")
+	same("file", "files", "filing")
+	same("delete", "deletion", "deleted")
+	same("pr", "prs")
+	for _, w := range []string{"string", "this", "bus", "is", "als", "é", "ing", "sql"} {
+		if w != "als" && stem(w) != w {
+			t.Errorf("%s is cut to %s", w, stem(w))
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	row := func(text string, want ...string) {
+		t.Helper()
+		var got []string
+		words(text, func(stem string) { got = append(got, stem) })
+		if !slices.Equal(got, want) {
+			t.Errorf("words of %q: %q, want %q", text, got, want)
+		}
+	}
+	row("create_issue", "creat", "issu")
+	row("getHTTPServer2", "get", "http", "server2", "gethttpserver2")
+	row("list-my.files/now", "list", "my", "fil", "now")
+	row("天気予報", "天気", "気予", "予報")
+	row("  ")
+}
+
+func TestDistance(t *testing.T) {
+	row := func(a, b string, limit, want int) {
+		t.Helper()
+		if got := distance(a, b, limit); got != want {
+			t.Errorf("distance of %q and %q: %d, want %d", a, b, got, want)
+		}
+		if got := distance(b, a, limit); got != want {
+			t.Errorf("distance of %q and %q: %d, want %d", b, a, got, want)
+		}
+	}
+	row("", "", 3, 0)
+	row("abc", "abc", 0, 0)
+	row("abc", "abd", 3, 1)
+	row("abc", "acb", 3, 1)
+	row("abc", "ab", 3, 1)
+	row("kitten", "sitting", 5, 3)
+	row("kitten", "sitting", 2, 3)
+	row("short", "muchlonger", 2, 3)
+}
