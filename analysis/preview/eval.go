@@ -39,12 +39,15 @@ type value struct {
 	// written: "github" after codemode.github. The name of a tool is empty
 	// when it is computed.
 	name string
+	// number says that the string is the text of a number.
+	number bool
 	// method is "call", "apply" or "bind" for that method of a tool or raw.
 	method string
 	// bound are arguments that bind put before others.
 	bound []ast.Expression
-	// expr is the literal of an array or object, scope where it stands.
-	expr  ast.Expression
+	// expr is the literal of an array or object.
+	expr ast.Expression
+	// scope is where bound or expr stand.
 	scope *scope
 	// loose: see origin.
 	loose bool
@@ -76,7 +79,7 @@ func (w *walker) eval(e ast.Expression, s *scope, depth int) []value {
 		return []value{{kind: kindString, name: e.Value.String()}}
 	case *ast.NumberLiteral:
 		if n, ok := e.Value.(int64); ok {
-			return []value{{kind: kindString, name: strconv.FormatInt(n, 10)}}
+			return []value{{kind: kindString, name: strconv.FormatInt(n, 10), number: true}}
 		}
 	case *ast.TemplateLiteral:
 		return w.evalTemplate(e, s, depth)
@@ -145,7 +148,7 @@ func concat(a, b []value) []value {
 	for _, x := range a {
 		for _, y := range b {
 			v := value{kind: kindUnknown}
-			if x.kind == kindString && y.kind == kindString && len(x.name)+len(y.name) <= maxFolded {
+			if x.kind == kindString && y.kind == kindString && !(x.number && y.number) && len(x.name)+len(y.name) <= maxFolded {
 				v = value{kind: kindString, name: x.name + y.name, loose: x.loose || y.loose}
 			}
 			if all = append(all, v); len(all) == maxValues {
@@ -403,7 +406,10 @@ func (w *walker) evalCall(call *ast.CallExpression, s *scope, depth int) []value
 			if v.method == "bind" {
 				v.method = ""
 				if len(args) > 1 {
-					v.bound = append(append([]ast.Expression(nil), v.bound...), args[1:]...)
+					if len(v.bound) > 0 && v.scope != s {
+						continue // bound in two places: not worth following
+					}
+					v.bound, v.scope = append(append([]ast.Expression(nil), v.bound...), args[1:]...), s
 				}
 				all = append(all, v)
 			}

@@ -63,20 +63,36 @@ func (l *literal) value(e ast.Expression, depth int) bool {
 	case *ast.UnaryExpression:
 		n, ok := e.Operand.(*ast.NumberLiteral)
 		return ok && e.Operator == token.MINUS && l.number(n, true)
-	case *ast.StringLiteral, *ast.TemplateLiteral, *ast.BinaryExpression, *ast.Identifier:
-		values := l.walker.eval(e, l.scope, 0)
-		if len(values) != 1 || values[0].kind != kindString || values[0].loose {
-			return false
+	case *ast.Identifier:
+		switch c := l.constant(e).(type) {
+		case *ast.NumberLiteral, *ast.BooleanLiteral, *ast.NullLiteral, *ast.UnaryExpression:
+			return l.value(c, depth+1)
 		}
-		if id, ok := e.(*ast.Identifier); ok && l.walker.isNumber(id, l.scope) {
-			return false
-		}
-		if sum, ok := e.(*ast.BinaryExpression); ok && !hasText(sum, 0) {
-			return false // 1 + 2 is no string
-		}
-		return l.write(values[0].name)
+		return l.text(e)
+	case *ast.StringLiteral, *ast.TemplateLiteral, *ast.BinaryExpression:
+		return l.text(e)
 	}
 	return false
+}
+
+// text writes an expression that is one string, whatever happens before.
+func (l *literal) text(e ast.Expression) bool {
+	values := l.walker.eval(e, l.scope, 0)
+	if len(values) != 1 {
+		return false
+	}
+	v := values[0]
+	return v.kind == kindString && !v.number && !v.loose && l.write(v.name)
+}
+
+// constant returns what a name is given by its only declaration; nil if there
+// may be more to it.
+func (l *literal) constant(id *ast.Identifier) ast.Expression {
+	v := l.scope.lookup(id.Name.String())
+	if v == nil || len(v.origins) != 1 || v.origins[0].loose || len(v.origins[0].path) > 0 {
+		return nil
+	}
+	return v.origins[0].expr
 }
 
 func (l *literal) object(e *ast.ObjectLiteral, depth int) bool {
@@ -164,36 +180,4 @@ func (l *literal) write(v any) bool {
 	}
 	l.out.Truncate(l.out.Len() - 1) // Encode ends with a line feed
 	return true
-}
-
-// hasText reports whether a sum has a string among its terms.
-func hasText(e ast.Expression, depth int) bool {
-	switch e := e.(type) {
-	case *ast.StringLiteral, *ast.TemplateLiteral:
-		return true
-	case *ast.BinaryExpression:
-		return depth < maxNesting && (hasText(e.Left, depth+1) || hasText(e.Right, depth+1))
-	}
-	return false
-}
-
-// isNumber reports whether a constant was initialised with a number, which
-// eval returns as the text it has in a name.
-func (w *walker) isNumber(id *ast.Identifier, s *scope) bool {
-	v := s.lookup(id.Name.String())
-	if v == nil {
-		return false
-	}
-	for _, o := range v.origins {
-		switch o.expr.(type) {
-		case *ast.StringLiteral, *ast.TemplateLiteral:
-		case *ast.BinaryExpression:
-			if !hasText(o.expr, 0) {
-				return true
-			}
-		default:
-			return true
-		}
-	}
-	return false
 }

@@ -510,6 +510,7 @@ func (w *walker) sites(callee []value, idx func() file.Idx, args []ast.Expressio
 			continue
 		}
 		args, known := passed(v, args, isCall)
+		known = known && (len(v.bound) == 0 || v.scope == s)
 		switch {
 		case v.kind == kindTool:
 			add(v.name, args, known)
