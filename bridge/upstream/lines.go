@@ -1,0 +1,265 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// giveUp is how many times the limit a single line may be before the session
+// with a server that never ends it is ended.
+const giveUp = 16
+
+// A lineReader splits a stream into lines of bounded size.
+type lineReader struct {
+	r     *bufio.Reader
+	limit int64
+}
+
+// next returns the next line without its end. A line beyond the limit is read
+// to its end but not kept: next then returns its skeleton.
+func (l *lineReader) next() (line []byte, over *skeleton, err error) {
+	var chunks [][]byte
+	var size int64
+	for {
+		part, err := l.r.ReadSlice('\n')
+		size += int64(len(part))
+		switch {
+		case over != nil:
+			over.add(part)
+		case size > l.limit+1: // the line's end is not counted
+			over = new(skeleton)
+			for _, chunk := range chunks {
+				over.add(chunk)
+			}
+			over.add(part)
+			chunks = nil
+		case len(part) > 0:
+			chunks = append(chunks, bytes.Clone(part)) // part is overwritten by the next read
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			if size > giveUp*l.limit {
+				return nil, nil, fmt.Errorf("a line of more than %s has no end", bytesText(giveUp*l.limit))
+			}
+			continue
+		case err != nil && (size == 0 || !errors.Is(err, io.EOF)):
+			return nil, nil, err
+		case over != nil:
+			return nil, over, nil
+		case len(chunks) == 1:
+			return bytes.TrimRight(chunks[0], "\r\n"), nil, nil
+		}
+		return bytes.TrimRight(bytes.Join(chunks, nil), "\r\n"), nil, nil
+	}
+}
+
+// A lineConn is an mcp.Connection, and the mcp.Transport that gives it, over
+// two streams of lines. Unlike the SDK's, it survives whatever a server prints:
+// lines that are no messages are logged and skipped.
+//
+// It has two goroutines, which end some time after Close: see wait.
+type lineConn struct {
+	tap *tap
+	in  *lineReader
+	out io.WriteCloser
+
+	writes   chan []byte          // to the writing goroutine
+	messages chan jsonrpc.Message // from the reading goroutine
+	closed   chan struct{}
+	once     sync.Once
+	running  sync.WaitGroup
+
+	// probe is how long the server may be silent on server/discover. After
+	// that the SDK is told that the method does not exist, and goes on with
+	// initialize.
+	probe time.Duration
+
+	mu     sync.Mutex
+	hungUp bool  // the server ended the connection
+	why    error // and not by ending its output
+}
+
+func newLineConn(t *tap, r io.Reader, w io.WriteCloser, probe time.Duration) *lineConn {
+	c := &lineConn{
+		tap:      t,
+		in:       &lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: t.limit},
+		out:      w,
+		writes:   make(chan []byte, 16),
+		messages: make(chan jsonrpc.Message),
+		closed:   make(chan struct{}),
+		probe:    probe,
+	}
+	c.running.Go(c.read)
+	c.running.Go(c.write)
+	return c
+}
+
+func (c *lineConn) Connect(context.Context) (mcp.Connection, error) { return c, nil }
+
+func (c *lineConn) SessionID() string { return "" }
+
+func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case m := <-c.messages:
+		return m, nil
+	case <-c.closed:
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Write queues a message. It does not wait until the server has read it: a
+// caller whose context ends must be able to leave, and a message must never be
+// sent by half.
+func (c *lineConn) Write(ctx context.Context, m jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	e, x := c.tap.outgoing(ctx, data)
+	if x != nil && string(e.method) == `"server/discover"` {
+		time.AfterFunc(c.probe, func() { c.silent(e.id) })
+	}
+	select {
+	case <-c.closed:
+		return io.ErrClosedPipe
+	default:
+	}
+	if x != nil {
+		x.sent.Store(true) // before it is, so that it is never reported unsent when it was
+	}
+	select {
+	case c.writes <- append(data, '\n'):
+		return nil
+	case <-c.closed:
+		return io.ErrClosedPipe
+	case <-ctx.Done():
+		if x != nil {
+			x.sent.Store(false)
+		}
+		return ctx.Err()
+	}
+}
+
+// silent answers the SDK's server/discover in place of a server that does not.
+func (c *lineConn) silent(id []byte) {
+	if c.tap.take(id) == nil {
+		return
+	}
+	c.tap.log.Debug("the server does not answer server/discover", "waited", c.probe)
+	c.pass(response(id, "error", []byte(`{"code":-32601,"message":"no answer"}`)))
+}
+
+// pass hands a message to Read and reports whether it was taken.
+func (c *lineConn) pass(data []byte) bool {
+	m, err := jsonrpc.DecodeMessage(data)
+	if err != nil {
+		c.tap.drop(err.Error(), data)
+		return true
+	}
+	select {
+	case c.messages <- m:
+		return true
+	case <-c.closed:
+		return false
+	}
+}
+
+func (c *lineConn) read() {
+	var err error
+	defer func() { c.end(err) }()
+	for {
+		var line []byte
+		var over *skeleton
+		line, over, err = c.in.next()
+		if err != nil {
+			return
+		}
+		var forward []byte
+		switch line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\uFEFF"))); {
+		case over != nil:
+			forward = c.tap.tooLarge(over.id())
+		case len(line) == 0:
+		case line[0] != '{':
+			c.tap.notMessage(line)
+		default:
+			forward = c.tap.incoming(line)
+		}
+		if forward != nil && !c.pass(forward) {
+			return
+		}
+	}
+}
+
+func (c *lineConn) write() {
+	for {
+		select {
+		case data := <-c.writes:
+			if _, err := c.out.Write(data); err != nil {
+				// The reading side says more about the end, if it has come to it.
+				if !errors.Is(err, io.ErrClosedPipe) {
+					c.tap.log.Debug("writing to the server", "err", err)
+				}
+				return
+			}
+		case <-c.closed:
+			return
+		}
+	}
+}
+
+// end closes the connection because reading has ended.
+func (c *lineConn) end(why error) {
+	c.mu.Lock()
+	if !c.over() {
+		c.hungUp = true
+		if !errors.Is(why, io.EOF) && !errors.Is(why, os.ErrClosed) && !errors.Is(why, io.ErrClosedPipe) {
+			c.why = why
+		}
+	}
+	c.mu.Unlock()
+	_ = c.Close()
+}
+
+// ending reports whether the server ended the connection and, if it was not by
+// ending its output, why.
+func (c *lineConn) ending() (hungUp bool, why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.hungUp, c.why
+}
+
+// Close closes the server's input and makes Read return. It does not wait; the
+// SDK calls it under a lock.
+func (c *lineConn) Close() error {
+	c.once.Do(func() {
+		close(c.closed)
+		_ = c.out.Close()
+	})
+	return nil
+}
+
+// wait returns when the goroutines have ended. The caller has closed the
+// connection and the stream that it reads.
+func (c *lineConn) wait() { c.running.Wait() }
+
+// over reports whether the connection has ended.
+func (c *lineConn) over() bool {
+	select {
+	case <-c.closed:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,291 @@
+package upstream
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/time/rate"
+)
+
+// How long a child has to end by itself after its stdin was closed, and then
+// after it was asked to. Together they stay below the three seconds in which
+// nothing of it is left.
+const (
+	politely = 1500 * time.Millisecond
+	firmly   = 700 * time.Millisecond
+)
+
+// defaultVariables are those variables of our own environment that every child
+// gets: what programs need to find themselves and the user, and nothing that
+// could be a secret. An entry ending in * stands for all that begin with it.
+var defaultVariables = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG", "LC_*", "XDG_*",
+	// Windows:
+	"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "NUMBER_OF_PROCESSORS", "PATHEXT",
+	"PROCESSOR_ARCHITECTURE", "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP",
+	"USERNAME", "USERPROFILE", "WINDIR",
+}
+
+// marker is the variable that tells which processes descend from which child,
+// wherever in the process tree they have gone.
+const marker = "CODEMODE_BRIDGE_CHILD"
+
+// environment is what the child of spec sees, of ours and of the spec's.
+func environment(spec Spec, ours []string) []string {
+	var env []string
+	for _, entry := range ours {
+		name, _, _ := strings.Cut(entry, "=")
+		wanted := slices.ContainsFunc(defaultVariables, func(v string) bool {
+			if prefix, ok := strings.CutSuffix(v, "*"); ok {
+				return strings.HasPrefix(name, prefix)
+			}
+			return sameVariable(name, v)
+		}) || slices.ContainsFunc(spec.PassEnv, func(v string) bool { return sameVariable(name, v) })
+		if wanted && name != "" {
+			env = append(env, entry)
+		}
+	}
+	for name, value := range spec.Env {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+// A process is the child of a stdio server. Its reader of stderr and its
+// watcher are goroutines that end with it; stop waits for them.
+type process struct {
+	cmd    *exec.Cmd
+	group  group
+	cookie string // value of the marker
+	stdin  *os.File
+	stdout *os.File
+	stderr *os.File
+	said   tail
+	exited chan struct{} // closed when the child was reaped
+	once   sync.Once
+	ended  sync.WaitGroup
+}
+
+// A startError is why there is no child.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return "starting the process: " + e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
+// start starts the child. It is bound to no context: it lives until stop.
+func start(spec Spec, ours []string, log *slog.Logger, shown redactor) (*process, error) {
+	env := environment(spec, ours)
+	path, err := lookPath(spec.Command, env)
+	if err != nil {
+		return nil, &startError{err}
+	}
+	p := &process{exited: make(chan struct{}), cookie: uuid.NewString(), said: tail{shown: shown}}
+	p.cmd = exec.Command(path, spec.Args...)
+	p.cmd.Args[0] = spec.Command
+	p.cmd.Dir = spec.Dir
+	p.cmd.Env = append(env, marker+"="+p.cookie)
+	p.cmd.SysProcAttr = groupAttributes()
+
+	var theirs []*os.File
+	defer func() {
+		for _, f := range theirs {
+			f.Close()
+		}
+	}()
+	var ends []*os.File
+	for range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			for _, f := range ends {
+				f.Close()
+			}
+			return nil, &startError{err}
+		}
+		if len(ends) == 0 {
+			ends, theirs = append(ends, w), append(theirs, r)
+		} else {
+			ends, theirs = append(ends, r), append(theirs, w)
+		}
+	}
+	p.stdin, p.stdout, p.stderr = ends[0], ends[1], ends[2]
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	if err := p.cmd.Start(); err != nil {
+		for _, f := range ends {
+			f.Close()
+		}
+		// The error of fork names the command and, if that is what is
+		// missing, the directory.
+		return nil, &startError{err}
+	}
+	p.group = newGroup(p.cmd.Process)
+	p.ended.Go(func() { p.said.read(p.stderr, log) })
+	p.ended.Go(func() {
+		_ = p.cmd.Wait() // the state tells all
+		close(p.exited)
+		// A grandchild may hold the pipe open. What the child itself wrote is
+		// read by then: it is no more than the pipe holds.
+		time.AfterFunc(300*time.Millisecond, func() { _ = p.stdout.Close() })
+	})
+	return p, nil
+}
+
+// lookPath finds a command in the PATH that the child will have.
+func lookPath(command string, env []string) (string, error) {
+	if command == "" {
+		return "", errors.New("no command is configured")
+	}
+	path, ok := lookup(env, "PATH")
+	if !ok || filepath.Base(command) != command || !searchable {
+		return exec.LookPath(command)
+	}
+	for _, dir := range filepath.SplitList(path) {
+		file := filepath.Join(dir, command)
+		if !filepath.IsAbs(file) {
+			continue // a program from whatever directory we are in is not what was meant
+		}
+		if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return file, nil
+		}
+	}
+	return "", &exec.Error{Name: command, Err: exec.ErrNotFound}
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+// epitaph says how the process ended, or that it did not, after a moment for an
+// end that is under way.
+func (p *process) epitaph() string {
+	text := "the process closed its output"
+	select {
+	case <-p.exited:
+		text = "the process ended: " + p.cmd.ProcessState.String()
+		// Its last words may still be in the pipe.
+		p.said.settle(200 * time.Millisecond)
+	case <-time.After(500 * time.Millisecond):
+	}
+	return text
+}
+
+// stop ends the process and everything that it started, politely and then
+// firmly, and returns when nothing of it is left.
+func (p *process) stop() {
+	p.once.Do(func() {
+		_ = p.stdin.Close()
+		asked := false
+		if !p.exitsWithin(politely) {
+			p.terminate()
+			asked = true
+			if !p.exitsWithin(firmly) {
+				p.group.kill(p.cookie)
+				_ = p.cmd.Process.Kill()
+				<-p.exited
+			}
+		}
+		// What the child left behind: the server behind npx, daemons.
+		if p.group.alive(p.cookie) {
+			if !asked {
+				p.terminate()
+			}
+			for deadline := time.Now().Add(firmly); p.group.alive(p.cookie) && time.Now().Before(deadline); {
+				time.Sleep(20 * time.Millisecond)
+			}
+			p.group.kill(p.cookie)
+		}
+		p.group.close()
+		_ = p.stdout.Close()
+		_ = p.stderr.Close()
+	})
+	p.ended.Wait()
+}
+
+func (p *process) terminate() { p.group.terminate(p.cookie) }
+
+func (p *process) exitsWithin(d time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	select {
+	case <-p.exited:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// A tail reads the stderr of a child to its end, logs it line by line, and keeps
+// the last lines for error messages.
+type tail struct {
+	shown redactor
+
+	mu    sync.Mutex
+	lines []string
+	done  chan struct{} // closed at the end of stderr
+}
+
+const keptLines = 6
+
+func (t *tail) init() chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done == nil {
+		t.done = make(chan struct{})
+	}
+	return t.done
+}
+
+func (t *tail) read(r io.Reader, log *slog.Logger) {
+	defer close(t.init())
+	limiter, unlogged := rate.NewLimiter(20, 100), 0
+	buffered := bufio.NewReaderSize(r, 8<<10)
+	for {
+		// A line longer than the buffer counts as several.
+		line, err := buffered.ReadSlice('\n')
+		if text := strings.TrimSpace(string(line)); text != "" {
+			text = t.shown.show(text, maxLine)
+			t.mu.Lock()
+			if t.lines = append(t.lines, text); len(t.lines) > keptLines {
+				t.lines = slices.Delete(t.lines, 0, 1)
+			}
+			t.mu.Unlock()
+			if limiter.Allow() {
+				log.Debug("stderr of the server", "line", text, "unlogged", unlogged)
+				unlogged = 0
+			} else {
+				unlogged++
+			}
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return
+		}
+	}
+}
+
+// settle waits for the end of stderr, at most d.
+func (t *tail) settle(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-t.init():
+	case <-timer.C:
+	}
+}
+
+// last returns the last lines in the form of an addition to an error message.
+func (t *tail) last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.lines) == 0 {
+		return ""
+	}
+	return "; its stderr ends: " + strings.Join(t.lines, " | ")
+}

@@ -1,0 +1,377 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The protocol versions that the eras begin and end with.
+const (
+	lastLegacy  = "2025-11-25"
+	firstModern = "2026-07-28"
+)
+
+// probePatience is how long a server may be silent on server/discover before it
+// is taken for one that does not know it.
+func (s Spec) probePatience() time.Duration { return min(4*time.Second, s.connectTimeout()/6) }
+
+// Reasons for the end of a session or of a call.
+var (
+	errSessionEnded   = errors.New("the session ended")
+	errConnectTimeout = errors.New("it did not answer in time")
+	errCallTimeout    = errors.New("no answer in time")
+	errBroken         = errors.New("the answer broke off")
+	errInputRequired  = errors.New("the server asked for input from the user in the middle of the call, which cannot be passed on")
+)
+
+// A refusedError is the end of a session whose server refuses our credentials.
+type refusedError struct{ status int }
+
+func (e *refusedError) Error() string {
+	if e.status == 401 {
+		return "the server wants other credentials (HTTP status 401)"
+	}
+	return "the server does not permit the access (HTTP status " + strconv.Itoa(e.status) + ")"
+}
+
+// A session is one connection to a server. Its resources are the session's own:
+// end gives all of them back.
+type session struct {
+	spec   Spec
+	shown  redactor
+	tap    *tap
+	client *mcp.ClientSession
+	// life ends when the session is ended by us; nothing that belongs to the
+	// session is bound to anything shorter.
+	life  context.Context
+	abort context.CancelCauseFunc
+	ended chan struct{} // closed when the connection has ended, by whomever
+
+	lines   *lineConn // of stdio and inprocess
+	process *process  // of stdio
+	inner   func()    // ends the server of inprocess
+	web     *webTap   // of http and sse
+}
+
+// connect makes a session with the server of spec, in one of the two eras or,
+// with Auto, in the one that it turns out to speak.
+func connect(ctx context.Context, spec Spec, o Options, era Protocol, patience time.Duration, log *slog.Logger, shown redactor) (*session, error) {
+	s := &session{spec: spec, shown: shown, ended: make(chan struct{})}
+	s.tap = newTap(spec, log, shown)
+	s.life, s.abort = context.WithCancelCause(ctx)
+	transport, err := s.open(o, log)
+	if err != nil {
+		s.end()
+		return nil, err
+	}
+	options := &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{}, // no roots, no sampling, no elicitation
+		// A call that needs input must come back to us and not be answered
+		// by the SDK.
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+		// The tap hears the notification; the handler only makes the SDK
+		// subscribe to it.
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {},
+	}
+	version := firstModern
+	if era == Legacy || spec.kind() == SSE {
+		version = lastLegacy
+	}
+	// The time-out is not a deadline of the context: what the SDK opens while it
+	// connects lives as long as the context.
+	timer := time.AfterFunc(patience, func() { s.abort(errConnectTimeout) })
+	client := mcp.NewClient(o.implementation(), options)
+	s.client, err = client.Connect(s.life, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err == nil {
+		go func() {
+			_ = s.client.Wait() // explain says why
+			close(s.ended)
+		}()
+	}
+	if !timer.Stop() && err == nil {
+		err = errConnectTimeout
+	}
+	if err == nil && era == Modern && s.protocol() < firstModern {
+		err = fmt.Errorf("it speaks MCP %s, and its protocol is set to modern", s.protocol())
+	}
+	if err != nil {
+		err = s.explain(err)
+		s.end()
+		return nil, err
+	}
+	return s, nil
+}
+
+// open starts what the session talks to.
+func (s *session) open(o Options, log *slog.Logger) (mcp.Transport, error) {
+	switch s.spec.kind() {
+	case Stdio:
+		p, err := start(s.spec, o.environ(), log, s.shown)
+		if err != nil {
+			return nil, err
+		}
+		s.process = p
+		s.lines = newLineConn(s.tap, p.stdout, p.stdin, s.spec.probePatience())
+		return s.lines, nil
+	case InProcess:
+		if s.spec.InProcess == nil {
+			return nil, errors.New("the spec has no server")
+		}
+		theirs, out := io.Pipe()
+		in, theirOut := io.Pipe()
+		inner, err := s.spec.InProcess().Connect(s.life, &mcp.IOTransport{Reader: theirs, Writer: theirOut, MaxLineLength: -1}, nil)
+		if err != nil {
+			return nil, err
+		}
+		s.inner = func() {
+			_ = in.Close()
+			_ = inner.Close()
+		}
+		s.lines = newLineConn(s.tap, in, out, s.spec.probePatience())
+		return s.lines, nil
+	case HTTP, SSE:
+		web, err := newWebTap(s.spec, s.tap, s.spec.probePatience())
+		if err != nil {
+			return nil, err
+		}
+		s.web = web
+		return web.transport(s.spec.kind(), s.spec.URL), nil
+	}
+	return nil, fmt.Errorf("a server of the kind %q is not known", visible(string(s.spec.Kind), maxName))
+}
+
+// end closes the session and returns when nothing of it is left.
+func (s *session) end() {
+	s.abort(errSessionEnded)
+	// Reading ends first: the SDK's Close waits for open requests, and ends
+	// them when it cannot read any more.
+	if s.lines != nil {
+		_ = s.lines.Close()
+	}
+	if s.client != nil {
+		_ = s.client.Close()
+		<-s.ended
+	}
+	if s.inner != nil {
+		s.inner()
+	}
+	if s.process != nil {
+		s.process.stop()
+	}
+	if s.lines != nil {
+		s.lines.wait()
+	}
+	if s.web != nil {
+		s.web.base.CloseIdleConnections()
+	}
+}
+
+// explain says why the session could not be made or ended, err being what the
+// SDK says of it. The text is fit to be shown.
+func (s *session) explain(err error) error {
+	if status := s.tap.refused.Load(); status != 0 {
+		return &refusedError{int(status)}
+	}
+	cause := context.Cause(s.life)
+	var hungUp bool
+	var broken error
+	if s.lines != nil {
+		hungUp, broken = s.lines.ending()
+	}
+	text := ""
+	switch {
+	case errors.Is(cause, errConnectTimeout), errors.Is(cause, errStopped):
+		err = cause
+		text = cause.Error()
+	case broken != nil:
+		err = broken
+		text = s.shown.show(broken.Error(), maxMessage)
+	case hungUp && s.process != nil:
+		text = s.process.epitaph()
+	case hungUp, errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed):
+		text = "the connection was closed"
+	default:
+		return s.shown.showError(err)
+	}
+	if s.process != nil && !errors.Is(cause, errStopped) {
+		if garbage := s.tap.garbage(); garbage != "" {
+			text += "; its stdout has lines that are no messages, such as " + garbage
+		}
+		text += s.process.said.last()
+	}
+	return &shownError{text: text, err: err}
+}
+
+func (s *session) protocol() string {
+	if r := s.client.InitializeResult(); r != nil {
+		return r.ProtocolVersion
+	}
+	return ""
+}
+
+// isLost reports whether err, of a request, is due to the end of the session.
+func (s *session) isLost(err error) bool {
+	return errors.Is(err, errSessionEnded) || errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) ||
+		s.lines != nil && s.lines.over()
+}
+
+func (s *session) isOver() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// request runs do, which makes one request of the SDK, so that it ends with the
+// session too, and returns the exact result.
+func (s *session) request(ctx context.Context, x *exchange, do func(context.Context) error) ([]byte, error) {
+	ctx, cancel := context.WithCancelCause(withExchange(ctx, x))
+	defer cancel(nil)
+	defer context.AfterFunc(s.life, func() { cancel(errSessionEnded) })()
+	err := do(ctx)
+	s.tap.forget(x)
+	result, why := x.settled()
+	switch {
+	case err == nil && result == nil:
+		return nil, errors.New("the answer has no result")
+	case err == nil:
+		return result, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case why != nil:
+		return nil, why
+	}
+	return nil, err
+}
+
+// tokens numbers progress tokens. They are ours alone: no token of a client of
+// the bridge, which two clients may choose alike, ever reaches a server.
+var tokens atomic.Int64
+
+// call makes one tools/call and classifies its failure. again reports that the
+// server did not read the request because the session had ended before.
+func (s *session) call(ctx context.Context, tool string, args json.RawMessage) (result json.RawMessage, again bool, failure *Error) {
+	x := &exchange{capture: true}
+	params := &mcp.CallToolParams{Name: tool, Arguments: args}
+	if report := progressOf(ctx); report != nil {
+		token := "codemode-" + strconv.FormatInt(tokens.Add(1), 10)
+		params.SetProgressToken(token)
+		x.token = strconv.Quote(token)
+		x.reports = make(chan Progress, 64)
+		stop, stopped := make(chan struct{}), make(chan struct{})
+		go deliver(x.reports, report, stop, stopped)
+		defer func() {
+			close(stop)
+			<-stopped
+		}()
+	}
+	raw, err := s.request(ctx, x, func(ctx context.Context) error {
+		_, err := s.client.CallTool(ctx, params)
+		return err
+	})
+	if err == nil && inputRequired(raw) {
+		err = errInputRequired
+		return nil, false, &Error{Kind: BadReply, Sent: true, Err: err}
+	}
+	if err == nil {
+		return raw, false, nil
+	}
+	failure = s.classify(ctx, x, err)
+	return nil, x.unread.Load() || !failure.Sent && failure.Kind == Unavailable && s.isOver(), failure
+}
+
+// deliver passes reports on until stop is closed, and then those that are
+// waiting.
+func deliver(reports <-chan Progress, report func(Progress), stop <-chan struct{}, stopped chan<- struct{}) {
+	defer close(stopped)
+	for {
+		select {
+		case p := <-reports:
+			report(p)
+			continue
+		default:
+		}
+		select {
+		case p := <-reports:
+			report(p)
+		case <-stop:
+			for {
+				select {
+				case p := <-reports:
+					report(p)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s *session) classify(ctx context.Context, x *exchange, err error) *Error {
+	e := &Error{Kind: BadReply, Sent: x.sent.Load()}
+	var large errTooLarge
+	var answered *jsonrpc.Error
+	_, settled := x.settled()
+	switch {
+	case ctx.Err() != nil:
+		e.Kind, e.Err = interruption(ctx)
+	case errors.As(err, &large):
+		e.Kind, e.Err = TooLarge, err
+	case errors.Is(err, errBroken):
+		e.Kind, e.Err = Unavailable, s.shown.showError(err)
+	case settled != nil:
+		e.Err = s.shown.showError(err)
+	case errors.As(err, &answered):
+		e.Err = &shownError{
+			text: fmt.Sprintf("the server answered with error %d: %s", answered.Code, s.shown.show(answered.Message, maxMessage)),
+			err:  err,
+		}
+	case s.tap.refused.Load() != 0:
+		e.Kind, e.Err = Unavailable, s.explain(err)
+	case s.isLost(err):
+		e.Kind = Unavailable
+		when := "before the call was sent"
+		if e.Sent {
+			when = "while the call was under way"
+		}
+		e.Err = &shownError{text: fmt.Sprintf("the server ended %s (%v)", when, s.explain(err)), err: err}
+	default:
+		e.Kind, e.Err = Unavailable, s.shown.showError(err)
+	}
+	return e
+}
+
+// interruption says why a call's context ended.
+func interruption(ctx context.Context) (ErrorKind, error) {
+	if cause := context.Cause(ctx); errors.Is(cause, errCallTimeout) || errors.Is(cause, context.DeadlineExceeded) {
+		return Timeout, cause
+	}
+	return Canceled, context.Cause(ctx)
+}
+
+// inputRequired reports whether a result of 2026-07-28 is a question and not an
+// answer.
+func inputRequired(result []byte) bool {
+	if !bytes.Contains(result, []byte("input_required")) {
+		return false
+	}
+	var required bool
+	_ = members(result, func(key string, value []byte) error {
+		required = required || key == "resultType" && string(value) == `"input_required"`
+		return nil
+	})
+	return required
+}

@@ -1,0 +1,389 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/time/rate"
+)
+
+// An exchange is one request to a server and what came back. It travels in the
+// context of the request from Call to the tap.
+type exchange struct {
+	// capture makes the tap keep the result here and hand the SDK standIn
+	// instead.
+	capture bool
+	// standIn makes what the SDK gets for a result; nil: an empty result.
+	standIn func(result []byte) []byte
+	token   string        // progress token as JSON, "" for none
+	reports chan Progress // of the token
+
+	// sent is set when the request is on its way and unset when the server
+	// refused it unread.
+	sent atomic.Bool
+	// unread reports that the server has forgotten the session and did not
+	// read the request.
+	unread atomic.Bool
+
+	mu     sync.Mutex
+	result []byte
+	err    error // why there is no result, if it is not the server's error
+}
+
+type exchangeKey struct{}
+
+func withExchange(ctx context.Context, x *exchange) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, x)
+}
+
+func exchangeOf(ctx context.Context) *exchange {
+	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+		return x
+	}
+	return new(exchange)
+}
+
+func (x *exchange) settle(result []byte, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.result, x.err = result, err
+}
+
+func (x *exchange) settled() ([]byte, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.result, x.err
+}
+
+// errTooLarge is settled on an exchange whose answer is beyond the limit.
+type errTooLarge struct{ limit int64 }
+
+func (e errTooLarge) Error() string {
+	return fmt.Sprintf("the answer is larger than the limit of %s for one reply", bytesText(e.limit))
+}
+
+func bytesText(n int64) string {
+	switch {
+	case n >= 1<<20 && n%(1<<20) == 0:
+		return strconv.FormatInt(n>>20, 10) + " MB"
+	case n >= 1<<10 && n%(1<<10) == 0:
+		return strconv.FormatInt(n>>10, 10) + " KB"
+	}
+	return strconv.FormatInt(n, 10) + " bytes"
+}
+
+// maxAsked bounds the requests of a server to us that are open at a time. The
+// SDK queues them without a bound.
+const maxAsked = 64
+
+// A tap stands between the wire and the SDK of one session. It sees every
+// message in both directions, in goroutines of the transport.
+type tap struct {
+	server string
+	limit  int64
+	log    *slog.Logger
+	shown  redactor
+	// changed gets a token when the server says that its tools changed.
+	changed chan struct{}
+	// refused is the HTTP status with which the server refused our
+	// credentials, 0 if it did not.
+	refused atomic.Int32
+
+	mu     sync.Mutex
+	open   map[string]*exchange // our requests without an answer, by id as JSON
+	tokens map[string]*exchange // those of them that want progress, by token
+	asked  map[string]bool      // the server's requests that the SDK has not answered
+
+	noise   *rate.Limiter
+	dropped atomic.Int64
+	stray   atomic.Pointer[string] // the first line that was no message, to be shown
+}
+
+func newTap(spec Spec, log *slog.Logger, shown redactor) *tap {
+	return &tap{
+		server:  spec.Name,
+		limit:   spec.maxReply(),
+		log:     log,
+		shown:   shown,
+		changed: make(chan struct{}, 1),
+		open:    map[string]*exchange{},
+		tokens:  map[string]*exchange{},
+		asked:   map[string]bool{},
+		noise:   rate.NewLimiter(5, 20),
+	}
+}
+
+// drop logs what is not handed on, at most a few times a second.
+func (t *tap) drop(why string, msg []byte) {
+	if !t.noise.Allow() {
+		t.dropped.Add(1)
+		return
+	}
+	t.log.Debug("message of the server dropped", "why", why, "start", t.shown.show(string(msg[:min(len(msg), 300)]), 200),
+		"bytes", len(msg), "unlogged", t.dropped.Swap(0))
+}
+
+// notMessage drops a line that is no message, such as a banner.
+func (t *tap) notMessage(line []byte) {
+	if t.stray.Load() == nil {
+		text := strconv.Quote(t.shown.Replace(string(line[:min(len(line), maxLine)])))
+		text = visible(text, maxName)
+		t.stray.CompareAndSwap(nil, &text)
+	}
+	t.drop("it is not a message", line)
+}
+
+// garbage is the first line that was no message, quoted, or empty.
+func (t *tap) garbage() string {
+	if text := t.stray.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
+
+// outgoing notes a message that is about to be sent, and returns its envelope
+// and, if it is a request, the exchange that its answer belongs to.
+func (t *tap) outgoing(ctx context.Context, msg []byte) (envelope, *exchange) {
+	e, err := parseEnvelope(msg)
+	if err != nil || e.id == nil {
+		return e, nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e.method == nil {
+		delete(t.asked, string(e.id))
+		return e, nil
+	}
+	x := exchangeOf(ctx)
+	t.open[string(e.id)] = x
+	if x.token != "" {
+		t.tokens[x.token] = x
+	}
+	return e, x
+}
+
+// forget removes an exchange whose caller has gone. What still comes for it is
+// dropped.
+func (t *tap) forget(x *exchange) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id, other := range t.open {
+		if other == x {
+			delete(t.open, id)
+		}
+	}
+	if x.token != "" {
+		delete(t.tokens, x.token)
+	}
+}
+
+// take removes and returns the exchange of an id, nil if there is none.
+func (t *tap) take(id []byte) *exchange {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	x := t.open[string(id)]
+	delete(t.open, string(id))
+	if x != nil && x.token != "" {
+		delete(t.tokens, x.token)
+	}
+	return x
+}
+
+// incoming takes a message from the server and returns what the SDK is to get
+// for it, nil for nothing.
+func (t *tap) incoming(msg []byte) []byte {
+	e, err := parseEnvelope(msg)
+	if err != nil {
+		t.drop(err.Error(), msg)
+		return nil
+	}
+	switch {
+	case e.method != nil && e.id == nil:
+		return t.notification(e, msg)
+	case e.method != nil:
+		return t.request(e, msg)
+	}
+	x := t.take(e.id)
+	if x == nil {
+		// A second answer, one that came too late, or one to nothing.
+		t.drop("it answers no open request", msg)
+		return nil
+	}
+	return t.answer(e, x)
+}
+
+func (t *tap) answer(e envelope, x *exchange) []byte {
+	switch {
+	case e.err != nil:
+		return response(e.id, "error", wireError(e.err))
+	case !json.Valid(e.result):
+		x.settle(nil, errors.New("the answer is not valid JSON, or is nested more than 10,000 deep"))
+		return response(e.id, "error", failed)
+	case e.result[0] != '{':
+		x.settle(nil, errors.New("the answer's result is not an object"))
+		return response(e.id, "error", failed)
+	}
+	if !x.capture {
+		return response(e.id, "result", e.result)
+	}
+	// Bytes that are not UTF-8 are no JSON, though json.Valid takes them:
+	// replaced, as every decoder of JSON does.
+	result := bytes.ToValidUTF8(e.result, []byte("\uFFFD"))
+	x.settle(result, nil)
+	standIn := []byte(`{"content":[],"tools":[]}`)
+	if x.standIn != nil {
+		standIn = x.standIn(result)
+	}
+	return response(e.id, "result", standIn)
+}
+
+// tooLarge settles the request that the id of a message beyond the limit names,
+// and returns what the SDK is to get for it, nil for nothing.
+func (t *tap) tooLarge(id []byte) []byte {
+	x := t.take(id)
+	if x == nil {
+		t.drop("it is larger than the limit", nil)
+		return nil
+	}
+	x.settle(nil, errTooLarge{t.limit})
+	return response(id, "error", failed)
+}
+
+// failed tells the SDK that a request has ended; why is in the exchange.
+var failed = []byte(`{"code":-32603,"message":"see the exchange"}`)
+
+func response(id []byte, member string, value []byte) []byte {
+	b := make([]byte, 0, len(value)+len(id)+40)
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	b = append(b, id...)
+	b = append(b, `,"`...)
+	b = append(b, member...)
+	b = append(b, `":`...)
+	b = append(b, value...)
+	return append(b, '}')
+}
+
+// wireError returns the error object raw in a form that the SDK can read, of
+// bounded size.
+func wireError(raw []byte) []byte {
+	var out struct {
+		Code    int64           `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data,omitempty"`
+	}
+	out.Code, out.Message = -32603, "an error without a message"
+	_ = members(raw, func(key string, value []byte) error {
+		switch key {
+		case "code":
+			_ = json.Unmarshal(value, &out.Code)
+		case "message":
+			_ = json.Unmarshal(value, &out.Message)
+		case "data":
+			if len(value) <= 64<<10 && json.Valid(value) {
+				out.Data = value
+			}
+		}
+		return nil
+	})
+	if len(out.Message) > 4<<10 {
+		out.Message = out.Message[:4<<10]
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return failed
+	}
+	return b
+}
+
+// notification handles a notification. None is handed to the SDK, whose queue
+// has no bound, except the withdrawal of a request that the SDK is handling.
+func (t *tap) notification(e envelope, msg []byte) []byte {
+	switch string(e.method) {
+	case `"notifications/tools/list_changed"`:
+		select {
+		case t.changed <- struct{}{}:
+		default: // one is waiting already
+		}
+	case `"notifications/progress"`:
+		t.progress(e.params)
+	case `"notifications/cancelled"`:
+		var id []byte
+		_ = members(e.params, func(key string, value []byte) error {
+			if key == "requestId" {
+				id = value
+			}
+			return nil
+		})
+		t.mu.Lock()
+		known := t.asked[string(id)]
+		if known {
+			t.asked[string(id)] = false // once is enough
+		}
+		t.mu.Unlock()
+		if known && json.Valid(msg) {
+			return msg
+		}
+	case `"notifications/message"`:
+		if t.noise.Allow() {
+			t.log.Debug("log message of the server", "params", t.shown.show(string(e.params[:min(len(e.params), 2*maxLine)]), maxLine))
+		} else {
+			t.dropped.Add(1)
+		}
+	}
+	return nil
+}
+
+func (t *tap) progress(params []byte) {
+	var token string
+	var p Progress
+	var bad bool
+	_ = members(params, func(key string, value []byte) error {
+		switch key {
+		case "progressToken":
+			token = string(value)
+		case "progress":
+			bad = bad || json.Unmarshal(value, &p.Progress) != nil
+		case "total":
+			_ = json.Unmarshal(value, &p.Total)
+		case "message":
+			if len(value) < 64<<10 {
+				_ = json.Unmarshal(value, &p.Message)
+			}
+		}
+		return nil
+	})
+	t.mu.Lock()
+	x := t.tokens[token]
+	t.mu.Unlock()
+	if x == nil || bad {
+		return
+	}
+	p.Server = t.server
+	if runes := []rune(p.Message); len(runes) > maxMessage {
+		p.Message = string(runes[:maxMessage])
+	}
+	select {
+	case x.reports <- p:
+	default: // the receiver is slower than the server
+	}
+}
+
+// request passes a request of the server to the SDK, which answers it, unless
+// too many are open.
+func (t *tap) request(e envelope, msg []byte) []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, twice := t.asked[string(e.id)]; twice || len(t.asked) >= maxAsked || !json.Valid(msg) {
+		t.drop("too many requests, or one that cannot be read", msg)
+		return nil
+	}
+	t.asked[string(e.id)] = true
+	return msg
+}

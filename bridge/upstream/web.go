@@ -1,0 +1,406 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// How long a server may keep certain requests without so much as a status.
+const (
+	listenPatience = 10 * time.Second // subscriptions/listen; the SDK's Connect waits for it without a deadline
+	deletePatience = 2 * time.Second  // the end of a session, on Close
+)
+
+// maxErrorBody bounds the body of an answer that is not a success.
+const maxErrorBody = 64 << 10
+
+// maxOtherEvent bounds an event that is no message.
+const maxOtherEvent = 8 << 10
+
+// A webTap is the http.RoundTripper under the SDK's HTTP transports. It is where
+// the tap listens: the SDK's connections cannot be wrapped without losing what
+// they do behind their interface.
+type webTap struct {
+	tap     *tap
+	base    *http.Transport
+	origin  string // the only one that is spoken to
+	headers map[string]string
+	probe   time.Duration // how long server/discover may take
+}
+
+func newWebTap(spec Spec, t *tap, probe time.Duration) (*webTap, error) {
+	u, err := url.Parse(spec.URL)
+	if err != nil {
+		return nil, errors.New("the URL cannot be read")
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, errors.New("the URL is not an http or https URL with a host")
+	}
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.MaxIdleConnsPerHost = spec.concurrency()
+	base.MaxResponseHeaderBytes = 256 << 10
+	return &webTap{tap: t, base: base, origin: origin(u), headers: spec.Headers, probe: probe}, nil
+}
+
+// client returns the http.Client for the SDK's transport. It follows redirects
+// within the origin only: a header of the Spec must never reach another host.
+func (w *webTap) client() *http.Client { return &http.Client{Transport: w} }
+
+// origin is scheme, host and port, the default port written out.
+func origin(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+}
+
+func (w *webTap) transport(kind Kind, endpoint string) mcp.Transport {
+	// The bounds of the events are the tap's; the SDK's own, which would end
+	// the session, is out of the way.
+	slack := int(w.tap.limit) + 1<<20
+	if kind == SSE {
+		return &mcp.SSEClientTransport{Endpoint: endpoint, HTTPClient: w.client(), MaxEventSize: slack}
+	}
+	return &mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: w.client(), MaxEventSize: slack}
+}
+
+func (w *webTap) RoundTrip(req *http.Request) (*http.Response, error) {
+	if to := origin(req.URL); to != w.origin {
+		closeBody(req)
+		return nil, fmt.Errorf("the server leads to another origin (%s), which is not followed", visible(to, maxName))
+	}
+	var call envelope
+	var x *exchange
+	if req.GetBody != nil {
+		body, err := req.GetBody()
+		if err != nil {
+			closeBody(req)
+			return nil, err
+		}
+		sent, err := io.ReadAll(body)
+		if err != nil {
+			closeBody(req)
+			return nil, err
+		}
+		call, x = w.tap.outgoing(req.Context(), sent)
+	}
+	var patience time.Duration
+	switch {
+	case string(call.method) == `"server/discover"`:
+		patience = w.probe
+	case string(call.method) == `"subscriptions/listen"`:
+		patience = listenPatience
+	case req.Method == http.MethodDelete:
+		patience = deletePatience
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	if x != nil {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+			GotConn: func(httptrace.GotConnInfo) { x.sent.Store(true) },
+		})
+	}
+	req = req.Clone(ctx)
+	for name, value := range w.headers {
+		req.Header.Set(name, value)
+		if strings.EqualFold(name, "Host") {
+			req.Host = value
+		}
+	}
+	if patience > 0 {
+		timer := time.AfterFunc(patience, cancel)
+		defer timer.Stop()
+	}
+	resp, err := w.base.RoundTrip(req)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	// The context must live as long as the body is read.
+	resp.Body = &ending{ReadCloser: resp.Body, end: cancel}
+	w.read(req, resp, call, x)
+	return resp, nil
+}
+
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
+}
+
+// read puts the tap into the body of an answer.
+func (w *webTap) read(req *http.Request, resp *http.Response, call envelope, x *exchange) {
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode < 200 || resp.StatusCode >= 300:
+		switch resp.StatusCode {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			w.tap.refused.Store(int32(resp.StatusCode))
+			fallthrough
+		case http.StatusTooManyRequests:
+			unsend(x)
+		case http.StatusNotFound:
+			// "The server MAY terminate the session at any time, after which it
+			// MUST respond to requests containing that session ID with HTTP 404
+			// Not Found": the request was not looked at.
+			if x != nil && req.Header.Get("Mcp-Session-Id") != "" {
+				unsend(x)
+				x.unread.Store(true)
+			}
+		}
+		resp.Body = &limited{ReadCloser: resp.Body, left: maxErrorBody}
+	case media == "text/event-stream":
+		resp.Body = newEvents(resp.Body, w.tap, call.id)
+		resp.ContentLength = -1
+	case call.method != nil && call.id != nil:
+		if media != "application/json" && x != nil {
+			// The SDK refuses it, and with it the whole session.
+			x.settle(nil, fmt.Errorf("the answer is of the type %q, which is not MCP", visible(media, maxName)))
+		}
+		resp.Body = &reply{body: resp.Body, tap: w.tap, id: call.id, length: resp.ContentLength}
+		resp.ContentLength = -1
+		resp.Header.Del("Content-Length")
+	default:
+		resp.Body = &limited{ReadCloser: resp.Body, left: w.tap.limit}
+	}
+}
+
+func unsend(x *exchange) {
+	if x != nil {
+		x.sent.Store(false)
+	}
+}
+
+// An ending calls end when the body is closed.
+type ending struct {
+	io.ReadCloser
+	end func()
+}
+
+func (e *ending) Close() error {
+	defer e.end()
+	return e.ReadCloser.Close()
+}
+
+// A limited body ends after so many bytes.
+type limited struct {
+	io.ReadCloser
+	left int64
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, io.EOF
+	}
+	n, err := l.ReadCloser.Read(p[:min(int64(len(p)), l.left)])
+	l.left -= int64(n)
+	return n, err
+}
+
+// A reply is the body of a JSON answer to one request: whatever the server sent
+// it reads as exactly one message, the answer to that request.
+type reply struct {
+	body   io.ReadCloser
+	tap    *tap
+	id     []byte
+	length int64 // -1: unknown
+	made   *bytes.Reader
+	err    error
+}
+
+func (r *reply) Read(p []byte) (int, error) {
+	if r.made == nil && r.err == nil {
+		r.make()
+	}
+	if r.err != nil {
+		return 0, r.err
+	}
+	return r.made.Read(p)
+}
+
+func (r *reply) make() {
+	answer := func(err error) {
+		if x := r.tap.take(r.id); x != nil {
+			x.settle(nil, err)
+		}
+		r.made = bytes.NewReader(response(r.id, "error", failed))
+	}
+	if r.length > r.tap.limit {
+		answer(errTooLarge{r.tap.limit})
+		return
+	}
+	data, over, err := readAll(r.body, r.tap.limit)
+	switch {
+	case over:
+		_ = r.body.Close() // the rest is not fetched
+		answer(errTooLarge{r.tap.limit})
+	case err != nil:
+		answer(fmt.Errorf("%w: %w", errBroken, err))
+	default:
+		data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\uFEFF")))
+		if e, err := parseEnvelope(data); err == nil && e.method == nil && bytes.Equal(e.id, r.id) {
+			r.made = bytes.NewReader(r.tap.incoming(data))
+			return
+		}
+		r.tap.drop("it is not the answer to the request", data)
+		answer(errors.New("the answer is not the JSON-RPC answer to the request"))
+	}
+}
+
+func (r *reply) Close() error { return r.body.Close() }
+
+// readAll reads r to its end in pieces, so that no more than the limit is held
+// before it is known to be kept.
+func readAll(r io.Reader, limit int64) (data []byte, over bool, err error) {
+	var chunks [][]byte
+	var size int64
+	for {
+		chunk := make([]byte, 64<<10)
+		n, err := io.ReadFull(r, chunk)
+		size += int64(n)
+		if size > limit {
+			return nil, true, nil
+		}
+		chunks = append(chunks, chunk[:n])
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			if len(chunks) == 1 {
+				return chunks[0], false, nil
+			}
+			return bytes.Join(chunks, nil), false, nil
+		case err != nil:
+			return nil, false, err
+		}
+	}
+}
+
+// events is the body of an event stream as the SDK gets it: only messages that
+// the tap lets through, and the ids and delays that resuming needs.
+type events struct {
+	body  io.ReadCloser
+	lines *lineReader
+	tap   *tap
+	id    []byte // of the request that the stream answers, nil for a standing stream
+	out   []byte
+	err   error
+	done  bool // the answer has been read: the stream is over
+}
+
+func newEvents(body io.ReadCloser, t *tap, id []byte) *events {
+	// "data: " and the message
+	lines := &lineReader{r: bufio.NewReaderSize(body, 64<<10), limit: t.limit + 6}
+	return &events{body: body, lines: lines, tap: t, id: id}
+}
+
+func (s *events) Close() error { return s.body.Close() }
+
+func (s *events) Read(p []byte) (int, error) {
+	for len(s.out) == 0 {
+		if s.err == nil && s.done {
+			s.err = io.EOF
+		}
+		if s.err != nil {
+			return 0, s.err
+		}
+		s.next()
+	}
+	n := copy(p, s.out)
+	s.out = s.out[n:]
+	return n, nil
+}
+
+// next reads one event, up to and including the blank line that ends it.
+func (s *events) next() {
+	var name, id, retry string
+	var data [][]byte
+	var size int64
+	var over *skeleton
+	for {
+		line, tooLong, err := s.lines.next()
+		if err != nil {
+			s.err = err
+			return
+		}
+		if tooLong != nil {
+			over, data = tooLong, nil
+			over.kept = bytes.TrimPrefix(over.kept, []byte("data:"))
+			continue
+		}
+		if len(line) == 0 {
+			break
+		}
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(field) {
+		case "event":
+			name = string(value[:min(len(value), maxName)])
+		case "id":
+			id = string(value[:min(len(value), maxOtherEvent)])
+		case "retry":
+			retry = string(value[:min(len(value), maxName)])
+		case "data":
+			if size += int64(len(value)); over != nil || size > s.tap.limit {
+				if over == nil {
+					over = new(skeleton)
+					for _, part := range data {
+						over.add(part)
+					}
+				}
+				over.add(value)
+				data = nil
+				continue
+			}
+			data = append(data, value)
+		}
+	}
+	message := bytes.Join(data, []byte("\n"))
+	if len(data) == 1 {
+		message = data[0]
+	}
+	var forward []byte
+	switch {
+	case over != nil && s.id != nil:
+		// What is answered is known, whatever the event says; the rest of
+		// the stream is not fetched.
+		forward = s.tap.tooLarge(s.id)
+		s.done = true
+	case over != nil:
+		forward = s.tap.tooLarge(over.id())
+	case name != "" && name != "message":
+		if len(message) <= maxOtherEvent {
+			forward = message // such as the endpoint event of the old transport
+		}
+	case len(message) > 0:
+		e, _ := parseEnvelope(message)
+		forward = s.tap.incoming(message)
+		s.done = s.id != nil && e.method == nil && bytes.Equal(e.id, s.id)
+	}
+	if forward == nil && id == "" && retry == "" {
+		return
+	}
+	// No field holds a line break: each is from a line of its own, and a
+	// message is put on one line.
+	for _, field := range [][2]string{{"event", name}, {"id", id}, {"retry", retry}} {
+		if field[1] != "" && (field[0] != "event" || forward != nil) {
+			s.out = append(s.out, field[0]+": "+field[1]+"\n"...)
+		}
+	}
+	if forward != nil {
+		s.out = append(s.out, "data: "...)
+		s.out = append(s.out, bytes.ReplaceAll(forward, []byte("\n"), []byte(" "))...)
+		s.out = append(s.out, '\n')
+	}
+	s.out = append(s.out, '\n')
+}
