@@ -73,6 +73,28 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%s limit of %s exceeded", e.Limit, e.Value)
 }
 
+// Hint returns what to do about it, for whoever wrote the script; empty if
+// there is nothing to say.
+func (e *LimitError) Hint() string {
+	switch e.Limit {
+	case wire.LimitCPU:
+		return "look for a loop that does not end, and do less in one run; waiting for calls is not counted"
+	case wire.LimitMemory:
+		return "hold less at a time: work through large data in parts, and let tools filter"
+	case wire.LimitRecursion:
+		return "nest less: replace deep recursion by a loop"
+	case wire.LimitCalls, wire.LimitTimers:
+		return "do the rest in another run"
+	case wire.LimitSource:
+		return "pass data as input, not inside the script"
+	case wire.LimitInput, wire.LimitArgs:
+		return "pass less, or in parts"
+	case wire.LimitResult:
+		return "return only what is needed: pick fields, slice lists, count"
+	}
+	return ""
+}
+
 // A WorkerError is the end of a run for a reason that lies neither in the
 // script's own errors nor in a limit: its worker ended, or broke the
 // protocol and was ended. Other runs are not affected, and the same script

@@ -77,17 +77,17 @@ type waiter struct {
 
 // Status describes a pool at a moment.
 type Status struct {
-	Live     int    // worker processes, starting and ending ones included
-	Warm     int    // of these, ready and never used
-	Idle     int    // of these, kept by a session without a run
-	Running  int    // of these, running a script or about to
-	Queued   int    // runs that wait for a worker
-	Sessions int    // open sessions
-	Started  uint64 // workers started since the pool began
-	Killed   uint64 // workers ended by a run that broke a limit or the protocol, or was cancelled
+	Live     int    `json:"live"`     // worker processes, starting and ending ones included
+	Warm     int    `json:"warm"`     // of these, ready and never used
+	Idle     int    `json:"idle"`     // of these, kept by a session without a run
+	Running  int    `json:"running"`  // of these, running a script
+	Queued   int    `json:"queued"`   // runs that wait for a worker
+	Sessions int    `json:"sessions"` // open sessions
+	Started  uint64 `json:"started"`  // workers that became ready since the pool began
+	Killed   uint64 `json:"killed"`   // of these, ended by a limit, a breach or a cancelled run
 	// Hardening is what confines the newest worker, step by step, as it says
 	// itself.
-	Hardening map[string]string
+	Hardening map[string]string `json:"hardening,omitempty"`
 }
 
 // NewPool returns a pool and starts a goroutine that keeps workers ready.

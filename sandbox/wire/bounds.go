@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,15 +12,16 @@ import (
 
 // Bounds on the parts of a header, in bytes unless stated otherwise.
 const (
-	MaxName   = 512      // of a tool, function, error or limit
-	MaxText   = 64 << 10 // of a message, log line, code frame, hint or note
-	MaxStack  = 64       // lines of a stack
-	MaxCauses = 8        // errors in a chain of causes, the first one included
-	MaxNotes  = 32       // notes of a run
-	MaxSites  = 1000     // call sites in a preview
-	MaxArgs   = 16 << 20 // a call's arguments
-	MaxFields = 1 << 20  // fields of an error
-	MaxTimers = 10_000   // timers of a run
+	MaxName   = 512       // of a tool, function, error or limit
+	MaxText   = 64 << 10  // of an error's message or a log line
+	MaxNote   = 8 << 10   // of a note, a hint or a code frame
+	MaxStack  = 64        // lines of a stack
+	MaxCauses = 8         // errors in a chain of causes, the first one included
+	MaxNotes  = 32        // notes of a run
+	MaxSites  = 1000      // call sites in a preview
+	MaxArgs   = 16 << 20  // a call's arguments
+	MaxFields = 512 << 10 // fields of an error, as json.Marshal writes them
+	MaxTimers = 10_000    // timers of a run
 )
 
 // Exit codes with which a worker says why it ended itself.
@@ -58,7 +60,8 @@ func (k Kind) String() string {
 }
 
 // shapes says what a frame of a kind may look like. Only what a worker sends
-// needs tight bounds; what it gets comes from a parent it trusts.
+// needs tight bounds; what it gets comes from a parent it trusts. A bound on a
+// header holds the texts that it may have, each byte of them escaped to six.
 var shapes = [...]struct {
 	name      string
 	maxHeader int64
@@ -156,7 +159,7 @@ func (d Done) check() error {
 		return fmt.Errorf("%d notes", len(d.Notes))
 	}
 	for _, n := range d.Notes {
-		if len(n) > MaxText {
+		if len(n) > MaxNote {
 			return fmt.Errorf("a note of %d bytes", len(n))
 		}
 	}
@@ -178,7 +181,7 @@ func (f *Failure) check() error {
 		return errors.New("an unknown kind of failure")
 	case len(f.Name) > MaxName:
 		return fmt.Errorf("an error name of %d bytes", len(f.Name))
-	case len(f.Message) > MaxText || len(f.Frame) > MaxText || len(f.Hint) > MaxText:
+	case len(f.Message) > MaxText || len(f.Frame) > MaxNote || len(f.Hint) > MaxNote:
 		return errors.New("an error text that is too long")
 	case len(f.Stack) > MaxStack:
 		return fmt.Errorf("a stack of %d lines", len(f.Stack))
@@ -213,7 +216,7 @@ func clip(header any) any {
 	case *Log:
 		return clip(*h)
 	case Done:
-		h.Notes = clipLines(h.Notes, MaxNotes, MaxText)
+		h.Notes = clipLines(h.Notes, MaxNotes, MaxNote)
 		h.Err = h.Err.clip(1)
 		return h
 	case *Done:
@@ -243,11 +246,15 @@ func (f *Failure) clip(depth int) *Failure {
 	c := *f
 	c.Name = clipText(c.Name, MaxName)
 	c.Message = clipText(c.Message, MaxText)
-	c.Frame = clipText(c.Frame, MaxText)
-	c.Hint = clipText(c.Hint, MaxText)
+	c.Frame = clipText(c.Frame, MaxNote)
+	c.Hint = clipText(c.Hint, MaxNote)
 	c.Stack = clipLines(c.Stack, MaxStack, 2*MaxName)
-	if len(c.Fields) > MaxFields {
-		c.Fields = nil
+	if len(c.Fields) > 0 {
+		// The same escaping as in the frame, so that the size is the same.
+		var err error
+		if c.Fields, err = json.Marshal(c.Fields); err != nil || len(c.Fields) > MaxFields {
+			c.Fields = nil
+		}
 	}
 	c.Cause = c.Cause.clip(depth + 1)
 	return &c

@@ -1,0 +1,406 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"codemode-bridge/sandbox/wire"
+)
+
+// TestMain is also the worker: the tests start this binary again, with
+// "worker" for the real one or "fake" for one that does as a test wishes.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "worker":
+			workerMain()
+		case "fake":
+			f := &fake{conn: wire.New(os.Stdin, os.Stdout), raw: os.Stdout, exit: os.Exit, hello: os.Args[2]}
+			f.serve()
+			os.Exit(0)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// again returns a command that starts this binary with arguments.
+func again(args ...string) func() *exec.Cmd {
+	return func() *exec.Cmd { return exec.Command(os.Args[0], args...) }
+}
+
+// A fake speaks the worker's end of the wire, badly if asked to. The first
+// word of a script's source says what it does.
+type fake struct {
+	conn  *wire.Conn
+	raw   io.Writer
+	exit  func(code int)
+	hello string // how it greets: "ready", or in some wrong way
+	run   wire.Run
+	made  int
+	taken int
+	names []string // of the Names frames it got, "revision:count"
+	words []string // of the source
+	input []byte
+}
+
+func (f *fake) serve() {
+	if !f.greet() {
+		return
+	}
+	for {
+		frame, err := f.conn.Read()
+		if err != nil {
+			return
+		}
+		switch frame.Kind {
+		case wire.KindNames:
+			n, _ := wire.Decode[wire.Names](frame)
+			f.names = append(f.names, fmt.Sprintf("%s:%d", n.Revision, len(strings.Split(string(frame.Body), "\x00"))))
+		case wire.KindRun:
+			run, err := wire.Decode[wire.Run](frame)
+			if err != nil {
+				f.exit(wire.ExitProtocol)
+				return
+			}
+			f.run, f.made, f.taken = run, 0, 0
+			f.input = frame.Body[:run.InputSize]
+			f.words = strings.Fields(string(frame.Body[run.InputSize:]))
+			act, ok := acts[f.words[0]]
+			if !ok {
+				panic("no such act: " + f.words[0])
+			}
+			act(f)
+		}
+	}
+}
+
+func (f *fake) greet() bool {
+	frame, err := f.conn.Read()
+	if err != nil || frame.Kind != wire.KindHello {
+		return false
+	}
+	switch f.hello {
+	case "ready":
+		f.send(wire.KindReady, wire.Ready{Version: wire.Version, Hardening: map[string]string{"fake": "on"}})
+	case "version":
+		f.send(wire.KindReady, wire.Ready{Version: wire.Version + 1})
+	case "garbage":
+		f.raw.Write([]byte("hello, world\nhello, world\n"))
+	case "wrong":
+		f.send(wire.KindIdle, wire.Idle{})
+	case "silent":
+	case "exit":
+		f.exit(3)
+		return false
+	case "memory":
+		f.exit(wire.ExitMemory)
+		return false
+	}
+	return true
+}
+
+func (f *fake) send(kind wire.Kind, header any, body ...[]byte) { f.conn.Send(kind, header, body...) }
+
+// word returns the source's n-th word as a number.
+func (f *fake) word(n int) int {
+	if n >= len(f.words) {
+		return 0
+	}
+	v, _ := strconv.Atoi(f.words[n])
+	return v
+}
+
+func (f *fake) call(op wire.Op, name, args string) {
+	f.made++
+	f.send(wire.KindCall, wire.Call{Run: f.run.ID, Number: f.made, Op: op, Name: name}, []byte(args))
+}
+
+func (f *fake) idle() {
+	f.send(wire.KindIdle, wire.Idle{Run: f.run.ID, Made: f.made, Taken: f.taken})
+}
+
+// reply waits for the next answer, saying Idle first.
+func (f *fake) reply() (wire.Reply, string) {
+	f.idle()
+	return f.take()
+}
+
+func (f *fake) take() (wire.Reply, string) {
+	frame, err := f.conn.Read()
+	if err != nil {
+		f.exit(0)
+		runtime.Goexit() // not a process
+	}
+	r, _ := wire.Decode[wire.Reply](frame)
+	f.taken++
+	return r, string(frame.Body)
+}
+
+func (f *fake) done(value any) {
+	body, _ := json.Marshal(value)
+	calls := 0
+	if f.words[0] != "timers" {
+		calls = f.made
+	}
+	f.send(wire.KindDone, wire.Done{Run: f.run.ID, Calls: calls}, body)
+}
+
+// acts are what a fake can do in a run. Well-behaved ones first.
+var acts = map[string]func(*fake){
+	"one":   func(f *fake) { f.done(1) },
+	"input": func(f *fake) { f.done(json.RawMessage(f.input)) },
+	"names": func(f *fake) { f.done(f.names) },
+	"pid":   func(f *fake) { f.done(os.Getpid()) },
+	"env":   func(f *fake) { f.done(os.Environ()) },
+	"where": func(f *fake) { dir, _ := os.Getwd(); f.done(dir) },
+	// sequence N: N calls, one after the other; the answers in order
+	"sequence": func(f *fake) {
+		var got []string
+		for i := range f.word(1) {
+			f.call(wire.OpTool, "t", fmt.Sprint(i))
+			_, body := f.reply()
+			got = append(got, body)
+		}
+		f.done(got)
+	},
+	// parallel N: N calls at once; the numbers of the answers in order
+	"parallel": func(f *fake) {
+		for i := range f.word(1) {
+			f.call(wire.OpTool, "t", fmt.Sprint(i))
+		}
+		var got []int
+		for range f.word(1) {
+			r, _ := f.reply()
+			got = append(got, r.Number)
+		}
+		f.done(got)
+	},
+	// timers MS MS ...: timers at once; the numbers of the answers in order
+	"timers": func(f *fake) {
+		for i := range f.words[1:] {
+			f.call(wire.OpTimer, "", fmt.Sprintf(`{"ms":%d}`, f.word(i+1)))
+		}
+		var got []int
+		for range f.words[1:] {
+			r, _ := f.reply()
+			got = append(got, r.Number)
+		}
+		f.done(got)
+	},
+	// clock N: the times of N answers
+	"clock": func(f *fake) {
+		var got []time.Time
+		for range f.word(1) {
+			f.call(wire.OpTool, "t", "")
+			r, _ := f.reply()
+			got = append(got, r.Time)
+		}
+		f.done(got)
+	},
+	// work MS: works, calls, and works again
+	"work": func(f *fake) {
+		time.Sleep(time.Duration(f.word(1)) * time.Millisecond)
+		f.call(wire.OpTool, "t", "")
+		f.reply()
+		time.Sleep(time.Duration(f.word(1)) * time.Millisecond)
+		f.done("worked")
+	},
+	// open N: makes calls and ends without their answers
+	"open": func(f *fake) {
+		for range f.word(1) {
+			f.call(wire.OpTool, "t", "")
+		}
+		f.done("left")
+	},
+	"logs": func(f *fake) {
+		f.send(wire.KindLog, wire.Log{Run: f.run.ID, Level: "warn", Text: "a line"})
+		f.send(wire.KindDone, wire.Done{Run: f.run.ID, LogsDropped: 7, Notes: []string{"a note"},
+			Err: &wire.Failure{Kind: wire.FailureError, Name: "TypeError", Message: "no",
+				Cause: &wire.Failure{Kind: wire.FailureError, Name: "Error", Message: "deep"}}})
+	},
+	"limit": func(f *fake) {
+		f.send(wire.KindDone, wire.Done{Run: f.run.ID,
+			Err: &wire.Failure{Kind: wire.FailureLimit, Name: f.words[1] + map[bool]string{true: " time"}[f.words[1] == "cpu"]}})
+	},
+
+	// Limits, as a broken runtime breaks them.
+	"spin": func(*fake) {
+		for {
+		}
+	},
+	"deaf": func(f *fake) { f.conn.Read() }, // until the pipe is closed
+	"liar": func(f *fake) {
+		f.call(wire.OpTool, "t", "")
+		f.idle()
+		for {
+		}
+	},
+	"afterlife": func(f *fake) {
+		f.done("done, it says")
+		for {
+		}
+	},
+	"exit": func(f *fake) { f.exit(f.word(1)) },
+	"stderr": func(f *fake) {
+		os.Stderr.WriteString(strings.Join(f.words[2:], " ") + "\n" + strings.Repeat("goroutine 1 [running]\n", 10_000))
+		f.exit(f.word(1))
+	},
+	"overflow": func(*fake) {
+		debug.SetMaxStack(1 << 20)
+		var f func(int) int
+		f = func(n int) int { return f(n+1) + f(n+2) }
+		f(0)
+	},
+	"silence": func(*fake) { hang() },
+
+	// Breaches of the protocol.
+	"other-run":     func(f *fake) { f.run.ID++; f.done(1) },
+	"earlier-run":   func(f *fake) { f.run.ID--; f.done(1) },
+	"call-other":    func(f *fake) { f.run.ID += 5; f.call(wire.OpTool, "t", "") },
+	"log-other":     func(f *fake) { f.send(wire.KindLog, wire.Log{Run: 99, Level: "log"}) },
+	"preview-other": func(f *fake) { f.send(wire.KindPreview, wire.Preview{Run: 99}) },
+	"preview-twice": func(f *fake) {
+		f.send(wire.KindPreview, wire.Preview{Run: f.run.ID})
+		f.send(wire.KindPreview, wire.Preview{Run: f.run.ID})
+	},
+	"preview-late": func(f *fake) {
+		f.call(wire.OpTool, "t", "")
+		f.send(wire.KindPreview, wire.Preview{Run: f.run.ID})
+	},
+	"call-skipped": func(f *fake) { f.made++; f.call(wire.OpTool, "t", "") },
+	"call-reused":  func(f *fake) { f.call(wire.OpTool, "t", ""); f.made--; f.call(wire.OpTool, "t", "") },
+	"call-nothing": func(f *fake) { f.call(wire.OpTool, "t", "{") },
+	"call-idle":    func(f *fake) { f.call(wire.OpTool, "t", ""); f.idle(); f.call(wire.OpTool, "t", "") },
+	"timer-odd":    func(f *fake) { f.call(wire.OpTimer, "", `"soon"`) },
+	"op-odd":       func(f *fake) { f.rawFrame(wire.KindCall, `{"run":RUN,"number":1,"op":"exec","position":{}}`, "") },
+	"idle-ahead":   func(f *fake) { f.made = 3; f.idle() },
+	"idle-taken": func(f *fake) {
+		f.call(wire.OpTool, "t", "")
+		f.call(wire.OpTool, "t", "")
+		f.taken = 2
+		f.idle()
+	},
+	"idle-stuck": func(f *fake) { f.idle() },
+	"idle-flood": func(f *fake) {
+		f.call(wire.OpTool, "t", "")
+		for {
+			f.idle()
+		}
+	},
+	"call-flood": func(f *fake) {
+		for {
+			f.call(wire.OpTool, "t", "")
+		}
+	},
+	"timer-flood": func(f *fake) {
+		for {
+			f.call(wire.OpTimer, "", `{"ms":1e300}`)
+		}
+	},
+	"args-flood": func(f *fake) {
+		for big := `"` + strings.Repeat("x", 8<<20) + `"`; ; {
+			f.call(wire.OpTool, "t", big)
+		}
+	},
+	"log-flood": func(f *fake) {
+		for {
+			f.send(wire.KindLog, wire.Log{Run: f.run.ID, Level: "log", Text: strings.Repeat("x", 1000)})
+		}
+	},
+	"log-empty-flood": func(f *fake) {
+		for {
+			f.send(wire.KindLog, wire.Log{Run: f.run.ID, Level: "log"})
+		}
+	},
+	"log-level":   func(f *fake) { f.rawFrame(wire.KindLog, `{"run":RUN,"level":"fatal","text":""}`, "") },
+	"ready-again": func(f *fake) { f.send(wire.KindReady, wire.Ready{Version: wire.Version}) },
+	"speaks-up":   func(f *fake) { f.send(wire.KindReply, wire.Reply{Run: f.run.ID, Number: 1}) },
+	"done-json":   func(f *fake) { f.rawFrame(wire.KindDone, `{"run":RUN,"calls":0,"cpu":0}`, "{]") },
+	"done-calls":  func(f *fake) { f.call(wire.OpTool, "t", ""); f.made = 0; f.done(1) },
+	"done-both": func(f *fake) {
+		f.send(wire.KindDone, wire.Done{Run: f.run.ID, Err: &wire.Failure{Kind: wire.FailureError}}, []byte("1"))
+	},
+	"done-big": func(f *fake) {
+		f.send(wire.KindDone, wire.Done{Run: f.run.ID}, []byte(`"`+strings.Repeat("x", 17<<20)+`"`))
+	},
+	"done-twice": func(f *fake) {
+		f.conn.Write(wire.KindDone, wire.Done{Run: f.run.ID}, []byte("1"))
+		f.done(1)
+	},
+	"unknown-key":  func(f *fake) { f.rawFrame(wire.KindDone, `{"run":RUN,"calls":0,"cpu":0,"admin":true}`, "1") },
+	"repeated-key": func(f *fake) { f.rawFrame(wire.KindDone, `{"run":RUN,"run":RUN,"calls":0,"cpu":0}`, "1") },
+	"other-case":   func(f *fake) { f.rawFrame(wire.KindDone, `{"Run":RUN,"calls":0,"cpu":0}`, "1") },
+	"trailing":     func(f *fake) { f.rawFrame(wire.KindDone, `{"run":RUN,"calls":0,"cpu":0} `, "1") },
+	"unknown-kind": func(f *fake) { f.rawFrame(77, `{}`, "") },
+	"huge-length":  func(f *fake) { f.raw.Write([]byte{0xff, 0xff, 0xff, 0xff, 10}); hang() },
+	"claimed-large": func(f *fake) {
+		f.raw.Write([]byte{0, 0x90, 0, 0, byte(wire.KindDone), 0, 0, 0, 2, '{', '}'})
+		f.exit(0)
+	},
+	"half-frame":    func(f *fake) { f.raw.Write([]byte{0, 0, 0, 50, byte(wire.KindDone), 0, 0}); f.exit(0) },
+	"half-silence":  func(f *fake) { f.raw.Write([]byte{0, 0, 0, 50, byte(wire.KindDone), 0, 0}); hang() },
+	"header-longer": func(f *fake) { f.raw.Write([]byte{0, 0, 0, 7, byte(wire.KindDone), 0, 0, 0, 9, '{', '}'}); hang() },
+	"closed-out":    func(*fake) { os.Stdout.Close(); hang() },
+	"text":          func(f *fake) { io.WriteString(f.raw, "panic: this is not the protocol\n"); hang() },
+}
+
+// hang does nothing for ever. (With select{}, the runtime would see that
+// nothing can happen any more, and end the process.)
+func hang() {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
+// rawFrame sends a frame as it is; RUN in the header is the run's number.
+func (f *fake) rawFrame(kind wire.Kind, header, body string) {
+	header = strings.ReplaceAll(header, "RUN", fmt.Sprint(f.run.ID))
+	n := len(header) + len(body) + 5
+	b := []byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n), byte(kind)}
+	n = len(header)
+	b = append(b, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+	f.raw.Write(append(append(b, header...), body...))
+}
+
+// inMemory launches fakes as goroutines, so that their time can be a test's.
+func inMemory() (*process, error) {
+	toR, toW := io.Pipe()
+	fromR, fromW := io.Pipe()
+	gone := make(chan ending, 1)
+	var once sync.Once
+	end := func(e ending) {
+		once.Do(func() {
+			gone <- e
+			toR.CloseWithError(io.ErrClosedPipe)
+			fromW.Close()
+			toW.CloseWithError(io.EOF)
+			fromR.CloseWithError(errors.New("killed"))
+		})
+	}
+	f := &fake{conn: wire.New(toR, fromW), raw: fromW, hello: "ready"}
+	f.exit = func(code int) { end(ending{code: code, status: fmt.Sprint("exit status ", code)}) }
+	go func() {
+		f.serve()
+		f.exit(0)
+	}()
+	return &process{
+		conn:   wire.New(fromR, toW),
+		exited: make(chan struct{}),
+		kill:   func() { end(ending{code: -1, status: "signal: killed"}) },
+		cpu:    func() (time.Duration, bool) { return 0, false },
+		wait:   func() ending { e := <-gone; return e },
+	}, nil
+}
