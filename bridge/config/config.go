@@ -106,6 +106,9 @@ type Tools struct {
 	Deny []string `json:"deny,omitempty"`
 }
 
+// IsZero reports whether all tools are seen.
+func (t Tools) IsZero() bool { return len(t.Allow) == 0 && len(t.Deny) == 0 }
+
 // A Sandbox holds the limits of runs and the size of the worker pool.
 type Sandbox struct {
 	CPU         Duration `json:"cpu" range:"10ms..10m"`         // JavaScript's own time in one run
