@@ -161,7 +161,8 @@ func run(ctx context.Context, faults []fault, parallel int, timeout time.Duratio
 }
 
 // untouched runs the test commands on the tree as it is: a command that fails
-// without any fault would count every fault as killed.
+// without any fault would count every fault as killed, and one that runs no
+// test none.
 func untouched(ctx context.Context, tree string, faults []fault, timeout time.Duration) error {
 	seen := make(map[string]bool)
 	for _, f := range faults {
@@ -170,8 +171,12 @@ func untouched(ctx context.Context, tree string, faults []fault, timeout time.Du
 			continue
 		}
 		seen[command] = true
-		if out, err := goTest(ctx, tree, f.test, timeout); err != nil {
+		out, err := goTest(ctx, tree, f.test, timeout)
+		if err != nil {
 			return fmt.Errorf("go test %s fails without a fault: %w\n%s", command, err, out)
+		}
+		if !testsRan(out) {
+			return fmt.Errorf("go test %s runs no test:\n%s", command, out)
 		}
 	}
 	return nil
@@ -206,6 +211,17 @@ func try(ctx context.Context, tree string, f fault, timeout time.Duration) (resu
 		return fate{word: "STALE", detail: "the mutated tree does not build:\n" + out}, nil
 	}
 	return fate{word: killed}, nil
+}
+
+// testsRan reports whether go test's output shows a package that passed with
+// tests.
+func testsRan(out string) bool {
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "ok ") && !strings.Contains(line, "[no tests to run]") {
+			return true
+		}
+	}
+	return false
 }
 
 // testsFailed reports whether go test's output shows a test that ran and

@@ -71,3 +71,16 @@ func TestTestsFailed(t *testing.T) {
 		}
 	}
 }
+
+func TestTestsRan(t *testing.T) {
+	for out, want := range map[string]bool{
+		"ok  \tcodemode-bridge/x\t0.1s\n":                   true,
+		"ok  \tcodemode-bridge/x\t0.1s [no tests to run]\n": false,
+		"?   \tcodemode-bridge/x\t[no test files]\n":        false,
+		"?   \tx\t[no test files]\nok  \ty\t0.1s\n":         true,
+	} {
+		if got := testsRan(out); got != want {
+			t.Errorf("testsRan(%q) = %v, want %v", out, got, want)
+		}
+	}
+}
