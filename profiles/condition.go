@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"cel.dev/cel-go/cel"
@@ -117,6 +118,9 @@ const (
 	maxCost         = 250_000   // cost units of one evaluation
 )
 
+// celEnv is set up once, and not before an expression needs it.
+var celEnv = sync.OnceValues(newCELEnv)
+
 // newCELEnv declares what expressions may use. run.calls and its siblings are
 // variables of their own rather than keys of a map, so that a slip in their
 // names or types is found when the configuration is loaded.
@@ -183,7 +187,11 @@ type expression struct {
 }
 
 // compileExpr checks one expression: syntax, types, cost.
-func compileExpr(env *cel.Env, text string) (*expression, *syntaxError) {
+func compileExpr(text string) (*expression, *syntaxError) {
+	env, err := celEnv()
+	if err != nil {
+		return nil, &syntaxError{-1, fmt.Sprintf("setting up expressions: %v", err), ""}
+	}
 	if strings.TrimSpace(text) == "" {
 		return nil, &syntaxError{-1, "empty expression", ""}
 	}
@@ -196,10 +204,12 @@ func compileExpr(env *cel.Env, text string) (*expression, *syntaxError) {
 		message := strings.TrimPrefix(first.Message, "Syntax error: ")
 		// The parser lists every token it would have taken.
 		message, _, _ = strings.Cut(message, " expecting {")
+		message = strings.Replace(message, "mismatched input '<EOF>'", "the expression ends too early", 1)
+		message = strings.Replace(message, "no viable alternative at input", "not expected here:", 1)
 		if n := len(issues.Errors()) - 1; n > 0 {
 			message = fmt.Sprintf("%s (and %d more)", message, n)
 		}
-		return nil, &syntaxError{offsetOf(text, first.Location.Line(), first.Location.Column()), message, celHint(message)}
+		return nil, &syntaxError{offsetOf(text, first.Location.Line(), first.Location.Column()), message, celHint(text)}
 	}
 	tree := checked.NativeRep()
 	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
@@ -269,10 +279,15 @@ func compileExpr(env *cel.Env, text string) (*expression, *syntaxError) {
 	return e, nil
 }
 
-// celHint helps with what people write who think in JavaScript.
-func celHint(message string) string {
-	if strings.Contains(message, "===") || strings.Contains(message, "'='") {
-		return "CEL compares with =="
+// celHint helps those who write JavaScript where CEL is wanted.
+func celHint(text string) string {
+	switch {
+	case strings.Contains(text, "==="), strings.Contains(text, "!=="):
+		return "CEL compares with == and !="
+	case strings.Contains(text, ".test("), strings.Contains(text, ".match("):
+		return "CEL matches with args.x.matches('^...')"
+	case strings.Contains(text, ".includes("):
+		return "CEL says 'x' in list, or text.contains('x')"
 	}
 	return ""
 }
@@ -314,7 +329,7 @@ func (ordinarySizes) EstimateCallCost(function, _ string, _ *cost.AstNode, _ []c
 func (e *expression) eval(f *facts) (truth, string) {
 	out, _, err := e.program.Eval(f)
 	if err != nil {
-		return undecided, publicError(err.Error())
+		return undecided, e.publicError(err.Error())
 	}
 	switch out {
 	case types.True:
@@ -325,9 +340,15 @@ func (e *expression) eval(f *facts) (truth, string) {
 	return undecided, fmt.Sprintf("the expression gives %s, not true or false", out.Type().TypeName())
 }
 
-// publicError keeps of an evaluation error what names no argument's value.
-func publicError(message string) string {
-	for _, prefix := range []string{"no such key", "clean: ", "host: ", "operation cancelled"} {
+// publicError keeps of an evaluation error what quotes no argument's value.
+func (e *expression) publicError(message string) string {
+	if key, ok := strings.CutPrefix(message, "no such key: "); ok {
+		if strings.Contains(e.text, key) {
+			return message
+		}
+		return "no such key" // the key was computed from an argument
+	}
+	for _, prefix := range []string{"clean: ", "host: ", "operation cancelled"} {
 		if strings.HasPrefix(message, prefix) {
 			return message
 		}

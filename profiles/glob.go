@@ -3,6 +3,7 @@ package profiles
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gobwas/glob"
 )
@@ -63,6 +64,9 @@ func compilePattern(text string) (pattern, *syntaxError) {
 	}
 	if len(text) > maxPattern {
 		return bad(-1, fmt.Sprintf("pattern of %d bytes, the limit is %d", len(text), maxPattern), "")
+	}
+	if !utf8.ValidString(text) {
+		return bad(-1, "the pattern is not valid UTF-8", "")
 	}
 	var open []int // offsets of the open braces
 	stars, special := 0, -1

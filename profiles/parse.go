@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"cel.dev/cel-go/cel"
 )
 
 // maxTime is the longest time-out: waiting forever does not exist.
@@ -25,11 +23,6 @@ func Parse(spec Spec, options ...Options) (*Set, []Problem) {
 		o = options[len(options)-1]
 	}
 	b := &builder{spec: spec, layers: map[string]*layer{}}
-	env, err := newCELEnv()
-	if err != nil {
-		return nil, []Problem{{Message: "setting up expressions: " + err.Error(), Offset: -1}}
-	}
-	b.env = env
 	set := b.build(newOwnFiles(o.OwnFiles))
 	if len(b.problems) > 0 {
 		sort.SliceStable(b.problems, func(i, j int) bool { return b.problems[i].Path < b.problems[j].Path })
@@ -39,7 +32,6 @@ func Parse(spec Spec, options ...Options) (*Set, []Problem) {
 }
 
 type builder struct {
-	env      *cel.Env
 	spec     Spec
 	layers   map[string]*layer
 	problems []Problem
@@ -236,7 +228,7 @@ func (b *builder) rule(l *layer, i int, spec *RuleSpec) *rule {
 	r.remember, r.requireReason = spec.Remember, spec.RequireReason
 	r.quorum = b.quorum(r.at+"/quorum", spec.Quorum)
 	for i, text := range spec.Check {
-		e, err := compileExpr(b.env, text)
+		e, err := compileExpr(text)
 		if err != nil {
 			b.syntax(r.at+"/check/"+strconv.Itoa(i), err)
 			continue
@@ -295,7 +287,7 @@ func (b *builder) contradictions(r *rule, spec *RuleSpec) {
 
 func (b *builder) condition(at string, w *When) condition {
 	if w.Params == nil {
-		e, err := compileExpr(b.env, w.Expr)
+		e, err := compileExpr(w.Expr)
 		if err != nil {
 			b.syntax(at, err)
 			return nil
@@ -730,6 +722,9 @@ func oneOf(words []string) string {
 func near(word string, known []string) string {
 	best, least := "", 3
 	for _, k := range known {
+		if len(word) >= 3 && strings.HasPrefix(strings.ToLower(k), strings.ToLower(word)) {
+			return fmt.Sprintf("did you mean %q?", k)
+		}
 		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least && d < len(k) {
 			best, least = k, d
 		}

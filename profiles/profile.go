@@ -289,18 +289,20 @@ func (a Action) disposition() Disposition {
 	return 0
 }
 
-// weighRisk: the strictest of rules, annotations and words. Where none of
-// them speaks, what is known of the tool; a rule that might have matched can
-// only raise the result.
+// weighRisk: the strictest of rules, annotations and words. Where no rule
+// speaks, what is known of the tool stands beneath them, so that nothing an
+// upstream says of itself (an openWorldHint on an unknown tool) can lower it.
+// A rule that only might have matched can raise the result and not lower it.
 func (t *tally) weighRisk() error {
 	spoken, why, quiet := toolRisk(t.call, t.p.unknown)
+	t.d.Reasons = append(t.d.Reasons, why...)
+	var ruled Risk
 	for _, r := range t.applied {
 		if !r.undecided {
-			spoken = max(spoken, r.risk)
+			ruled = max(ruled, r.risk)
 		}
 	}
-	t.d.Reasons = append(t.d.Reasons, why...)
-	if spoken == 0 {
+	if ruled == 0 && quiet.Risk > spoken {
 		spoken = quiet.Risk
 		t.d.Reasons = append(t.d.Reasons, quiet)
 	}

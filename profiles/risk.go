@@ -118,9 +118,9 @@ func readVerb(name string) (verb string) {
 }
 
 // toolRisk is what the tool itself, without any rule, says of its risk:
-// spoken is zero when neither annotation nor dangerous word does, and then
-// quiet is the risk to take, with its reason. An upstream can raise spoken
-// and, unless it is trusted, can lower nothing.
+// spoken, with the reasons, by annotations and dangerous words, and zero if
+// there are none; quiet is what holds where no rule speaks, beneath spoken.
+// An upstream can raise the two and, unless it is trusted, lower neither.
 func toolRisk(c *Call, unknown Risk) (spoken Risk, why []Reason, quiet Reason) {
 	if c.Server == "" {
 		return 0, nil, Reason{Kind: KindRisk, Risk: Low, Detail: "discovery function of the bridge"}

@@ -1,0 +1,618 @@
+package profiles
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// The generator makes small worlds in which everything collides: three
+// profiles in a chain, nine tools, patterns that overlap.
+
+var (
+	worldTools    = []string{"a__get_x", "a__delete_x", "a__foo", "b__get_x", "b__boo", "b__zoo", "search_tools"}
+	worldPatterns = []string{"*", "a__*", "a__get_x", "*delete*", "b__?oo", "{a,b}__foo", "[ab]__get_x", "search_tools", "c__none", "b__[!b]oo"}
+	worldArgs     = []string{
+		`{}`, `{"path":"/etc/x"}`, `{"path":"/tmp/../etc/x"}`, `{"path":"/tmp/x"}`, `{"path":5}`, `{"path":["/etc/x","/tmp/x"]}`,
+		`{"n":1}`, `{"n":5}`, `{"n":"x"}`, `{"n":5,"path":"/etc/x"}`, `{"n":1,"path":"/tmp/x"}`, `{"n":null,"path":null}`,
+	}
+	worldActions = []string{"", "allow", "notify", "ask", "manual", "deny"}
+	worldRisks   = []string{"", "low", "medium", "high", "critical"}
+)
+
+// worldConditions are conditions with their meaning, told a second time in
+// plain Go over the arguments.
+var worldConditions = []struct {
+	json string
+	mean func(args map[string]any) truth
+}{
+	{``, func(map[string]any) truth { return yes }},
+	{`"args.n > 3"`, naiveN},
+	{`"!(args.n > 3)"`, func(args map[string]any) truth {
+		return map[truth]truth{yes: no, no: yes, undecided: undecided}[naiveN(args)]
+	}},
+	{`[{"param":"path","matches":"^/etc/"}]`, naivePath},
+	{`[{"param":"path","matches":"^/etc/"},{"param":"n","matches":"^x$"}]`, func(args map[string]any) truth {
+		n, ok := args["n"].(string)
+		x := undecided
+		if ok && n == "x" {
+			x = yes
+		} else if ok {
+			x = no
+		}
+		p := naivePath(args)
+		if p == no || x == no {
+			return no
+		}
+		if p == yes && x == yes {
+			return yes
+		}
+		return undecided
+	}},
+	{`"has(args.n) || args.path == '/etc/x'"`, func(args map[string]any) truth {
+		if _, ok := args["n"]; ok {
+			return yes
+		}
+		if _, ok := args["path"]; !ok {
+			return undecided
+		}
+		if args["path"] == "/etc/x" {
+			return yes
+		}
+		return no
+	}},
+}
+
+func naiveN(args map[string]any) truth {
+	n, ok := args["n"].(json.Number)
+	if !ok {
+		return undecided
+	}
+	if n == "5" {
+		return yes
+	}
+	return no
+}
+
+func naivePath(args map[string]any) truth {
+	switch p := args["path"].(type) {
+	case string:
+		return map[string]truth{"/etc/x": yes, "/tmp/x": no, "/tmp/../etc/x": undecided}[p]
+	case []any:
+		return undecided // the only one there is holds one of each
+	}
+	return undecided
+}
+
+type worldRule struct {
+	tools           []string
+	condition       int
+	action, risk    string
+	timeout         int // seconds; 0: not set
+	remember        *bool
+	requireReason   *bool
+	quorum          int
+	conditionalName string
+}
+
+func (r worldRule) asks() bool { return r.action == "" || r.action == "ask" || r.action == "manual" }
+
+func (r worldRule) json() string {
+	keys := []string{fmt.Sprintf(`"tools": %s`, mustJSON(r.tools))}
+	if w := worldConditions[r.condition].json; w != "" {
+		keys = append(keys, `"when": `+w)
+	}
+	if r.action != "" {
+		keys = append(keys, fmt.Sprintf(`"action": %q`, r.action))
+	}
+	if r.risk != "" {
+		keys = append(keys, fmt.Sprintf(`"risk": %q`, r.risk))
+	}
+	if r.timeout != 0 {
+		keys = append(keys, fmt.Sprintf(`"timeout": "%ds"`, r.timeout))
+	}
+	if r.remember != nil {
+		keys = append(keys, fmt.Sprintf(`"remember": %t`, *r.remember))
+	}
+	if r.requireReason != nil {
+		keys = append(keys, fmt.Sprintf(`"requireReason": %t`, *r.requireReason))
+	}
+	if r.quorum != 0 {
+		keys = append(keys, fmt.Sprintf(`"quorum": {"need": %d}`, r.quorum))
+	}
+	return "{" + strings.Join(keys, ", ") + "}"
+}
+
+type worldProfile struct {
+	deny, ask, allow []string // allow nil: no allowlist
+	otherwise        string   // "": not set
+	fallback         string
+	rules            []worldRule
+	extends          string
+}
+
+func (p worldProfile) json() string {
+	var keys []string
+	for key, list := range map[string][]string{"denylist": p.deny, "asklist": p.ask, "allowlist": p.allow} {
+		if list != nil {
+			keys = append(keys, fmt.Sprintf("%q: %s", key, mustJSON(list)))
+		}
+	}
+	for key, word := range map[string]string{"default": p.otherwise, "elicitationFallback": p.fallback, "extends": p.extends} {
+		if word != "" {
+			keys = append(keys, fmt.Sprintf("%q: %q", key, word))
+		}
+	}
+	var rules []string
+	for _, r := range p.rules {
+		rules = append(rules, r.json())
+	}
+	keys = append(keys, `"rules": [`+strings.Join(rules, ", ")+`]`)
+	return "{" + strings.Join(keys, ", ") + "}"
+}
+
+type world struct {
+	enabled  bool
+	profiles map[string]worldProfile
+}
+
+func (w world) json() string {
+	var all []string
+	for _, name := range sortedKeys(w.profiles) {
+		all = append(all, fmt.Sprintf("%q: %s", name, w.profiles[name].json()))
+	}
+	return fmt.Sprintf(`{"enabled": %t, "profiles": {%s}}`, w.enabled, strings.Join(all, ", "))
+}
+
+func mustJSON(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+func drawRule(t *rapid.T, actions []string) worldRule {
+	r := worldRule{
+		tools:     rapid.SliceOfN(rapid.SampledFrom(worldPatterns), 1, 2).Draw(t, "tools"),
+		condition: rapid.IntRange(0, len(worldConditions)-1).Draw(t, "condition"),
+		action:    rapid.SampledFrom(actions).Draw(t, "action"),
+		risk:      rapid.SampledFrom(worldRisks).Draw(t, "risk"),
+	}
+	maybe := rapid.SampledFrom([]*bool{nil, nil, yesPtr(), noPtr()})
+	if r.asks() {
+		r.timeout = rapid.SampledFrom([]int{0, 0, 30, 900}).Draw(t, "timeout")
+		r.requireReason = maybe.Draw(t, "requireReason")
+		r.quorum = rapid.SampledFrom([]int{0, 0, 0, 2, 3}).Draw(t, "quorum")
+		if r.action != "manual" {
+			r.remember = maybe.Draw(t, "remember")
+		}
+	}
+	if r.action == "" && r.risk == "" {
+		r.risk = "medium"
+	}
+	return r
+}
+
+func drawProfile(t *rapid.T, parent *worldProfile, parentName string) worldProfile {
+	list := rapid.SliceOfN(rapid.SampledFrom(worldPatterns[1:]), 0, 2)
+	p := worldProfile{extends: parentName, deny: list.Draw(t, "deny"), ask: list.Draw(t, "ask")}
+	if rapid.IntRange(0, 2).Draw(t, "listed") == 0 {
+		p.allow = list.Draw(t, "allow")
+	}
+	defaults, fallbacks := []string{"", "allow", "risk", "ask", "deny"}, []string{"", "deny", "queue", "allow"}
+	if parent != nil { // a looser one than inherited is refused
+		defaults = append([]string{""}, defaults[max(1, slices.Index(defaults, parent.otherwise)):]...)
+		if parent.fallback == "deny" || parent.fallback == "queue" {
+			fallbacks = fallbacks[:3]
+		}
+	}
+	p.otherwise = rapid.SampledFrom(defaults).Draw(t, "default")
+	p.fallback = rapid.SampledFrom(fallbacks).Draw(t, "fallback")
+	for range rapid.IntRange(0, 4).Draw(t, "rules") {
+		p.rules = append(p.rules, drawRule(t, worldActions))
+	}
+	return p
+}
+
+func drawWorld(t *rapid.T) world {
+	w := world{enabled: rapid.IntRange(0, 4).Draw(t, "enabled") > 0, profiles: map[string]worldProfile{}}
+	top := drawProfile(t, nil, "")
+	child := drawProfile(t, &top, "top")
+	w.profiles["top"], w.profiles["child"] = top, child
+	return w
+}
+
+func drawCall(t *rapid.T, tb testing.TB) Call {
+	c := call(tb, rapid.SampledFrom(worldTools).Draw(t, "tool"), rapid.SampledFrom(worldArgs).Draw(t, "args"))
+	c.Description = rapid.SampledFrom([]string{"", "Reads.", "Deletes it."}).Draw(t, "description")
+	hint := rapid.SampledFrom([]*bool{nil, yesPtr(), noPtr()})
+	c.Annotations = Annotations{ReadOnly: hint.Draw(t, "readOnly"), Destructive: hint.Draw(t, "destructive"),
+		Idempotent: hint.Draw(t, "idempotent"), OpenWorld: hint.Draw(t, "openWorld")}
+	c.TrustAnnotations = rapid.Bool().Draw(t, "trust")
+	c.Changed = rapid.IntRange(0, 3).Draw(t, "changed") == 0
+	return c
+}
+
+// strictness orders outcomes: allow, ask, manual, deny.
+func strictness(d Decision) int {
+	if d.Disposition == Ask && d.Manual {
+		return 3
+	}
+	return map[Disposition]int{Allow: 1, Ask: 2, Deny: 4}[d.Disposition]
+}
+
+func worldSet(t *rapid.T, tb testing.TB, w world) *Set {
+	s, problems := Parse(spec(tb, w.json()))
+	if len(problems) > 0 {
+		t.Fatalf("%s: %v", w.json(), problems)
+	}
+	return s
+}
+
+func worldProfileOf(t *rapid.T, tb testing.TB, w world, name string) *Profile {
+	p, ok := worldSet(t, tb, w).Profile(name)
+	if !ok {
+		t.Fatalf("there is no profile %s", name)
+	}
+	return p
+}
+
+// naive decides a second time, from the written form and by no means as fast:
+// it lists every statement that holds for the call and picks the strictest.
+func naive(w world, name string, c Call) Decision {
+	var chain []worldProfile // from the top
+	for name != "" {
+		chain = append([]worldProfile{w.profiles[name]}, chain...)
+		name = w.profiles[name].extends
+	}
+	full := c.Path()
+	var d Decision
+	var said []Disposition
+	listed, ruled, otherwise, fallback := false, false, "allow", "deny"
+	var spoken, maybe []int
+	risk := func(word string) int { return slices.Index(worldRisks, word) }
+	type held struct {
+		worldRule
+		sure bool
+	}
+	var rules []held
+	for _, p := range chain {
+		for _, pattern := range p.deny {
+			if naiveMatch(pattern, full) {
+				said = append(said, Deny)
+			}
+		}
+		for _, pattern := range p.ask {
+			if naiveMatch(pattern, full) {
+				said = append(said, Ask)
+			}
+		}
+		for _, pattern := range p.allow {
+			if naiveMatch(pattern, full) {
+				said = append(said, Allow)
+			}
+		}
+		listed = listed || p.allow != nil
+		if p.otherwise != "" {
+			otherwise = p.otherwise
+		}
+		if p.fallback != "" {
+			fallback = p.fallback
+		}
+		for _, r := range p.rules {
+			if !slices.ContainsFunc(r.tools, func(pattern string) bool { return naiveMatch(pattern, full) }) {
+				continue
+			}
+			is := worldConditions[r.condition].mean(c.Args)
+			if is == no {
+				continue
+			}
+			rules = append(rules, held{r, is == yes})
+			if r.risk != "" && is == yes {
+				ruled = true
+				spoken = append(spoken, risk(r.risk))
+			} else if r.risk != "" {
+				maybe = append(maybe, risk(r.risk))
+			}
+			switch {
+			case r.action == "deny":
+				said = append(said, Deny)
+			case r.action == "manual":
+				said = append(said, Ask)
+				d.Manual = true
+			case r.action == "ask":
+				said = append(said, Ask)
+			case r.action == "notify" && is == yes:
+				said = append(said, Allow)
+				d.Notify = true
+			case r.action == "allow" && is == yes:
+				said = append(said, Allow)
+			}
+		}
+	}
+	if c.Server != "" {
+		if c.Annotations.Destructive != nil && *c.Annotations.Destructive {
+			spoken = append(spoken, 3)
+		}
+		if c.Annotations.OpenWorld != nil && *c.Annotations.OpenWorld {
+			spoken = append(spoken, 2)
+		}
+		if strings.Contains(c.Tool, "delete") || strings.Contains(c.Description, "Deletes") {
+			spoken = append(spoken, 3)
+		}
+	}
+	if !ruled {
+		switch {
+		case c.Server == "", strings.Contains(c.Tool, "get"), c.TrustAnnotations && c.Annotations.ReadOnly != nil && *c.Annotations.ReadOnly:
+			spoken = append(spoken, 1)
+		default:
+			spoken = append(spoken, 3)
+		}
+	}
+	d.Risk = Risk(slices.Max(append(spoken, maybe...)))
+	if len(said) == 0 {
+		switch {
+		case listed, otherwise == "deny":
+			said = append(said, Deny)
+		case otherwise == "ask", otherwise == "risk" && d.Risk > Low:
+			said = append(said, Ask)
+		default:
+			said = append(said, Allow)
+		}
+	}
+	d.Disposition = slices.Max(said)
+	if c.Changed && d.Disposition == Allow {
+		d.Disposition = Ask
+	}
+	if !w.enabled {
+		d.GateDisabled = true
+		if d.Disposition == Ask {
+			d.Disposition = Allow
+		}
+	}
+	if d.Disposition != Ask {
+		d.Manual = false
+		return d
+	}
+	d.Timeout, d.Remember, d.RequireReason = 300*time.Second, d.Risk <= Medium, d.Risk == Critical
+	first := true
+	tell := func(to *bool, said func(held) *bool, strict bool) {
+		for _, loose := range []bool{true, false} { // the strict ones last, so that they stay
+			for _, r := range rules {
+				if v := said(r); v != nil && (*v != strict) == loose && (!loose || r.sure) {
+					*to = *v
+				}
+			}
+		}
+	}
+	for _, r := range rules {
+		if r.timeout != 0 && (first || time.Duration(r.timeout)*time.Second < d.Timeout) {
+			d.Timeout, first = time.Duration(r.timeout)*time.Second, false
+		}
+		if q := (Quorum{Need: r.quorum}); r.quorum != 0 && !slices.ContainsFunc(d.Quorums, func(o Quorum) bool { return o.Need == q.Need }) {
+			d.Quorums = append(d.Quorums, q)
+		}
+	}
+	slices.SortFunc(d.Quorums, func(a, b Quorum) int { return b.Need - a.Need })
+	tell(&d.Remember, func(r held) *bool { return r.remember }, false)
+	tell(&d.RequireReason, func(r held) *bool { return r.requireReason }, true)
+	if d.Manual {
+		d.Remember = false
+	}
+	switch {
+	case fallback == "queue":
+		d.Fallback = FallbackQueue
+	case fallback == "allow" && d.Risk != Critical && !d.Manual && len(d.Quorums) == 0:
+		d.Fallback = FallbackAllow
+	}
+	return d
+}
+
+func TestAgainstTheNaiveEvaluator(t *testing.T) {
+	outcomes := map[Disposition]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		w := drawWorld(rt)
+		s := worldSet(rt, t, w)
+		for range 8 {
+			c := drawCall(rt, t)
+			for name := range w.profiles {
+				p, _ := s.Profile(name)
+				got, want := p.Decide(c), naive(w, name, c)
+				outcomes[want.Disposition]++
+				reasons := got.Reasons
+				got.Reasons, got.Profile, got.Revision = nil, "", ""
+				if !reflect.DeepEqual(got, want) {
+					rt.Fatalf("%s\nprofile %s, call %s(%v)\ngot  %s\nwant %s\nbecause %v", w.json(), name, c.Path(), c.Args, pretty(got), pretty(want), reasons)
+				}
+				if got.Disposition != Deny && !p.Sees(c.Server, c.Tool) {
+					rt.Fatalf("%s\nprofile %s does not see %s, which it does not deny", w.json(), name, c.Path())
+				}
+			}
+		}
+	})
+	for _, d := range []Disposition{Allow, Ask, Deny} {
+		if outcomes[d] < 50 {
+			t.Errorf("the generator is lame: %v", outcomes)
+		}
+	}
+}
+
+// P3: the same facts give the same decision, and the order of rules, of
+// lists and of the file has no part in it.
+func TestLawOrderHasNoMeaning(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := drawWorld(rt)
+		shuffled := world{enabled: w.enabled, profiles: map[string]worldProfile{}}
+		for name, p := range w.profiles {
+			p.rules = rapid.Permutation(p.rules).Draw(rt, "rules")
+			p.deny = rapid.Permutation(p.deny).Draw(rt, "deny")
+			p.ask = rapid.Permutation(p.ask).Draw(rt, "ask")
+			shuffled.profiles[name] = p
+		}
+		c := drawCall(rt, t)
+		one, again, other := worldProfileOf(rt, t, w, "child"), worldProfileOf(rt, t, w, "child"), worldProfileOf(rt, t, shuffled, "child")
+		a, b, o := one.Decide(c), again.Decide(c), other.Decide(c)
+		if !reflect.DeepEqual(a, b) || !reflect.DeepEqual(a, one.Explain(c).Decision) {
+			rt.Fatalf("not a pure function: %s\n%s", pretty(a), pretty(b))
+		}
+		strip := func(d Decision) Decision {
+			d.Revision = ""
+			var reasons []string
+			for _, r := range d.Reasons {
+				r.Rule, r.Pattern = "", ""
+				reasons = append(reasons, fmt.Sprint(r))
+			}
+			slices.Sort(reasons)
+			d.Reasons = []Reason{{Detail: strings.Join(reasons, "\n")}}
+			return d
+		}
+		if !reflect.DeepEqual(strip(a), strip(o)) {
+			rt.Fatalf("%s\n%s\ndiffer: %s\n%s", w.json(), shuffled.json(), pretty(a), pretty(o))
+		}
+	})
+}
+
+// A denial by name wins over everything that can be added.
+func TestLawDenyWins(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w, c := drawWorld(rt), drawCall(rt, t)
+		p := w.profiles["top"]
+		if rapid.Bool().Draw(rt, "by rule") {
+			p.rules = append(slices.Clone(p.rules), worldRule{tools: []string{c.Path()}, action: "deny"})
+		} else {
+			p.deny = append(slices.Clone(p.deny), c.Path())
+		}
+		w.profiles["top"] = p
+		for name := range w.profiles {
+			if d := worldProfileOf(rt, t, w, name).Decide(c); d.Disposition != Deny {
+				rt.Fatalf("%s\nprofile %s, call %s: %s", w.json(), name, c.Path(), d.Disposition)
+			}
+		}
+	})
+}
+
+// Adding a deny or ask entry makes no call pass that did not, and loosens no
+// denial by name. (A call that was denied only because nothing named it may be
+// asked by the new entry: C13.)
+func TestLawAddingDenyOrAskNeverLoosens(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w, c := drawWorld(rt), drawCall(rt, t)
+		before := worldProfileOf(rt, t, w, "child").Decide(c)
+		name := rapid.SampledFrom([]string{"top", "child"}).Draw(rt, "where")
+		p := w.profiles[name]
+		switch rapid.IntRange(0, 2).Draw(rt, "what") {
+		case 0:
+			r := drawRule(rt, []string{"ask", "manual", "deny"})
+			p.rules = append(slices.Clone(p.rules), r)
+		case 1:
+			p.deny = append(slices.Clone(p.deny), rapid.SampledFrom(worldPatterns).Draw(rt, "pattern"))
+		case 2:
+			p.ask = append(slices.Clone(p.ask), rapid.SampledFrom(worldPatterns).Draw(rt, "pattern"))
+		}
+		w.profiles[name] = p
+		after := worldProfileOf(rt, t, w, "child").Decide(c)
+		if strictness(after) >= strictness(before) {
+			return
+		}
+		unnamed := before.Because().Kind == KindNotListed || before.Because().Kind == KindDefault
+		if unnamed && (after.Disposition == Ask || after.Disposition == Allow && after.GateDisabled) {
+			return
+		}
+		rt.Fatalf("%s\ncall %s(%v): %s became %s", w.json(), c.Path(), c.Args, pretty(before), pretty(after))
+	})
+}
+
+// A child is never looser than its parent, except where its own allowlist or
+// allow rules name the call and the parent denied it for want of a name.
+func TestLawExtendsNeverWeakens(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w, c := drawWorld(rt), drawCall(rt, t)
+		s := worldSet(rt, t, w)
+		top, _ := s.Profile("top")
+		child, _ := s.Profile("child")
+		up, down := top.Decide(c), child.Decide(c)
+		if strictness(down) >= strictness(up) {
+			return
+		}
+		named := slices.ContainsFunc(down.Reasons, func(r Reason) bool {
+			return r.Profile == "child" && (r.Kind == KindAllowlist || r.Kind == KindAsklist || r.Kind == KindRule)
+		})
+		unnamed := up.Because().Kind == KindNotListed || up.Because().Kind == KindDefault || up.Because().Kind == KindChanged
+		if named && unnamed {
+			return
+		}
+		rt.Fatalf("%s\ncall %s(%v): the parent says %s, the child %s", w.json(), c.Path(), c.Args, pretty(up), pretty(down))
+	})
+}
+
+// What cannot be decided never lets a call pass: with every condition
+// replaced by one that has no answer, no call passes that needed one.
+func TestLawUndecidedNeverPasses(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w, c := drawWorld(rt), drawCall(rt, t)
+		c.Args = nil // no parameter at all: every condition but the empty one is undecided
+		p := worldProfileOf(rt, t, w, "child")
+		d := p.Decide(c)
+		for _, r := range d.Reasons {
+			if r.Undecided && r.Disposition == Allow {
+				rt.Fatalf("%s\na condition without an answer lets pass: %s", w.json(), pretty(d))
+			}
+		}
+		for _, set := range w.profiles {
+			for _, r := range set.rules {
+				applies := slices.ContainsFunc(r.tools, func(pattern string) bool { return naiveMatch(pattern, c.Path()) })
+				if !applies || r.condition == 0 || !w.enabled {
+					continue
+				}
+				if r.action == "deny" && d.Disposition != Deny || (r.action == "ask" || r.action == "manual") && d.Disposition == Allow {
+					rt.Fatalf("%s\nrule %s has no answer for %s, and the call is %s", w.json(), r.json(), c.Path(), d.Disposition)
+				}
+			}
+		}
+	})
+}
+
+// M21: whatever an upstream says of itself, no decision gets looser by it.
+func TestLawAnnotationsNeverLoosen(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w, c := drawWorld(rt), drawCall(rt, t)
+		c.TrustAnnotations = false
+		silent := c
+		silent.Annotations, silent.Title, silent.Description = Annotations{}, "", ""
+		p := worldProfileOf(rt, t, w, "child")
+		with, without := p.Decide(c), p.Decide(silent)
+		if with.Risk < without.Risk {
+			rt.Fatalf("%s\nannotations lower the risk: %s\n%s", w.json(), pretty(with), pretty(without))
+		}
+		if strictness(with) < strictness(without) {
+			rt.Fatalf("%s\nannotations loosen: %s\n%s", w.json(), pretty(with), pretty(without))
+		}
+	})
+}
+
+// Stricter is what its name says, for any two policies.
+func TestLawStricter(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := drawCall(rt, t)
+		a := worldProfileOf(rt, t, drawWorld(rt), "child").Decide(c)
+		b := worldProfileOf(rt, t, drawWorld(rt), "child").Decide(c)
+		m, n := Stricter(a, b), Stricter(b, a)
+		if strictness(m) != max(strictness(a), strictness(b)) || m.Risk != max(a.Risk, b.Risk) {
+			rt.Fatalf("stricter of %s and %s is %s", pretty(a), pretty(b), pretty(m))
+		}
+		if m.Disposition != n.Disposition || m.Manual != n.Manual || m.Timeout != n.Timeout || m.Remember != n.Remember ||
+			m.RequireReason != n.RequireReason || m.Fallback != n.Fallback || !reflect.DeepEqual(m.Quorums, n.Quorums) || m.GateDisabled != n.GateDisabled {
+			rt.Fatalf("the order counts: %s\n%s", pretty(m), pretty(n))
+		}
+		if same := Stricter(a, a); strictness(same) != strictness(a) || same.Timeout != a.Timeout || len(same.Reasons) != len(a.Reasons) {
+			rt.Fatalf("not idempotent: %s\n%s", pretty(a), pretty(same))
+		}
+	})
+}
