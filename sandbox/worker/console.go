@@ -1,0 +1,318 @@
+package worker
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/dop251/goja"
+)
+
+// A console is the script's console: what it writes goes to the parent, in
+// the order in which it was written.
+type console struct {
+	r      *realm
+	indent string
+	counts map[string]int
+	timers map[string]float64 // label to the script's clock, in ms
+}
+
+// newConsole makes the console object. Its methods can't be replaced: logs
+// are part of the answer.
+func (r *realm) newConsole() goja.Value {
+	c := &console{r: r, counts: make(map[string]int), timers: make(map[string]float64)}
+	r.console = c
+	o := r.vm.NewObject()
+	add := func(name string, f func(args []goja.Value)) {
+		fn := r.function(name, func(call goja.FunctionCall) goja.Value {
+			if err := r.guard(func() { f(call.Arguments) }); err != nil {
+				panic(r.rethrow(err))
+			}
+			return goja.Undefined()
+		})
+		o.DefineDataProperty(name, fn, goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_TRUE)
+	}
+	for _, level := range []string{"log", "info", "warn", "error", "debug"} {
+		add(level, func(args []goja.Value) { c.write(level, c.format(args)) })
+	}
+	add("trace", func(args []goja.Value) {
+		_, stack := r.here()
+		c.write("error", strings.TrimRight("Trace: "+c.format(args), ": ")+"\n    at "+strings.Join(stack, "\n    at "))
+	})
+	add("dir", func(args []goja.Value) {
+		if len(args) > 0 {
+			c.write("log", r.inspectDeep(args[0], c.dirDepth(args)))
+		}
+	})
+	add("table", func(args []goja.Value) { c.write("log", c.table(args)) })
+	add("assert", func(args []goja.Value) {
+		if len(args) > 0 && args[0].ToBoolean() {
+			return
+		}
+		text := "Assertion failed"
+		if len(args) > 1 {
+			text += ": " + c.format(args[1:])
+		}
+		c.write("error", text)
+	})
+	add("count", func(args []goja.Value) {
+		label := labelOf(args)
+		c.counts[label]++
+		c.write("log", label+": "+strconv.Itoa(c.counts[label]))
+	})
+	add("countReset", func(args []goja.Value) { delete(c.counts, labelOf(args)) })
+	group := func(args []goja.Value) {
+		if len(args) > 0 {
+			c.write("log", c.format(args))
+		}
+		if len(c.indent) < 100 {
+			c.indent += "  "
+		}
+	}
+	add("group", group)
+	add("groupCollapsed", group)
+	add("groupEnd", func([]goja.Value) { c.indent = c.indent[:max(0, len(c.indent)-2)] })
+	add("time", func(args []goja.Value) { c.timers[labelOf(args)] = c.now() })
+	elapsed := func(args []goja.Value) (string, bool) {
+		label := labelOf(args)
+		from, ok := c.timers[label]
+		if !ok {
+			c.write("warn", "no such label '"+label+"' for console.time()")
+			return "", false
+		}
+		return label + ": " + strconv.FormatFloat(c.now()-from, 'f', -1, 64) + "ms", true
+	}
+	add("timeLog", func(args []goja.Value) {
+		if text, ok := elapsed(args); ok {
+			if len(args) > 1 {
+				text += " " + c.format(args[1:])
+			}
+			c.write("log", text)
+		}
+	})
+	add("timeEnd", func(args []goja.Value) {
+		if text, ok := elapsed(args); ok {
+			c.write("log", text)
+			delete(c.timers, labelOf(args))
+		}
+	})
+	return o
+}
+
+// rethrow makes of an error that guard caught what the engine throws on.
+func (r *realm) rethrow(err error) any {
+	if ex, ok := err.(*goja.Exception); ok {
+		return ex.Value()
+	}
+	if _, ok := err.(*typeError); ok {
+		return r.vm.NewTypeError(err.Error())
+	}
+	return err
+}
+
+func (c *console) now() float64 { return float64(c.r.host.now().UnixMicro()) / 1000 }
+
+func (c *console) write(level, text string) {
+	if c.indent != "" {
+		text = c.indent + strings.ReplaceAll(text, "\n", "\n"+c.indent)
+	}
+	c.r.host.log(level, text)
+}
+
+func labelOf(args []goja.Value) string {
+	if len(args) == 0 || goja.IsUndefined(args[0]) {
+		return "default"
+	}
+	return cutText(args[0].String(), 200)
+}
+
+func (c *console) dirDepth(args []goja.Value) int {
+	if len(args) > 1 {
+		if o, ok := args[1].(*goja.Object); ok {
+			switch v := o.Get("depth"); {
+			case v == nil || goja.IsUndefined(v):
+			case goja.IsNull(v):
+				return 100
+			default:
+				return int(min(max(v.ToInteger(), 0), 100))
+			}
+		}
+	}
+	return inspectDepth
+}
+
+// format joins the arguments as console.log does, with its % directives.
+func (c *console) format(args []goja.Value) string {
+	if len(args) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	rest := args
+	if s, ok := args[0].(goja.String); ok {
+		rest = args[1:]
+		text := s.String()
+		if len(rest) == 0 || !strings.Contains(text, "%") {
+			b.WriteString(text)
+		} else {
+			rest = c.directives(&b, text, rest)
+		}
+	} else {
+		b.WriteString(c.r.inspect(args[0]))
+		rest = args[1:]
+	}
+	for _, v := range rest {
+		b.WriteByte(' ')
+		if s, ok := v.(goja.String); ok {
+			b.WriteString(s.String())
+		} else {
+			b.WriteString(c.r.inspect(v))
+		}
+	}
+	return b.String()
+}
+
+func (c *console) directives(b *strings.Builder, text string, args []goja.Value) []goja.Value {
+	for i := 0; i < len(text); i++ {
+		if text[i] != '%' || i+1 == len(text) {
+			b.WriteByte(text[i])
+			continue
+		}
+		d := text[i+1]
+		if d == '%' {
+			b.WriteByte('%')
+			i++
+			continue
+		}
+		if len(args) == 0 || !strings.ContainsRune("sdifjoOc", rune(d)) {
+			b.WriteByte('%')
+			continue
+		}
+		v := args[0]
+		args = args[1:]
+		i++
+		_, object := v.(*goja.Object)
+		switch d {
+		case 's':
+			if object {
+				b.WriteString(c.r.inspectDeep(v, 0))
+			} else {
+				in := inspector{r: c.r, room: inspectString}
+				b.WriteString(in.value(v, 0, true))
+			}
+		case 'd', 'i':
+			x := math.NaN()
+			if !object {
+				x = v.ToFloat()
+			}
+			if d == 'i' {
+				x = math.Trunc(x)
+			}
+			b.WriteString(c.r.vm.ToValue(x).String())
+		case 'f':
+			b.WriteString(c.r.vm.ToValue(v.ToFloat()).String())
+		case 'j':
+			e := encoder{r: c.r, root: "value", max: maxErrorFields}
+			if text, err := e.encode(v); err == nil {
+				b.Write(text)
+			} else if limitOf(err) != nil {
+				panic(err)
+			} else {
+				b.WriteString("[Circular]")
+			}
+		case 'c': // a style, which a log has not
+		default:
+			b.WriteString(c.r.inspectDeep(v, 4))
+		}
+	}
+	return args
+}
+
+// maxTable bounds the rows of console.table.
+const maxTable = 200
+
+// table draws rows as Node does.
+func (c *console) table(args []goja.Value) string {
+	if len(args) == 0 {
+		return ""
+	}
+	data, ok := args[0].(*goja.Object)
+	if !ok {
+		return c.format(args)
+	}
+	head := []string{"(index)"}
+	column := map[string]int{}
+	values := -1
+	var rows [][]string
+	add := func(key string, v goja.Value) {
+		row := []string{key}
+		cell := func(i int, text string) {
+			for len(row) <= i {
+				row = append(row, "")
+			}
+			row[i] = text
+		}
+		if o, ok := v.(*goja.Object); ok && !callable(o) {
+			for _, k := range o.Keys() {
+				i, ok := column[k]
+				if !ok {
+					i = len(head)
+					column[k] = i
+					head = append(head, k)
+				}
+				cell(i, c.r.inspectDeep(o.Get(k), 0))
+			}
+		} else {
+			if values < 0 {
+				values = len(head)
+				head = append(head, "Values")
+			}
+			cell(values, c.r.inspectDeep(v, 0))
+		}
+		rows = append(rows, row)
+	}
+	for i, k := range data.Keys() {
+		if i == maxTable {
+			rows = append(rows, []string{"…"})
+			break
+		}
+		add(k, data.Get(k))
+	}
+	return drawTable(head, rows)
+}
+
+func drawTable(head []string, rows [][]string) string {
+	widths := make([]int, len(head))
+	for _, row := range append([][]string{head}, rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], width(cell)+2)
+		}
+	}
+	var b strings.Builder
+	rule := func(left, mid, right string) {
+		for i, w := range widths {
+			b.WriteString(left + strings.Repeat("─", w))
+			left = mid
+			if i == len(widths)-1 {
+				b.WriteString(right)
+			}
+		}
+	}
+	line := func(row []string) {
+		for i, w := range widths {
+			cell := ""
+			if i < len(row) {
+				cell = row[i]
+			}
+			b.WriteString("│ " + cell + strings.Repeat(" ", w-1-width(cell)))
+		}
+		b.WriteString("│\n")
+	}
+	rule("┌", "┬", "┐\n")
+	line(head)
+	rule("├", "┼", "┤\n")
+	for _, row := range rows {
+		line(row)
+	}
+	rule("└", "┴", "┘")
+	return b.String()
+}

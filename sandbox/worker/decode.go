@@ -1,0 +1,370 @@
+package worker
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/dop251/goja"
+)
+
+// maxDepth bounds how deep JSON may nest, in both directions.
+const maxDepth = 1000
+
+// maxSafe is Number.MAX_SAFE_INTEGER.
+const maxSafe = 1<<53 - 1
+
+// A jsonError says where a text is no JSON.
+type jsonError struct {
+	reason string
+	offset int
+}
+
+func (e *jsonError) Error() string { return fmt.Sprintf("%s at character %d", e.reason, e.offset+1) }
+
+// decode reads JSON straight into values of the engine. It differs from
+// JSON.parse in one way: an integer that a number can't hold exactly becomes
+// a BigInt.
+func (r *realm) decode(text string) (v goja.Value, err error) {
+	d := decoder{r: r, s: text}
+	defer func() {
+		if x := recover(); x != nil {
+			e, ok := x.(*jsonError)
+			if !ok {
+				panic(x)
+			}
+			e.offset = utf8.RuneCountInString(text[:min(e.offset, len(text))])
+			v, err = nil, e
+		}
+	}()
+	d.space()
+	v = d.value(0)
+	d.space()
+	if d.i < len(d.s) {
+		d.fail("unexpected " + d.seen())
+	}
+	return v, nil
+}
+
+type decoder struct {
+	r *realm
+	s string
+	i int
+}
+
+func (d *decoder) fail(reason string) { panic(&jsonError{reason, d.i}) }
+
+func (d *decoder) seen() string {
+	if d.i >= len(d.s) {
+		return "end"
+	}
+	c, _ := utf8.DecodeRuneInString(d.s[d.i:])
+	return strconv.QuoteRune(c)
+}
+
+func (d *decoder) space() {
+	for d.i < len(d.s) {
+		switch d.s[d.i] {
+		case ' ', '\t', '\n', '\r':
+			d.i++
+		default:
+			return
+		}
+	}
+}
+
+func (d *decoder) peek() byte {
+	if d.i >= len(d.s) {
+		d.fail("unexpected end")
+	}
+	return d.s[d.i]
+}
+
+func (d *decoder) value(depth int) goja.Value {
+	if depth > maxDepth {
+		d.fail(fmt.Sprintf("more than %d levels", maxDepth))
+	}
+	switch c := d.peek(); {
+	case c == '{':
+		return d.object(depth)
+	case c == '[':
+		return d.array(depth)
+	case c == '"':
+		return d.string()
+	case c == '-' || c >= '0' && c <= '9':
+		return d.number()
+	}
+	rest := d.s[d.i:]
+	switch {
+	case strings.HasPrefix(rest, "true"):
+		d.i += 4
+		return d.r.vm.ToValue(true)
+	case strings.HasPrefix(rest, "false"):
+		d.i += 5
+		return d.r.vm.ToValue(false)
+	case strings.HasPrefix(rest, "null"):
+		d.i += 4
+		return goja.Null()
+	}
+	d.fail("unexpected " + d.seen())
+	return nil
+}
+
+func (d *decoder) object(depth int) goja.Value {
+	d.i++
+	o := d.r.vm.NewObject()
+	d.space()
+	if d.peek() == '}' {
+		d.i++
+		return o
+	}
+	for {
+		d.space()
+		if d.peek() != '"' {
+			d.fail("expected a key in double quotes, got " + d.seen())
+		}
+		key, wide := d.text()
+		if wide != nil {
+			key = string(utf16.Decode(wide))
+		}
+		d.space()
+		if d.peek() != ':' {
+			d.fail("expected ':', got " + d.seen())
+		}
+		d.i++
+		d.space()
+		v := d.value(depth + 1)
+		// Defined, not set: a key must never run a setter (__proto__, or one
+		// that the script put on Object.prototype).
+		o.DefineDataProperty(key, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
+		d.space()
+		switch d.peek() {
+		case ',':
+			d.i++
+		case '}':
+			d.i++
+			return o
+		default:
+			d.fail("expected ',' or '}', got " + d.seen())
+		}
+	}
+}
+
+func (d *decoder) array(depth int) goja.Value {
+	d.i++
+	var items []any
+	d.space()
+	if d.peek() == ']' {
+		d.i++
+		return d.r.vm.NewArray()
+	}
+	for {
+		d.space()
+		items = append(items, d.value(depth+1))
+		d.space()
+		switch d.peek() {
+		case ',':
+			d.i++
+		case ']':
+			d.i++
+			return d.r.vm.NewArray(items...)
+		default:
+			d.fail("expected ',' or ']', got " + d.seen())
+		}
+	}
+}
+
+func (d *decoder) string() goja.Value {
+	s, wide := d.text()
+	if wide != nil {
+		return goja.StringFromUTF16(wide)
+	}
+	return d.r.vm.ToValue(s)
+}
+
+// text reads a string. wide is set when it holds half of a surrogate pair,
+// which Go's strings can't.
+func (d *decoder) text() (s string, wide []uint16) {
+	d.i++
+	start := d.i
+	for d.i < len(d.s) {
+		switch c := d.s[d.i]; {
+		case c == '"':
+			s = d.s[start:d.i]
+			d.i++
+			return s, nil
+		case c == '\\':
+			return d.escaped(start)
+		case c < ' ':
+			d.fail("a control character in a string")
+		default:
+			d.i++
+		}
+	}
+	d.fail("a string without end")
+	return "", nil
+}
+
+func (d *decoder) escaped(start int) (string, []uint16) {
+	var b strings.Builder
+	lone := false
+	b.WriteString(d.s[start:d.i])
+	var units []uint16 // of surrogates not written yet
+	flush := func() {
+		for _, u := range units {
+			// WTF-8, so that a lone half survives until the end.
+			b.Write([]byte{0xe0 | byte(u>>12), 0x80 | byte(u>>6)&0x3f, 0x80 | byte(u)&0x3f})
+			lone = true
+		}
+		units = units[:0]
+	}
+	for d.i < len(d.s) {
+		c := d.s[d.i]
+		if c != '\\' {
+			flush()
+			switch {
+			case c == '"':
+				d.i++
+				if lone {
+					return "", wtf16(b.String())
+				}
+				return b.String(), nil
+			case c < ' ':
+				d.fail("a control character in a string")
+			}
+			b.WriteByte(c)
+			d.i++
+			continue
+		}
+		d.i++
+		e := d.peek()
+		d.i++
+		if e != 'u' {
+			flush()
+			i := strings.IndexByte(`"\/bfnrt`, e)
+			if i < 0 {
+				d.i--
+				d.fail("an unknown escape \\" + string(rune(e)))
+			}
+			b.WriteByte("\"\\/\b\f\n\r\t"[i])
+			continue
+		}
+		if d.i+4 > len(d.s) {
+			d.fail("a \\u escape that is too short")
+		}
+		n, err := strconv.ParseUint(d.s[d.i:d.i+4], 16, 16)
+		if err != nil {
+			d.fail("a \\u escape that is no number")
+		}
+		d.i += 4
+		u := uint16(n)
+		switch {
+		case u >= 0xdc00 && u < 0xe000 && len(units) == 1:
+			b.WriteRune(utf16.DecodeRune(rune(units[0]), rune(u)))
+			units = units[:0]
+		case u >= 0xd800 && u < 0xdc00:
+			flush()
+			units = append(units, u)
+		case u >= 0xdc00 && u < 0xe000:
+			units = append(units, u)
+			flush()
+		default:
+			flush()
+			b.WriteRune(rune(u))
+		}
+	}
+	d.fail("a string without end")
+	return "", nil
+}
+
+// wtf16 turns a text in which lone surrogates are written as three bytes into
+// UTF-16.
+func wtf16(s string) []uint16 {
+	var out []uint16
+	for i := 0; i < len(s); {
+		if s[i] == 0xed && i+2 < len(s) && s[i+1] >= 0xa0 {
+			out = append(out, uint16(s[i]&0xf)<<12|uint16(s[i+1]&0x3f)<<6|uint16(s[i+2]&0x3f))
+			i += 3
+			continue
+		}
+		c, n := utf8.DecodeRuneInString(s[i:])
+		out = utf16.AppendRune(out, c)
+		i += n
+	}
+	return out
+}
+
+func (d *decoder) number() goja.Value {
+	start := d.i
+	if d.s[d.i] == '-' {
+		d.i++
+	}
+	digits := d.digits()
+	if digits == 0 {
+		d.fail("a number without digits")
+	}
+	if digits > 1 && d.s[d.i-digits] == '0' {
+		d.i -= digits
+		d.fail("a number with a leading zero")
+	}
+	whole := true
+	if d.i < len(d.s) && d.s[d.i] == '.' {
+		whole = false
+		d.i++
+		if d.digits() == 0 {
+			d.fail("a number without digits after its point")
+		}
+	}
+	if d.i < len(d.s) && (d.s[d.i] == 'e' || d.s[d.i] == 'E') {
+		whole = false
+		d.i++
+		if d.i < len(d.s) && (d.s[d.i] == '+' || d.s[d.i] == '-') {
+			d.i++
+		}
+		if d.digits() == 0 {
+			d.fail("a number without digits in its exponent")
+		}
+	}
+	text := d.s[start:d.i]
+	if whole {
+		if text == "-0" {
+			return d.r.vm.ToValue(math.Copysign(0, -1))
+		}
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= -maxSafe && n <= maxSafe {
+			return d.r.vm.ToValue(n)
+		}
+		if digits > maxDigits {
+			d.i = start
+			d.fail(fmt.Sprintf("an integer of %d digits", digits))
+		}
+		n, _ := new(big.Int).SetString(text, 10)
+		return d.r.bigInt(n)
+	}
+	f, _ := strconv.ParseFloat(text, 64) // out of range is Infinity, as in JSON.parse
+	return d.r.vm.ToValue(f)
+}
+
+// maxDigits bounds an integer: reading one takes time quadratic in its length.
+const maxDigits = 10_000
+
+func (d *decoder) digits() (n int) {
+	for d.i < len(d.s) && d.s[d.i] >= '0' && d.s[d.i] <= '9' {
+		d.i++
+		n++
+	}
+	return n
+}
+
+// bigInt returns a BigInt that JSON.stringify writes as a string of its
+// digits: without toJSON it would throw at a value that merely came by.
+func (r *realm) bigInt(n *big.Int) goja.Value {
+	if !r.bigInts {
+		r.bigInts = true
+		prelude("bigint")(r)
+	}
+	return r.vm.ToValue(n)
+}

@@ -1,0 +1,647 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dop251/goja"
+
+	"codemode-bridge/sandbox/wire"
+)
+
+// A typeError becomes a TypeError in the script.
+type typeError struct{ message string }
+
+func (e *typeError) Error() string { return e.message }
+
+// encodeArgs converts the one argument of a call: an object, or nothing.
+func (r *realm) encodeArgs(c goja.FunctionCall, label string) ([]byte, error) {
+	for _, extra := range c.Arguments[min(1, len(c.Arguments)):] {
+		if !goja.IsUndefined(extra) {
+			return nil, &typeError{fmt.Sprintf("%s takes one object, got %d arguments: write %s({name: value, ...})", label, len(c.Arguments), label)}
+		}
+	}
+	v := c.Argument(0)
+	if goja.IsUndefined(v) {
+		return []byte("{}"), nil
+	}
+	obj, ok := v.(*goja.Object)
+	if _, promise := asPromise(v); promise {
+		return nil, &typeError{label + ": arguments must be one object, got a promise: await it first"}
+	}
+	if !ok || isArray(obj) || callable(obj) {
+		return nil, &typeError{fmt.Sprintf("%s: arguments must be one object, got %s", label, describe(v))}
+	}
+	b, err := r.encodeAny(v, label)
+	if err == nil && (len(b) == 0 || b[0] != '{') {
+		return nil, &typeError{fmt.Sprintf("%s: arguments must be one object, got %s", label, describe(v))}
+	}
+	return b, err
+}
+
+// encodeAny converts a value that becomes part of a call.
+func (r *realm) encodeAny(v goja.Value, label string) ([]byte, error) {
+	e := encoder{r: r, root: label + ": args", max: wire.MaxArgs, strict: true}
+	return e.encode(v)
+}
+
+// encodeResult converts what the script returned. It runs getters and toJSON
+// of the script, so the deadline must be armed.
+func (r *realm) encodeResult() ([]byte, error) {
+	v := r.result
+	if p, ok := asPromise(v); ok {
+		v = p.Result()
+	}
+	if obj, ok := v.(*goja.Object); ok && callable(obj) {
+		r.note("the script returned a function, which has no JSON form: call it, and return what it gives")
+	}
+	e := encoder{r: r, root: "result", max: r.host.limits().Result}
+	b, err := e.encode(v)
+	for _, n := range e.notes {
+		r.note(n)
+	}
+	return b, err
+}
+
+func (r *realm) note(s string) {
+	if len(r.notes) < wire.MaxNotes/2 {
+		r.notes = append(r.notes, s)
+	}
+}
+
+// An encoder writes values as JSON. The table of what becomes of each kind of
+// value is docs/reference/script-values.md; TestValues holds it to that.
+//
+// It asks the engine's objects and never the script's built-ins, so a script
+// that replaces JSON.stringify or Array.prototype.map changes nothing here.
+type encoder struct {
+	r      *realm
+	root   string // what the value is called in messages
+	max    int64  // bytes
+	strict bool   // arguments: a promise or an invalid date is a mistake
+
+	buf   []byte
+	path  []step
+	stack []*goja.Object // objects being written, for cycles
+	notes []string
+	noted map[string]bool
+}
+
+type step struct {
+	key   string
+	index int // used if key is empty and is is set
+	is    bool
+}
+
+// encode returns nil for a value that has no JSON form. What the script threw
+// meanwhile is returned as *goja.Exception, or what interrupted it.
+func (e *encoder) encode(v goja.Value) (b []byte, err error) {
+	err = e.r.guard(func() {
+		if !e.value(v, "") {
+			e.buf = nil
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e.buf, nil
+}
+
+// An abort leaves the encoder, through the engine's own unwinding.
+type abort struct{ err error }
+
+func (e *encoder) fail(format string, args ...any) {
+	panic(abort{&typeError{e.where() + " " + fmt.Sprintf(format, args...)}})
+}
+
+// where writes the path: result.items[3].name.
+func (e *encoder) where() string {
+	var b strings.Builder
+	b.WriteString(e.root)
+	for i, s := range e.path {
+		if len(e.path) > 12 && i == 6 {
+			b.WriteString("…")
+		}
+		if len(e.path) > 12 && i >= 6 && i < len(e.path)-6 {
+			continue
+		}
+		if s.is {
+			b.WriteString("[" + strconv.Itoa(s.index) + "]")
+		} else {
+			b.WriteString(accessor(s.key))
+		}
+	}
+	return b.String()
+}
+
+// note remarks once on each kind of change.
+func (e *encoder) note(kind, text string) {
+	if e.noted[kind] || e.strict {
+		return
+	}
+	if e.noted == nil {
+		e.noted = make(map[string]bool)
+	}
+	e.noted[kind] = true
+	e.notes = append(e.notes, e.where()+" "+text)
+}
+
+func (e *encoder) write(s string) {
+	e.buf = append(e.buf, s...)
+	e.check()
+}
+
+func (e *encoder) check() {
+	if int64(len(e.buf)) <= e.max {
+		return
+	}
+	if e.strict {
+		panic(abort{&limitError{wire.LimitArgs, bytesText(e.max) + " of arguments"}})
+	}
+	panic(abort{&oversize{e.max}})
+}
+
+// An oversize is a result that does not fit through the pipe.
+type oversize struct{ limit int64 }
+
+func (o *oversize) Error() string { return "the result has more than " + bytesText(o.limit) }
+
+// value writes v and reports whether it has a JSON form. key is the name
+// under which it stands, which toJSON is given.
+func (e *encoder) value(v goja.Value, key string) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case *goja.Object:
+		return e.object(v, key)
+	case goja.String:
+		e.buf = appendJSONString(e.buf, v.String())
+		e.check()
+		return true
+	case *goja.Symbol:
+		return false
+	}
+	if goja.IsUndefined(v) {
+		return false
+	}
+	if goja.IsNull(v) {
+		e.write("null")
+		return true
+	}
+	switch x := v.Export().(type) {
+	case bool:
+		e.write(strconv.FormatBool(x))
+	case int64:
+		e.buf = strconv.AppendInt(e.buf, x, 10)
+		e.check()
+	case float64:
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			e.note("nan", "is "+strings.TrimPrefix(v.String(), "+")+", which JSON can't hold: it became null")
+			e.write("null")
+			return true
+		}
+		e.write(numberText(v, x))
+	case *big.Int:
+		e.write(x.String())
+	default:
+		return false
+	}
+	return true
+}
+
+// numberText writes a number as JavaScript does; -0 is 0.
+func numberText(v goja.Value, x float64) string {
+	if x == 0 {
+		return "0"
+	}
+	return v.String()
+}
+
+func (e *encoder) object(o *goja.Object, key string) bool {
+	if len(e.stack) >= maxDepth {
+		e.fail("nests more than %d levels deep", maxDepth)
+	}
+	for i, outer := range e.stack {
+		if outer == o {
+			at := encoder{root: e.root, path: e.path[:i]}
+			e.fail("refers back to %s: a cycle has no JSON form", at.where())
+		}
+	}
+	if p, ok := asPromise(o); ok {
+		return e.promise(p, key)
+	}
+	if o.ExportType() == codemodeType {
+		e.write("{}")
+		return true
+	}
+	e.stack = append(e.stack, o)
+	defer func() { e.stack = e.stack[:len(e.stack)-1] }()
+
+	class := o.ClassName()
+	if f, ok := goja.AssertFunction(o.Get("toJSON")); ok && class != "Error" {
+		if class == "Date" && e.strict && isInvalid(o) {
+			e.fail("is an invalid Date")
+		}
+		v, err := f(o, e.r.vm.ToValue(key))
+		if err != nil {
+			panic(abort{err})
+		}
+		if inner, ok := v.(*goja.Object); ok && inner != o {
+			return e.object(inner, key)
+		} else if !ok {
+			return e.value(v, key)
+		}
+	}
+	if callable(o) {
+		return false
+	}
+	switch class {
+	case "Array":
+		e.array(o)
+		return true
+	case "Map":
+		e.mapping(o)
+		return true
+	case "Set":
+		e.set(o)
+		return true
+	case "Error":
+		e.error(o)
+		return true
+	case "RegExp":
+		e.note("regexp", "is a RegExp: it became its text")
+		return e.value(e.r.vm.ToValue(o.String()), key)
+	case "Number", "String", "Boolean", "BigInt":
+		if v, ok := e.r.primitive(o); ok {
+			return e.value(v, key)
+		}
+	case "Symbol":
+		return false
+	}
+	if e.bytes(o) {
+		return true
+	}
+	e.plain(o, o.Keys())
+	return true
+}
+
+func (e *encoder) promise(p *goja.Promise, key string) bool {
+	switch {
+	case e.strict:
+		e.fail("is a promise: await it first")
+	case p.State() == goja.PromiseStateFulfilled:
+		return e.value(p.Result(), key)
+	}
+	e.note("promise", "is a promise that was not awaited: it became null")
+	e.write("null")
+	return true
+}
+
+func (e *encoder) plain(o *goja.Object, keys []string) {
+	e.write("{")
+	first := true
+	for _, key := range keys {
+		mark := len(e.buf)
+		if !first {
+			e.buf = append(e.buf, ',')
+		}
+		e.buf = appendJSONString(e.buf, key)
+		e.buf = append(e.buf, ':')
+		e.path = append(e.path, step{key: key})
+		ok := e.value(o.Get(key), key)
+		e.path = e.path[:len(e.path)-1]
+		if !ok {
+			e.buf = e.buf[:mark]
+			continue
+		}
+		first = false
+	}
+	e.write("}")
+}
+
+// element writes one element of a list; what has no JSON form is null there.
+func (e *encoder) element(i int, v goja.Value) {
+	if i > 0 {
+		e.buf = append(e.buf, ',')
+	}
+	e.path = append(e.path, step{index: i, is: true})
+	if !e.value(v, strconv.Itoa(i)) {
+		e.write("null")
+	}
+	e.path = e.path[:len(e.path)-1]
+}
+
+func (e *encoder) array(o *goja.Object) {
+	e.write("[")
+	// Not the keys: a hole is null, and a length of 2^32-1 ends at e.max.
+	n := int(min(o.Get("length").ToInteger(), math.MaxInt32*2+1))
+	for i := 0; i < n; i++ {
+		e.element(i, o.Get(strconv.Itoa(i)))
+	}
+	e.write("]")
+}
+
+func (e *encoder) mapping(o *goja.Object) {
+	var keys []string
+	var entries [][2]goja.Value
+	text := true
+	e.each(e.r.mapEach, o, func(value, key goja.Value) {
+		if s, ok := key.(goja.String); ok {
+			keys = append(keys, s.String())
+		} else if x, isObject := key.(*goja.Object); isObject || x != nil {
+			text = false
+		} else {
+			keys = append(keys, key.String())
+		}
+		entries = append(entries, [2]goja.Value{key, value})
+	})
+	if !text {
+		e.note("map", "is a Map with objects as keys: it became a list of [key, value]")
+		e.write("[")
+		for i, entry := range entries {
+			e.element(i, e.r.vm.NewArray(entry[0], entry[1]))
+		}
+		e.write("]")
+		return
+	}
+	e.note("map", "is a Map: it became an object")
+	e.write("{")
+	for i, entry := range entries {
+		if i > 0 {
+			e.buf = append(e.buf, ',')
+		}
+		e.buf = appendJSONString(e.buf, keys[i])
+		e.buf = append(e.buf, ':')
+		e.path = append(e.path, step{key: keys[i]})
+		if !e.value(entry[1], keys[i]) {
+			e.write("null")
+		}
+		e.path = e.path[:len(e.path)-1]
+	}
+	e.write("}")
+}
+
+func (e *encoder) set(o *goja.Object) {
+	e.note("set", "is a Set: it became a list")
+	var values []goja.Value
+	e.each(e.r.setEach, o, func(v, _ goja.Value) { values = append(values, v) })
+	e.write("[")
+	for i, v := range values {
+		e.element(i, v)
+	}
+	e.write("]")
+}
+
+// each calls f for every entry of a Map or Set, through the forEach that
+// was there before the script.
+func (e *encoder) each(forEach goja.Callable, o *goja.Object, f func(value, key goja.Value)) {
+	_, err := forEach(o, e.r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
+		f(c.Argument(0), c.Argument(1))
+		return goja.Undefined()
+	}))
+	if err != nil {
+		panic(abort{err})
+	}
+}
+
+// error writes what a person wants to know of an error: JSON.stringify gives {}.
+func (e *encoder) error(o *goja.Object) {
+	e.write("{")
+	first := true
+	put := func(key string, v goja.Value) {
+		mark := len(e.buf)
+		if !first {
+			e.buf = append(e.buf, ',')
+		}
+		e.buf = appendJSONString(e.buf, key)
+		e.buf = append(e.buf, ':')
+		e.path = append(e.path, step{key: key})
+		if e.value(v, key) {
+			first = false
+		} else {
+			e.buf = e.buf[:mark]
+		}
+		e.path = e.path[:len(e.path)-1]
+	}
+	put("name", o.Get("name"))
+	put("message", o.Get("message"))
+	put("cause", o.Get("cause"))
+	put("errors", o.Get("errors"))
+	for _, key := range o.Keys() {
+		switch key {
+		case "name", "message", "cause", "errors", "stack":
+		default:
+			put(key, o.Get(key))
+		}
+	}
+	e.write("}")
+}
+
+// bytes writes a typed array or buffer as the list of its numbers.
+func (e *encoder) bytes(o *goja.Object) bool {
+	t := o.ExportType()
+	if t == bufferType {
+		b, _ := o.Export().(goja.ArrayBuffer)
+		e.numbers(reflect.ValueOf(b.Bytes()))
+		return true
+	}
+	if t == nil || t.Kind() != reflect.Slice || !numeric(t.Elem().Kind()) {
+		return false
+	}
+	e.numbers(reflect.ValueOf(o.Export()))
+	return true
+}
+
+func (e *encoder) numbers(list reflect.Value) {
+	e.write("[")
+	for i := range list.Len() {
+		e.element(i, e.r.vm.ToValue(list.Index(i).Interface()))
+	}
+	e.write("]")
+}
+
+func numeric(k reflect.Kind) bool { return k >= reflect.Int && k <= reflect.Float64 }
+
+var (
+	bufferType  = reflect.TypeFor[goja.ArrayBuffer]()
+	promiseType = reflect.TypeFor[*goja.Promise]()
+	proxyType   = reflect.TypeFor[goja.Proxy]()
+)
+
+// guard runs f, which may run script code, from outside of the engine or
+// inside of it, and returns what it threw.
+func (r *realm) guard(f func()) (err error) {
+	defer func() {
+		x := recover()
+		if x == nil {
+			return
+		}
+		var interrupted *goja.InterruptedError
+		var overflow *goja.StackOverflowError
+		switch x := x.(type) {
+		case abort:
+			err = x.err
+		case error:
+			if !errors.As(x, &interrupted) && !errors.As(x, &overflow) {
+				panic(x)
+			}
+			err = x
+		default:
+			panic(x)
+		}
+	}()
+	if ex := r.vm.Try(f); ex != nil {
+		return ex
+	}
+	return nil
+}
+
+func asPromise(v goja.Value) (*goja.Promise, bool) {
+	o, ok := v.(*goja.Object)
+	if !ok || o.ExportType() != promiseType {
+		return nil, false
+	}
+	p, ok := o.Export().(*goja.Promise)
+	return p, ok
+}
+
+func isProxy(o *goja.Object) bool { return o.ExportType() == proxyType }
+
+func isArray(o *goja.Object) bool { return o.ClassName() == "Array" }
+
+func callable(o *goja.Object) bool {
+	_, ok := goja.AssertFunction(o)
+	return ok
+}
+
+// isInvalid reports whether a Date holds no time.
+func isInvalid(o *goja.Object) bool {
+	v := o.Get("getTime")
+	f, ok := goja.AssertFunction(v)
+	if !ok {
+		return false
+	}
+	n, err := f(o)
+	return err == nil && goja.IsNaN(n)
+}
+
+// primitive unwraps new Number(1) and its like.
+func (r *realm) primitive(o *goja.Object) (goja.Value, bool) {
+	switch x := o.Export().(type) {
+	case string, int64, float64, bool, *big.Int:
+		return r.vm.ToValue(x), true
+	}
+	return nil, false
+}
+
+// describe says in a few words what a value is.
+func describe(v goja.Value) string {
+	if v == nil || goja.IsUndefined(v) {
+		return "undefined"
+	}
+	if goja.IsNull(v) {
+		return "null"
+	}
+	if o, ok := v.(*goja.Object); ok {
+		if _, ok := asPromise(o); ok {
+			return "a promise"
+		}
+		switch {
+		case callable(o):
+			return "a function"
+		case isArray(o):
+			return "an array"
+		case o.ClassName() == "Object":
+			return "an object"
+		}
+		return article(o.ClassName())
+	}
+	switch v.Export().(type) {
+	case string:
+		return "string " + string(appendJSONString(nil, cutText(v.String(), 40)))
+	case bool:
+		return "boolean " + v.String()
+	case *big.Int:
+		return "BigInt " + cutText(v.String(), 40)
+	}
+	if _, ok := v.(*goja.Symbol); ok {
+		return "a symbol"
+	}
+	return "number " + v.String()
+}
+
+func article(noun string) string {
+	if strings.ContainsAny(noun[:min(1, len(noun))], "AEIOU") {
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendJSONString appends s as a JSON string. What is not UTF-8 (half of a
+// surrogate pair) becomes U+FFFD.
+func appendJSONString(b []byte, s string) []byte {
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if c >= ' ' && c != '"' && c != '\\' {
+				i++
+				continue
+			}
+			b = append(b, s[start:i]...)
+			switch c {
+			case '"', '\\':
+				b = append(b, '\\', c)
+			case '\n':
+				b = append(b, '\\', 'n')
+			case '\r':
+				b = append(b, '\\', 'r')
+			case '\t':
+				b = append(b, '\\', 't')
+			default:
+				b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+			}
+			i++
+			start = i
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			b = append(b, s[start:i]...)
+			b = append(b, "\ufffd"...)
+			i++
+			start = i
+			continue
+		}
+		i += n
+	}
+	b = append(b, s[start:]...)
+	return append(b, '"')
+}
+
+// cutText cuts s to n bytes, between characters, and marks the cut.
+func cutText(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const mark = "…"
+	if n < len(mark) {
+		return ""
+	}
+	n -= len(mark)
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + mark
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,295 @@
+package worker
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dop251/goja/file"
+	"github.com/dop251/goja/parser"
+	"github.com/evanw/esbuild/pkg/api"
+	"github.com/go-sourcemap/sourcemap"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/sandbox/wire"
+)
+
+// lowered is what the TypeScript front end rewrites because goja cannot
+// parse it. Everything else stays as the model wrote it.
+var lowered = map[string]bool{
+	"async-generator": false,
+	"for-await":       false,
+	"using":           false,
+	"decorators":      false,
+	"hashbang":        false,
+}
+
+// A frontError is the front end's first message.
+type frontError struct {
+	text         string
+	line, column int // in the wrapped text; the column counts bytes from 0
+	suggestion   string
+}
+
+func (e *frontError) Error() string { return e.text }
+
+// transform strips types and rewrites what goja cannot parse. The output is
+// plain ASCII, so that its columns are bytes and UTF-16 units alike.
+func transform(text string) (code string, sourceMap []byte, err *frontError) {
+	r := api.Transform(text, api.TransformOptions{
+		Loader:         api.LoaderTS,
+		Target:         api.ESNext,
+		Supported:      lowered,
+		Sourcemap:      api.SourceMapExternal,
+		SourcesContent: api.SourcesContentExclude,
+		Sourcefile:     scriptName,
+		LogLevel:       api.LogLevelSilent,
+		TsconfigRaw:    `{"compilerOptions":{"experimentalDecorators":false}}`,
+	})
+	if len(r.Errors) > 0 {
+		m := r.Errors[0]
+		e := &frontError{text: m.Text}
+		if m.Location != nil {
+			e.line, e.column, e.suggestion = m.Location.Line, m.Location.Column, m.Location.Suggestion
+		}
+		return "", nil, e
+	}
+	return string(r.Code), r.Map, nil
+}
+
+// mapBack gives goja the front end's source map, so that every stack trace
+// shows the model's own lines. goja asks with columns that count from 1 and
+// takes the answer for such a column too, the map counts from 0 on both
+// sides: so every column of the map is moved by one.
+func mapBack(f *file.File, sourceMap []byte) error {
+	var m map[string]any
+	if err := json.Unmarshal(sourceMap, &m); err != nil {
+		return fmt.Errorf("reading the front end's source map: %w", err)
+	}
+	text, _ := m["mappings"].(string)
+	moved, err := moveColumns(text)
+	if err != nil {
+		return err
+	}
+	m["mappings"] = moved
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	c, err := sourcemap.Parse(scriptName, data)
+	if err != nil {
+		return fmt.Errorf("reading the front end's source map: %w", err)
+	}
+	f.SetSourceMap(c)
+	return nil
+}
+
+const base64VLQ = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+// moveColumns adds one to every generated and every original column of
+// mappings. Fields are differences: the generated column starts anew on each
+// line, the original one once.
+func moveColumns(mappings string) (string, error) {
+	var out strings.Builder
+	first := true
+	for i, line := range strings.Split(mappings, ";") {
+		if i > 0 {
+			out.WriteByte(';')
+		}
+		if line == "" {
+			continue
+		}
+		segment, rest, more := strings.Cut(line, ",")
+		fields, err := decodeVLQ(segment)
+		if err != nil {
+			return "", err
+		}
+		fields[0]++
+		if first && len(fields) >= 4 {
+			fields[3]++
+			first = false
+		}
+		for _, n := range fields {
+			encodeVLQ(&out, n)
+		}
+		if more {
+			out.WriteByte(',')
+			out.WriteString(rest)
+		}
+	}
+	return out.String(), nil
+}
+
+var errSourceMap = errors.New("the front end's source map can't be read")
+
+func decodeVLQ(s string) ([]int, error) {
+	var fields []int
+	n, shift := 0, 0
+	for i := 0; i < len(s); i++ {
+		d := strings.IndexByte(base64VLQ, s[i])
+		if d < 0 || shift > 30 {
+			return nil, errSourceMap
+		}
+		n |= (d & 31) << shift
+		if d&32 != 0 {
+			shift += 5
+			continue
+		}
+		v := n >> 1
+		if n&1 != 0 {
+			v = -v
+		}
+		fields = append(fields, v)
+		n, shift = 0, 0
+	}
+	if len(fields) == 0 || shift != 0 {
+		return nil, errSourceMap
+	}
+	return fields, nil
+}
+
+func encodeVLQ(out *strings.Builder, v int) {
+	n := v << 1
+	if v < 0 {
+		n = -v<<1 | 1
+	}
+	for {
+		d := n & 31
+		n >>= 5
+		if n > 0 {
+			d |= 32
+		}
+		out.WriteByte(base64VLQ[d])
+		if n == 0 {
+			return
+		}
+	}
+}
+
+// syntaxFailure says in the front end's words what is wrong (they are better
+// than goja's), or in our own when the text is no JavaScript at all.
+func (s *scriptText) syntaxFailure(first error, front *frontError) *wire.Failure {
+	if other := otherLanguage(s.text); other != "" {
+		return failText("SyntaxError", other, "write JavaScript or TypeScript; tools are called as await codemode.server__tool({...})")
+	}
+	fail := failText("SyntaxError", "", "")
+	switch {
+	case front != nil:
+		fail.Message = strings.TrimSuffix(lowerFirst(front.text), ":")
+		fail.Position = s.place(front.line, 0)
+		fail.Position.Column = s.column(front.line, front.column, false)
+		if front.suggestion != "" {
+			fail.Hint = "write " + front.suggestion
+		}
+		if front.line > len(s.split()) {
+			// The end of the wrapper: the script closed it, or left something open.
+			fail.Message = "the script ends too early: a bracket, quote or brace is not closed"
+			if strings.HasSuffix(front.text, `found "}"`) || front.text == `Unexpected "}"` {
+				fail.Message = errUnbalanced.Error()
+			}
+			fail.Position = s.end()
+			fail.Hint = ""
+		}
+	case first != nil:
+		fail.Message = lowerFirst(first.Error())
+		if list, ok := first.(parser.ErrorList); ok && len(list) > 0 {
+			fail.Message = lowerFirst(list[0].Message)
+			fail.Position = s.place(list[0].Position.Line, list[0].Position.Column)
+		}
+		if first == errUnbalanced {
+			fail.Position = s.end()
+		}
+	}
+	fail.Frame = s.frame(fail.Position)
+	return fail
+}
+
+// unsupported is for what the front end takes and goja does not.
+func (s *scriptText) unsupported(err error) *wire.Failure {
+	fail := failText("SyntaxError", "the engine can't run this: "+lowerFirst(err.Error()), "write it in plainer JavaScript")
+	if list, ok := err.(parser.ErrorList); ok && len(list) > 0 {
+		fail.Message = "the engine can't run this: " + lowerFirst(list[0].Message)
+	}
+	for i, line := range s.split() {
+		if loc := dynamicImport.FindStringIndex(line); loc != nil {
+			fail.Message = "import() does not exist here"
+			fail.Hint = absent["import"]
+			fail.Position = analysis.Position{Line: i + 1, Column: 1 + utf8.RuneCountInString(line[:loc[0]])}
+			break
+		}
+	}
+	fail.Frame = s.frame(fail.Position)
+	return fail
+}
+
+var (
+	staticImport  = regexp.MustCompile(`^\s*import(\s+type)?\s*([\w$*{][^;]*?\sfrom\s*)?["'][^"']+["']`)
+	dynamicImport = regexp.MustCompile(`\bimport\s*\(`)
+	reExport      = regexp.MustCompile(`^\s*export\s*(\*|\{)`)
+)
+
+// refuseModules answers import statements in words of our own: inside the
+// wrapper a parser can only call them unexpected.
+func refuseModules(s *scriptText) *wire.Failure {
+	if !strings.Contains(s.text, "import") {
+		return nil
+	}
+	for i, line := range s.split() {
+		m := staticImport.FindStringIndex(line)
+		if m == nil {
+			continue
+		}
+		if _, err := parse(wrapHead + s.text + wrapTail); err == nil {
+			return nil // a line of a template literal or comment
+		}
+		at := analysis.Position{Line: i + 1, Column: 1 + utf8.RuneCountInString(line) - utf8.RuneCountInString(strings.TrimLeft(line, " \t"))}
+		fail := failText("SyntaxError", "import does not exist here", absent["import"])
+		fail.Position, fail.Frame = at, s.frame(at)
+		return fail
+	}
+	return nil
+}
+
+var languages = []struct {
+	name string
+	sign *regexp.Regexp
+}{
+	{"a shell script", regexp.MustCompile(`^\s*(#!.*sh\b|(\$ )?(sudo|curl|wget|ls|cd|cat|grep|echo|npm|npx|pip3?|git|mkdir|rm|cp|mv|export|docker|kubectl|chmod|python3?|node|bash|sh|apt(-get)?|brew|find|sed|awk) +["'$/~.\w-])`)},
+	{"Python", regexp.MustCompile(`(?m)^#!.*python|^\s*(async\s+)?def \w+\(.*\).*:\s*(#.*)?$|^\s*(if|elif|for|while|with|try|else|except)\b[^{]*:\s*(#.*)?$|^from [\w.]+ import |^import \w+(\.\w+)*( as \w+)?\s*$|^\s*print\(.*\)\s*$`)},
+	{"SQL", regexp.MustCompile(`(?i)^\s*(select\s.+\sfrom\s|insert\s+into\s|update\s+\S+\s+set\s|create\s+table\s|delete\s+from\s)`)},
+	{"HTML or XML", regexp.MustCompile(`^\s*<(!DOCTYPE|\?xml|html|script|div|[a-zA-Z][\w-]*>)`)},
+	{"Go", regexp.MustCompile(`(?m)^package \w+\s*$|^func \w+\(.*\).*\{\s*$`)},
+	{"Ruby", regexp.MustCompile(`(?m)^#!.*ruby|^\s*(puts |require ['"]|end\s*$)`)},
+}
+
+// otherLanguage names the language of a text that is no JavaScript, or "".
+// It is asked only about text that could not be parsed.
+func otherLanguage(text string) string {
+	for _, l := range languages {
+		if l.sign.MatchString(text) {
+			return "this looks like " + l.name + ", not JavaScript"
+		}
+	}
+	if prose(text) {
+		return "this looks like plain text, not JavaScript"
+	}
+	return ""
+}
+
+// prose reports whether the text reads as sentences: several words on its
+// first line, and nothing that only code has.
+func prose(text string) bool {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return len(strings.Fields(line)) >= 4 && !strings.ContainsAny(line, "(){}[];=<>`$")
+}
+
+func lowerFirst(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	if n == 0 || len(s) > n && s[n] >= 'A' && s[n] <= 'Z' {
+		return s
+	}
+	return strings.ToLower(string(r)) + s[n:]
+}

@@ -1,0 +1,328 @@
+package worker
+
+import (
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/dop251/goja"
+	"github.com/dop251/goja_nodejs/url"
+)
+
+// A feature is something that goja lacks and a script may use. It is
+// installed when one of its words stands in the script's text, so that a
+// script that uses none pays for none: looking takes microseconds, running
+// the prelude of all would take more than most scripts. Code can't be made
+// from text in a realm, so a name that is used stands in the text, unless it
+// is put together by hand.
+type feature struct {
+	words   []string
+	install func(*realm)
+}
+
+var features = []feature{
+	{[]string{"console"}, func(r *realm) { r.fix("console", r.newConsole()) }},
+	{[]string{"json"}, func(r *realm) { r.fix("json", r.function("json", r.json)) }},
+	{[]string{"emit"}, func(r *realm) { r.fix("emit", r.function("emit", r.emit)) }},
+	{[]string{"BigInt"}, func(r *realm) { r.bigInts = true; prelude("bigint")(r) }},
+	{[]string{"setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "clearImmediate", "AbortSignal"}, installTimers},
+	{[]string{"queueMicrotask"}, prelude("microtask")},
+	{[]string{"structuredClone"}, prelude("clone")},
+	{[]string{"URL"}, installURL},
+	{[]string{"TextEncoder", "TextDecoder"}, preludeWith("text", (*realm).textCoders)},
+	{[]string{"atob", "btoa"}, installBase64},
+	{[]string{"crypto"}, preludeWith("crypto", (*realm).randomBytes)},
+	{[]string{"performance"}, preludeWith("performance", (*realm).elapsed)},
+	{[]string{"Abort", "EventTarget", "DOMException"}, prelude("abort")},
+	{[]string{"withResolvers", "Promise.try", "fromAsync", "groupBy", "isWellFormed", "toWellFormed", "RegExp.escape", "asyncIterator", "ispose", "isError", "getOrInsert"}, prelude("language")},
+	{[]string{"union", "intersection", "difference", "symmetricDifference", "isSubsetOf", "isSupersetOf", "isDisjointFrom"}, prelude("sets")},
+	{[]string{"Iterator", "function*", "function *", ".values()", ".entries()", ".keys()", "matchAll", ".iterator", "yield"}, prelude("iterators")},
+	{[]string{"Locale", "Intl"}, prelude("locale")},
+}
+
+// installGlobals makes what every script has, and the features that this one
+// mentions.
+func (r *realm) installGlobals() {
+	r.fix("codemode", r.newCodemode())
+	if r.input != nil {
+		v, err := r.decode(string(r.input))
+		if err == nil {
+			r.vm.GlobalObject().DefineDataProperty("input", v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
+		}
+	}
+	if r.vm.Get("input") == nil {
+		r.vm.GlobalObject().DefineDataProperty("input", goja.Undefined(), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
+	}
+	text := r.script.text
+	for i := range features {
+		for _, word := range features[i].words {
+			if strings.Contains(text, word) {
+				features[i].install(r)
+				break
+			}
+		}
+	}
+	for _, name := range errorClasses {
+		if strings.Contains(text, name) {
+			if c := r.class(name); c != nil {
+				r.vm.GlobalObject().DefineDataProperty(name, c, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+			}
+		}
+	}
+	if strings.Contains(text, "Map") {
+		r.mapEach = r.forEachOf("Map")
+	}
+	if strings.Contains(text, "Set") || strings.Contains(text, "groupBy") {
+		r.setEach = r.forEachOf("Set")
+		r.mapEach = r.forEachOf("Map")
+	}
+}
+
+// fix defines a global that the script can't replace.
+func (r *realm) fix(name string, v goja.Value) {
+	r.vm.GlobalObject().DefineDataProperty(name, v, goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_TRUE)
+}
+
+// set defines a global like those of the language.
+func (r *realm) set(name string, v goja.Value) {
+	r.vm.GlobalObject().DefineDataProperty(name, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+}
+
+// forEachOf takes Map.prototype.forEach, or Set's, before the script can
+// replace it.
+func (r *realm) forEachOf(class string) goja.Callable {
+	c := r.vm.Get(class).(*goja.Object)
+	f, _ := goja.AssertFunction(c.Get("prototype").(*goja.Object).Get("forEach"))
+	return f
+}
+
+// blockCompilers takes away what makes code from text: eval, Function and the
+// constructors that can be reached through any function.
+func (r *realm) blockCompilers() {
+	blocked := func(name string) goja.Value {
+		return r.vm.ToValue(func(goja.FunctionCall) goja.Value {
+			panic(r.vm.NewTypeError("%s does not exist here: code can't be made from text; write it in the script itself", name))
+		})
+	}
+	v := r.mustRun("compilers")
+	f, _ := goja.AssertFunction(v)
+	if _, err := f(goja.Undefined(), blocked("eval"), blocked("new Function")); err != nil {
+		panic(fmt.Sprintf("blocking the compilers: %v", err))
+	}
+}
+
+//go:embed prelude
+var preludeFiles embed.FS
+
+// programs are the compiled files of the prelude, compiled once a process.
+var programs sync.Map
+
+func preludeProgram(name string) *goja.Program {
+	if p, ok := programs.Load(name); ok {
+		return p.(*goja.Program)
+	}
+	text, err := preludeFiles.ReadFile("prelude/" + name + ".js")
+	if err != nil {
+		panic(err)
+	}
+	p := goja.MustCompile("codemode:"+name, string(text), true)
+	programs.Store(name, p)
+	return p
+}
+
+func errorClassProgram() *goja.Program { return preludeProgram("errors") }
+
+// mustRun runs a file of the prelude, whose value is a function. They are our
+// own and run before the script, so an error is a defect of this package.
+func (r *realm) mustRun(name string) goja.Value {
+	v, err := r.vm.RunProgram(preludeProgram(name))
+	if err != nil {
+		panic(fmt.Sprintf("prelude %s: %v", name, err))
+	}
+	return v
+}
+
+func prelude(name string) func(*realm) { return preludeWith(name, nil) }
+
+// preludeWith runs a file of the prelude with the native functions it needs.
+func preludeWith(name string, native func(*realm) []goja.Value) func(*realm) {
+	return func(r *realm) {
+		f, _ := goja.AssertFunction(r.mustRun(name))
+		args := []goja.Value{r.vm.ToValue(r.define)}
+		if native != nil {
+			args = append(args, native(r)...)
+		}
+		if _, err := f(goja.Undefined(), args...); err != nil {
+			panic(fmt.Sprintf("prelude %s: %v", name, err))
+		}
+	}
+}
+
+// define adds a property as the language's own are: writable, not
+// enumerable. What goja has by itself stays.
+func (r *realm) define(c goja.FunctionCall) goja.Value {
+	o := c.Argument(0).ToObject(r.vm)
+	key, v := c.Argument(1), c.Argument(2)
+	if s, ok := key.(*goja.Symbol); ok {
+		if o.GetSymbol(s) == nil {
+			o.DefineDataPropertySymbol(s, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+		}
+		return goja.Undefined()
+	}
+	if o.Get(key.String()) == nil {
+		o.DefineDataProperty(key.String(), v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+	}
+	return goja.Undefined()
+}
+
+// json is the global json(x): it parses text that is JSON, and leaves
+// everything else alone.
+func (r *realm) json(c goja.FunctionCall) goja.Value {
+	v := c.Argument(0)
+	s, ok := v.(goja.String)
+	if !ok {
+		if _, promise := asPromise(v); promise {
+			panic(r.vm.NewTypeError("json: got a promise: write json(await ...)"))
+		}
+		return v
+	}
+	text := s.String()
+	out, err := r.decode(strings.TrimPrefix(text, "\ufeff"))
+	if err != nil {
+		what := "the text is no JSON"
+		if strings.TrimSpace(text) == "" {
+			what = "the text is empty"
+		}
+		panic(r.syntaxError(fmt.Sprintf("json: %s (%s): %s", what, err, excerpt(text))))
+	}
+	return out
+}
+
+// excerpt shows the beginning of a text, on one line.
+func excerpt(text string) string {
+	short := string([]rune(cutText(text, 400))[:min(80, utf8.RuneCountInString(cutText(text, 400)))])
+	q := string(appendJSONString(nil, short))
+	if len(short) < len(text) {
+		q += fmt.Sprintf("… (%d characters)", utf8.RuneCountInString(text))
+	}
+	return q
+}
+
+func (r *realm) syntaxError(message string) goja.Value {
+	e, err := r.vm.New(r.syntaxErrors(), r.vm.ToValue(message))
+	if err != nil {
+		return r.vm.NewTypeError(message)
+	}
+	return e
+}
+
+func (r *realm) syntaxErrors() goja.Value { return r.vm.Get("SyntaxError") }
+
+func (r *realm) emit(c goja.FunctionCall) goja.Value { return r.handle(c, "emit", "emit", "") }
+
+func installTimers(r *realm) {
+	for _, t := range []struct {
+		name              string
+		interval, delayed bool
+	}{{"setTimeout", false, true}, {"setInterval", true, true}, {"setImmediate", false, false}} {
+		r.set(t.name, r.setTimer(t.name, t.interval, t.delayed))
+	}
+	for _, name := range []string{"clearTimeout", "clearInterval", "clearImmediate"} {
+		r.set(name, r.clearTimer(name))
+	}
+}
+
+func installURL(r *realm) {
+	module, exports := r.vm.NewObject(), r.vm.NewObject()
+	module.Set("exports", exports)
+	url.Require(r.vm, module)
+	for _, name := range []string{"URL", "URLSearchParams"} {
+		r.set(name, exports.Get(name))
+	}
+	f, _ := goja.AssertFunction(r.mustRun("url"))
+	f(goja.Undefined(), r.vm.ToValue(r.define))
+}
+
+func installBase64(r *realm) {
+	fail := func(name, why string) {
+		panic(r.vm.NewTypeError("%s: %s", name, why))
+	}
+	r.set("atob", r.function("atob", func(c goja.FunctionCall) goja.Value {
+		text := strings.Map(func(c rune) rune {
+			if strings.ContainsRune(" \t\n\f\r", c) {
+				return -1
+			}
+			return c
+		}, c.Argument(0).String())
+		b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
+		if err != nil {
+			fail("atob", "the text is not base64")
+		}
+		units := make([]uint16, len(b))
+		for i, x := range b {
+			units[i] = uint16(x)
+		}
+		return goja.StringFromUTF16(units)
+	}))
+	r.set("btoa", r.function("btoa", func(c goja.FunctionCall) goja.Value {
+		s := c.Argument(0).ToString().(goja.String)
+		b := make([]byte, s.Length())
+		for i := range b {
+			u := s.CharAt(i)
+			if u > 0xff {
+				fail("btoa", "the text has characters beyond U+00FF: encode it as UTF-8 first")
+			}
+			b[i] = byte(u)
+		}
+		return r.vm.ToValue(base64.StdEncoding.EncodeToString(b))
+	}))
+}
+
+// textCoders gives the prelude UTF-8 in both directions.
+func (r *realm) textCoders() []goja.Value {
+	encode := func(c goja.FunctionCall) goja.Value {
+		return r.vm.ToValue(r.vm.NewArrayBuffer([]byte(strings.ToValidUTF8(c.Argument(0).String(), "\ufffd"))))
+	}
+	decode := func(c goja.FunctionCall) goja.Value {
+		buffer, ok := c.Argument(0).Export().(goja.ArrayBuffer)
+		if !ok {
+			panic(r.vm.NewTypeError("TextDecoder.decode: the argument must be a buffer or a typed array, got %s", describe(c.Argument(0))))
+		}
+		from, n := c.Argument(1).ToInteger(), c.Argument(2).ToInteger()
+		b := buffer.Bytes()
+		from = min(max(from, 0), int64(len(b)))
+		b = b[from:min(from+max(n, 0), int64(len(b)))]
+		if c.Argument(3).ToBoolean() && !utf8.Valid(b) {
+			panic(r.vm.NewTypeError("TextDecoder.decode: the data is not valid UTF-8"))
+		}
+		return r.vm.ToValue(strings.ToValidUTF8(string(b), "\ufffd"))
+	}
+	return []goja.Value{r.vm.ToValue(encode), r.vm.ToValue(decode)}
+}
+
+// randomBytes gives the prelude bytes from the run's seed.
+func (r *realm) randomBytes() []goja.Value {
+	return []goja.Value{r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
+		n := c.Argument(0).ToInteger()
+		if n < 0 || n > 65536 {
+			panic(r.vm.NewTypeError("crypto.getRandomValues: at most 65536 bytes at once"))
+		}
+		b := make([]byte, n)
+		r.random(b)
+		return r.vm.ToValue(r.vm.NewArrayBuffer(b))
+	})}
+}
+
+// elapsed gives the prelude the script's clock, in milliseconds since the
+// run began and since the epoch.
+func (r *realm) elapsed() []goja.Value {
+	return []goja.Value{
+		r.vm.ToValue(func(goja.FunctionCall) goja.Value {
+			return r.vm.ToValue(float64(r.host.now().Sub(r.started).Microseconds()) / 1000)
+		}),
+		r.vm.ToValue(float64(r.started.UnixMilli())),
+	}
+}

@@ -1,0 +1,352 @@
+package worker
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/sandbox/wire"
+)
+
+// absent says what to write instead of what other runtimes have.
+var absent = map[string]string{
+	"fetch":          "there is no network here: use a server's tool, find one with codemode.search_tools({query: \"...\"})",
+	"XMLHttpRequest": "there is no network here: use a server's tool, find one with codemode.search_tools({query: \"...\"})",
+	"WebSocket":      "there is no network here: use a server's tool, find one with codemode.search_tools({query: \"...\"})",
+	"axios":          "there is no network here: use a server's tool, find one with codemode.search_tools({query: \"...\"})",
+	"import":         "there are no modules here: codemode, json, emit, console and input are globals, and what a library would do, a server's tool does",
+	"require":        "there are no modules here: codemode, json, emit, console and input are globals, and what a library would do, a server's tool does",
+	"module":         "there are no modules here: return the result instead of exporting it",
+	"exports":        "there are no modules here: return the result instead of exporting it",
+	"process":        "there is no process here: pass values in `input`, return the result instead of writing it",
+	"Deno":           "this is not Deno: there are no files and no network; use a server's tool",
+	"Bun":            "this is not Bun: there are no files and no network; use a server's tool",
+	"fs":             "there are no files here: use a server's tool, such as codemode.filesystem__read_file",
+	"path":           "there are no modules here: join paths with strings",
+	"os":             "there is no operating system here: use a server's tool",
+	"child_process":  "no program can be started here: use a server's tool",
+	"Buffer":         "use atob, btoa, TextEncoder, TextDecoder and Uint8Array",
+	"window":         "this is no browser: globals stand in globalThis",
+	"document":       "this is no browser: use a server's tool for web pages",
+	"navigator":      "this is no browser",
+	"localStorage":   "nothing is kept between scripts: pass data in `input`, return what is needed later",
+	"sessionStorage": "nothing is kept between scripts: pass data in `input`, return what is needed later",
+	"alert":          "there is nobody to talk to here: return the result, or use console.log",
+	"prompt":         "there is nobody to talk to here: pass values in `input`",
+	"global":         "write globalThis",
+	"self":           "write globalThis",
+	"print":          "write console.log",
+	"printf":         "write console.log",
+	"Temporal":       "write with Date",
+	"WebAssembly":    "there is no WebAssembly here",
+	"Worker":         "there are no workers here: calls run in parallel with Promise.all",
+	"mcp":            "tools are called as await codemode.server__tool({...})",
+	"tools":          "tools are called as await codemode.server__tool({...})",
+}
+
+// A textReply is an answer that was text: it may be what a script later
+// mistakes for a value.
+type textReply struct {
+	label string // codemode.github__list_issues
+	name  string
+	text  string
+}
+
+const (
+	maxTexts     = 16
+	maxTextBytes = 8 << 20
+)
+
+// remember keeps an answer's text while there is room, for explain.
+func (r *realm) remember(p *pending, text string) {
+	t := strings.TrimLeft(text[:min(len(text), 64)], " \t\r\n\ufeff")
+	if t == "" || t[0] != '{' && t[0] != '[' {
+		return
+	}
+	if len(r.texts) == maxTexts {
+		r.textBytes -= len(r.texts[0].text)
+		r.texts = r.texts[1:]
+	}
+	if r.textBytes+len(text) > maxTextBytes {
+		return
+	}
+	r.textBytes += len(text)
+	r.texts = append(r.texts, textReply{p.label, p.title(), text})
+}
+
+var (
+	notDefined   = regexp.MustCompile(`^(.+) is not defined$`)
+	noMember     = regexp.MustCompile(`^Object has no member '(.*)'`)
+	notAFunction = regexp.MustCompile(`^Not a function: `)
+	noProperty   = regexp.MustCompile(`^Cannot read property '(.*)' of (undefined|null|undefined or null)`)
+	assigned     = regexp.MustCompile(`\b(?:const|let|var)\s+([\w$]+)\s*(?::[^=]*)?=\s*(?:\(\s*)?await\s+(codemode[\w.$\["'\]]*)`)
+	chain        = regexp.MustCompile(`[\w$]+(?:\??\.[\w$]+|\[[^\[\]]*\]|\([^()]*\))*$`)
+)
+
+// explain puts an error into the words that a model knows from Node, and adds
+// a hint where it can tell what was meant.
+func (r *realm) explain(f *wire.Failure) {
+	line := r.lineAt(f.Position)
+	switch f.Name {
+	case "ReferenceError":
+		if m := notDefined.FindStringSubmatch(f.Message); m != nil {
+			f.Hint = r.hintName(m[1])
+		}
+	case "TypeError":
+		r.explainType(f, line)
+	case "SyntaxError":
+		if strings.HasPrefix(f.Message, "Unexpected token at the end") || strings.Contains(f.Message, "JSON") || strings.HasPrefix(f.Message, "Unexpected token") {
+			if f.Hint == "" && strings.Contains(line, "JSON.parse") {
+				f.Hint = "the text is no JSON: look at it first, or write json(x), which says where it ends"
+			}
+		}
+	}
+}
+
+func (r *realm) explainType(f *wire.Failure, line string) {
+	member := ""
+	receiver := r.receiver(line, f.Position, &member)
+	switch {
+	case noMember.MatchString(f.Message):
+		member = noMember.FindStringSubmatch(f.Message)[1]
+		if receiver == "" {
+			receiver = "object"
+		}
+		f.Message = receiver + "." + member + " is not a function"
+	case notAFunction.MatchString(f.Message):
+		if receiver != "" && member != "" {
+			f.Message = receiver + "." + member + " is not a function"
+		} else if receiver != "" {
+			f.Message = receiver + " is not a function"
+		} else {
+			f.Message = "this is not a function"
+		}
+	case noProperty.MatchString(f.Message):
+		m := noProperty.FindStringSubmatch(f.Message)
+		f.Message = "cannot read properties of " + m[2] + " (reading '" + m[1] + "')"
+		member = m[1]
+		receiver = ""
+	case strings.Contains(f.Message, "Cannot mix BigInt"):
+		f.Hint = "integers beyond 2^53 arrive as BigInt: convert with Number(x), or write literals as 1n"
+		return
+	case strings.Contains(f.Message, "is not iterable"), strings.Contains(f.Message, "Value is not object coercible"):
+	default:
+		return
+	}
+	if f.Hint != "" || f.Call > 0 {
+		return
+	}
+	if missingAwait.MatchString(line) && !strings.Contains(line, "(await") {
+		m := missingAwait.FindStringSubmatch(line)
+		f.Hint = "a call gives a promise: write (await " + m[1] + "(...))." + m[2]
+		return
+	}
+	f.Hint = r.hintText(receiver, line)
+}
+
+var missingAwait = regexp.MustCompile(`(codemode(?:\.[\w$]+)+)\([^()]*\)\.(map|filter|length|forEach|find|slice|reduce|[a-z]\w*)\b`)
+
+// receiver reads from the source what stands before the member at a
+// position: issues in issues.filter(.
+func (r *realm) receiver(line string, at analysis.Position, member *string) string {
+	runes := []rune(line)
+	if at.Column < 1 || at.Column > len(runes) {
+		return ""
+	}
+	i := at.Column - 1
+	end := i
+	for end < len(runes) && nameRune(runes[end]) {
+		end++
+	}
+	name := string(runes[i:end])
+	before := string(runes[:i])
+	if strings.HasSuffix(before, ".") {
+		*member = name
+		return cutText(chain.FindString(strings.TrimRight(before, "?.")), 80)
+	}
+	return name
+}
+
+// hintText says which answer was text, and what to write.
+func (r *realm) hintText(receiver, line string) string {
+	if len(r.texts) == 0 {
+		return ""
+	}
+	root := receiver
+	if i := strings.IndexAny(root, ".[("); i >= 0 {
+		root = root[:i]
+	}
+	t, variable := r.texts[len(r.texts)-1], ""
+	found := len(r.texts) == 1
+	for _, m := range assigned.FindAllStringSubmatch(r.script.text, 100) {
+		if root != "" && m[1] == root || root == "" && strings.Contains(line, m[1]) {
+			for _, x := range r.texts {
+				if x.label == strings.TrimSuffix(m[2], "(") {
+					t, variable, found = x, m[1], true
+				}
+			}
+		}
+	}
+	if !found || !json.Valid([]byte(t.text)) {
+		return ""
+	}
+	write := "json(await " + t.label + "(...))"
+	if variable != "" {
+		write = "const " + variable + " = " + write
+	}
+	return fmt.Sprintf("%s returned text, %s characters, which is JSON: %s. Write: %s", t.name, thousands(utf8.RuneCountInString(t.text)), shape(t.text), write)
+}
+
+// shape describes JSON in a few words: array of 30 {number, title}.
+func shape(text string) string {
+	var v any
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return "a value"
+	}
+	return shapeOf(v)
+}
+
+func shapeOf(v any) string {
+	switch v := v.(type) {
+	case []any:
+		if len(v) == 0 {
+			return "an empty array"
+		}
+		return "array of " + strconv.Itoa(len(v)) + " " + strings.TrimPrefix(shapeOf(v[0]), "object ")
+	case map[string]any:
+		keys := make([]string, 0, len(v))
+		for k := range v {
+			keys = append(keys, cutText(k, 40))
+		}
+		sort.Strings(keys)
+		if len(keys) > 8 {
+			keys = append(keys[:8], "…")
+		}
+		return "object {" + strings.Join(keys, ", ") + "}"
+	case string:
+		return "string"
+	case float64:
+		return "number"
+	case bool:
+		return "boolean"
+	}
+	return "null"
+}
+
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// hintName says what a name that is not defined may have been.
+func (r *realm) hintName(name string) string {
+	if hint, ok := absent[name]; ok {
+		return hint
+	}
+	switch {
+	case r.names.has(name):
+		return "tools are members of codemode: did you mean codemode" + accessor(name) + "?"
+	case r.names.server(name):
+		return "servers are members of codemode: did you mean codemode" + accessor(name) + "?"
+	}
+	if near := nearest(name, members); near != "" && len(name) > 3 {
+		return "did you mean codemode." + near + "?"
+	}
+	if near := nearest(name, r.names.list); near != "" {
+		return "did you mean codemode" + accessor(near) + "?"
+	}
+	if other := otherLanguage(r.script.text); other != "" {
+		return other + ": tools are called as await codemode.server__tool({...})"
+	}
+	switch name {
+	case "True", "False", "None":
+		return "this is JavaScript: write true, false, null"
+	}
+	if near := nearest(name, standard); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return ""
+}
+
+var standard = []string{"Array", "Boolean", "Date", "Error", "JSON", "Map", "Math", "Number", "Object", "Promise", "RegExp", "Set", "String", "codemode", "console", "emit", "input", "json", "parseFloat", "parseInt", "setTimeout", "structuredClone", "undefined"}
+
+// nearest returns the name that differs least, if it differs little.
+func nearest(name string, list []string) string {
+	best, distance := "", min(3, len(name)/5+1)
+	if len(name) > 100 {
+		return ""
+	}
+	for _, s := range list {
+		if abs(len(s)-len(name)) > distance {
+			continue
+		}
+		d := editDistance(strings.ToLower(name), strings.ToLower(s), distance)
+		if d < distance || d == distance && best == "" {
+			best, distance = s, d
+		}
+	}
+	return best
+}
+
+// editDistance counts the edits between two names, up to limit+1.
+func editDistance(a, b string, limit int) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		last, least := row[0], i
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := last
+			if a[i-1] != b[j-1] {
+				cost = 1 + min(last, row[j], row[j-1])
+			}
+			last, row[j] = row[j], cost
+			least = min(least, cost)
+		}
+		if least > limit {
+			return limit + 1
+		}
+	}
+	return row[len(b)]
+}
+
+func abs(n int) int { return max(n, -n) }
+
+func (r *realm) lineAt(p analysis.Position) string {
+	if lines := r.script.split(); p.Line >= 1 && p.Line <= len(lines) {
+		return lines[p.Line-1]
+	}
+	return ""
+}
+
+var awaits = regexp.MustCompile(`\bawait\b`)
+
+// lastAwait guesses where a script waits that nothing can move: the only
+// await, or the only one on something that is no call of codemode.
+func (r *realm) lastAwait() (at analysis.Position) {
+	count := 0
+	for i, line := range r.script.split() {
+		for _, m := range awaits.FindAllStringIndex(line, -1) {
+			rest := strings.TrimLeft(line[m[1]:], " (")
+			if strings.HasPrefix(rest, "codemode") {
+				continue
+			}
+			count++
+			at = analysis.Position{Line: i + 1, Column: utf8.RuneCountInString(line[:m[0]]) + 1}
+		}
+	}
+	if count != 1 {
+		return analysis.Position{}
+	}
+	return at
+}

@@ -1,0 +1,405 @@
+package worker
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dop251/goja"
+	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/file"
+	"github.com/dop251/goja/parser"
+	"github.com/dop251/goja/unistring"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/sandbox/wire"
+)
+
+// The wrapper makes top-level await and return legal. The script follows it
+// on the same line, so that only the columns of line 1 have to be corrected.
+const (
+	wrapHead     = "(async()=>{"
+	wrapTail     = "\n})"
+	wrapExprHead = "(async()=>("
+	wrapExprTail = "\n))"
+	scriptName   = "script" // the file name in stack traces
+)
+
+// A scriptText is a script after intake: its tree, ready to be compiled to a
+// program whose value is an async function without parameters, and what is
+// needed to speak of it in the model's own lines and columns.
+type scriptText struct {
+	text    string // as the model wrote it, fences blanked out
+	lines   []string
+	program *ast.Program
+	typed   bool // went through the TypeScript front end: columns are UTF-16 units
+}
+
+// intake turns what the model wrote into a script.
+//
+// goja's own parser is tried first: it takes 0.04 ms for a kilobyte, the
+// TypeScript front end 0.4 ms or more. The front end gets what goja refuses
+// (types, for await, async generators, decorators, using), and what parses
+// as JavaScript but was most likely not meant so: f<T>(x).
+func intake(source string) (*scriptText, *wire.Failure) {
+	if !utf8.ValidString(source) {
+		return nil, failText("SyntaxError", "the script is not valid UTF-8 text", "")
+	}
+	text := clean(source)
+	s := &scriptText{text: text}
+	if blank(text) {
+		return nil, failText("SyntaxError", "the script is empty: there is nothing to run",
+			"write JavaScript, and return what you need: return await codemode.server__tool({...})")
+	}
+	if fail := refuseModules(s); fail != nil {
+		return nil, fail
+	}
+	var first error
+	if e, ok := expressionText(text); ok {
+		if p, err := parse(wrapExprHead + e + wrapExprTail); err == nil && s.adoptExpression(p) {
+			return s, nil
+		}
+	}
+	if !genericCall.MatchString(text) {
+		p, err := parse(wrapHead + text + wrapTail)
+		if err == nil {
+			if s.adopt(p) {
+				return s, nil
+			}
+			err = errUnbalanced
+		}
+		first = err
+	}
+	plain := unexport(text)
+	code, sourceMap, front := transform(wrapHead + plain + wrapTail)
+	if front != nil {
+		// An anonymous function is no statement, but a fine expression.
+		if e, ok := functionText(plain); ok {
+			if c, m, err := transform(wrapExprHead + e + wrapExprTail); err == nil {
+				code, sourceMap, front = c, m, nil
+			}
+		}
+	}
+	if front != nil {
+		return nil, s.syntaxFailure(first, front)
+	}
+	p, err := parse(code)
+	if err != nil {
+		return nil, s.unsupported(err)
+	}
+	if err := mapBack(p.File, sourceMap); err != nil {
+		return nil, failText("SyntaxError", err.Error(), "")
+	}
+	s.typed = true
+	if !s.adopt(p) {
+		return nil, s.syntaxFailure(errUnbalanced, nil)
+	}
+	return s, nil
+}
+
+var errUnbalanced = fmt.Errorf("unexpected } or ): more brackets are closed than were opened")
+
+// genericCall matches f<T>(x): a call with type arguments, which JavaScript
+// reads as two comparisons.
+var genericCall = regexp.MustCompile(`[\w$]<[^<>;&|=]*(<[^<>;]*>[^<>;]*)*>\(`)
+
+// parse parses without ever looking for a source map: by default goja reads
+// the file that a script names in a sourceMappingURL comment.
+func parse(text string) (*ast.Program, error) {
+	return parser.ParseFile(nil, scriptName, text, 0, parser.WithDisableSourceMaps)
+}
+
+// clean takes away what models put around a script. Lines stay where they
+// are: a fence becomes an empty line.
+func clean(source string) string {
+	text := strings.TrimPrefix(source, "\ufeff")
+	if strings.HasPrefix(text, "#!") {
+		end := strings.IndexByte(text, '\n')
+		if end < 0 {
+			end = len(text)
+		}
+		if !shellInterpreter.MatchString(text[:end]) {
+			text = text[end:]
+		}
+	}
+	return unfence(text)
+}
+
+var (
+	shellInterpreter = regexp.MustCompile(`\b(ba|z|da|k)?sh\b|python|perl|ruby`)
+	fence            = regexp.MustCompile("(?m)^[ \t]*(`{3,}|~{3,})[ \t]*([A-Za-z]*)[^`\r\n]*\r?$")
+)
+
+// unfence blanks the fence and the prose around it when the text holds
+// exactly one fenced block and does not read as a script with its fence left
+// in place (a template literal may hold a fence too).
+func unfence(text string) string {
+	marks := fence.FindAllStringIndex(text, -1)
+	if len(marks) != 2 && !(len(marks) == 1 && blank(text[:marks[0][0]])) {
+		return text
+	}
+	if !blank(text[:marks[0][0]]) {
+		// Prose before the block; a script that merely contains a fence parses.
+		if _, err := parse(wrapHead + text + wrapTail); err == nil {
+			return text
+		}
+	}
+	inner, rest := text[marks[0][1]:], ""
+	if len(marks) == 2 {
+		inner, rest = text[marks[0][1]:marks[1][0]], text[marks[1][0]:]
+	}
+	return blankLines(text[:marks[0][1]]) + inner + blankLines(rest)
+}
+
+// blankLines keeps only the line ends of a text.
+func blankLines(text string) string { return strings.Repeat("\n", strings.Count(text, "\n")) }
+
+// blank reports whether a text holds nothing but white space and comments.
+func blank(text string) bool {
+	for {
+		text = strings.TrimLeftFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == ';' || r == '\ufeff' })
+		switch {
+		case text == "":
+			return true
+		case strings.HasPrefix(text, "//"):
+			end := strings.IndexAny(text, "\n\r\u2028\u2029")
+			if end < 0 {
+				return true
+			}
+			text = text[end:]
+		case strings.HasPrefix(text, "/*"):
+			end := strings.Index(text[2:], "*/")
+			if end < 0 {
+				return false
+			}
+			text = text[2+end+2:]
+		default:
+			return false
+		}
+	}
+}
+
+// expressionText returns the text of a script that may be an object literal,
+// which as a statement would be a block with labels, or an anonymous
+// function, which is no statement at all.
+func expressionText(text string) (string, bool) {
+	t := strings.TrimLeftFunc(text, unicode.IsSpace)
+	if strings.HasPrefix(t, "{") {
+		return strings.TrimRight(text, "; \t\r\n"), true
+	}
+	return functionText(text)
+}
+
+var anonymous = regexp.MustCompile(`^\s*(async\s+)?function\s*\*?\s*[(<]|^\s*class\s*[{]`)
+
+func functionText(text string) (string, bool) {
+	if !anonymous.MatchString(text) {
+		return "", false
+	}
+	return strings.TrimRight(text, "; \t\r\n"), true
+}
+
+var exports = regexp.MustCompile(`(?m)^[ \t]*export[ \t]+(default[ \t]+)?(?:async|function|const|let|var|class|enum|type|interface|abstract|\(|[A-Za-z_$])`)
+
+// unexport blanks `export` and `export default` at the start of lines:
+// a script has nobody to export to, but models write it.
+func unexport(text string) string {
+	return exports.ReplaceAllStringFunc(text, func(m string) string {
+		for _, word := range []string{"export", "default"} {
+			m = strings.Replace(m, word, strings.Repeat(" ", len(word)), 1)
+		}
+		return m
+	})
+}
+
+// adoptExpression takes a program whose arrow function is one expression.
+func (s *scriptText) adoptExpression(p *ast.Program) bool {
+	arrow := wrapper(p)
+	if arrow == nil {
+		return false
+	}
+	body, ok := arrow.Body.(*ast.ExpressionBody)
+	if !ok {
+		return false
+	}
+	if isFunction(body.Expression) {
+		body.Expression = callWith(body.Expression)
+	}
+	s.program = p
+	return true
+}
+
+// adopt takes a program whose last statement is the wrapper, and gives the
+// script its result: what it returns; or the value of the one function it is
+// or ends with; or, when it never returns, the value of its last statement if
+// that is an expression.
+func (s *scriptText) adopt(p *ast.Program) bool {
+	arrow := wrapper(p)
+	if arrow == nil {
+		return false
+	}
+	if _, ok := arrow.Body.(*ast.ExpressionBody); ok {
+		return s.adoptExpression(p)
+	}
+	body, ok := arrow.Body.(*ast.BlockStatement)
+	if !ok {
+		return false
+	}
+	for n := len(body.List); n > 0; n-- {
+		if _, empty := body.List[n-1].(*ast.EmptyStatement); !empty {
+			break
+		}
+		body.List = body.List[:n-1]
+	}
+	s.program = p
+	if len(body.List) == 0 || returns(body.List) {
+		return true
+	}
+	last := &body.List[len(body.List)-1]
+	switch st := (*last).(type) {
+	case *ast.ExpressionStatement:
+		value := st.Expression
+		if len(body.List) == 1 && isFunction(value) {
+			value = callWith(value)
+		}
+		*last = &ast.ReturnStatement{Return: st.Idx0(), Argument: value}
+	case *ast.FunctionDeclaration:
+		if name := entry(body.List); name != nil {
+			body.List = append(body.List, &ast.ReturnStatement{Return: st.Idx1(), Argument: callWith(name)})
+		}
+	}
+	return true
+}
+
+// entry returns the function to call of a script that only declares
+// functions: the only one, or the one called main.
+func entry(list []ast.Statement) *ast.Identifier {
+	var only *ast.Identifier
+	for _, st := range list {
+		f, ok := st.(*ast.FunctionDeclaration)
+		if !ok {
+			return nil
+		}
+		if f.Function.Name.Name == "main" || len(list) == 1 {
+			only = f.Function.Name
+		}
+	}
+	return only
+}
+
+// wrapper returns the arrow function that the wrapper made, or nil if the
+// script closed it early. The front end may put helpers before it.
+func wrapper(p *ast.Program) *ast.ArrowFunctionLiteral {
+	if len(p.Body) == 0 {
+		return nil
+	}
+	for _, st := range p.Body[:len(p.Body)-1] {
+		if _, ok := st.(*ast.VariableStatement); !ok {
+			return nil
+		}
+	}
+	st, ok := p.Body[len(p.Body)-1].(*ast.ExpressionStatement)
+	if !ok {
+		return nil
+	}
+	arrow, ok := st.Expression.(*ast.ArrowFunctionLiteral)
+	if !ok || !arrow.Async || len(arrow.ParameterList.List) > 0 {
+		return nil
+	}
+	return arrow
+}
+
+func isFunction(e ast.Expression) bool {
+	switch e.(type) {
+	case *ast.FunctionLiteral, *ast.ArrowFunctionLiteral:
+		return true
+	}
+	return false
+}
+
+// callWith makes f(codemode, input).
+func callWith(f ast.Expression) ast.Expression {
+	at := f.Idx0()
+	name := func(n string) ast.Expression { return &ast.Identifier{Name: unistring.NewFromString(n), Idx: at} }
+	return &ast.CallExpression{
+		Callee:           f,
+		LeftParenthesis:  at,
+		ArgumentList:     []ast.Expression{name("codemode"), name("input")},
+		RightParenthesis: at,
+	}
+}
+
+// returns reports whether a return stands in the list outside any function.
+func returns(list []ast.Statement) bool {
+	for _, st := range list {
+		if returnsIn(st) {
+			return true
+		}
+	}
+	return false
+}
+
+func returnsIn(st ast.Statement) bool {
+	switch st := st.(type) {
+	case *ast.ReturnStatement:
+		return true
+	case *ast.BlockStatement:
+		return returns(st.List)
+	case *ast.IfStatement:
+		return returnsIn(st.Consequent) || st.Alternate != nil && returnsIn(st.Alternate)
+	case *ast.ForStatement:
+		return returnsIn(st.Body)
+	case *ast.ForInStatement:
+		return returnsIn(st.Body)
+	case *ast.ForOfStatement:
+		return returnsIn(st.Body)
+	case *ast.WhileStatement:
+		return returnsIn(st.Body)
+	case *ast.DoWhileStatement:
+		return returnsIn(st.Body)
+	case *ast.WithStatement:
+		return returnsIn(st.Body)
+	case *ast.LabelledStatement:
+		return returnsIn(st.Statement)
+	case *ast.SwitchStatement:
+		for _, c := range st.Body {
+			if returns(c.Consequent) {
+				return true
+			}
+		}
+	case *ast.TryStatement:
+		return returns(st.Body.List) ||
+			st.Catch != nil && returns(st.Catch.Body.List) ||
+			st.Finally != nil && returns(st.Finally.List)
+	}
+	return false
+}
+
+// compile compiles the tree.
+func (s *scriptText) compile() (*goja.Program, *wire.Failure) {
+	p, err := goja.CompileAST(s.program, false)
+	if err == nil {
+		return p, nil
+	}
+	fail := failText("SyntaxError", err.Error(), "")
+	if c, ok := err.(*goja.CompilerSyntaxError); ok {
+		fail.Message = lowerFirst(c.Message)
+		if c.File != nil {
+			p := c.File.Position(c.Offset)
+			fail.Position = s.place(p.Line, p.Column)
+			fail.Frame = s.frame(fail.Position)
+		}
+	}
+	return nil, fail
+}
+
+// at maps an index of the tree to the model's text.
+func (s *scriptText) at(idx file.Idx) analysis.Position {
+	if idx <= 0 || s.program == nil || s.program.File == nil {
+		return analysis.Position{}
+	}
+	p := s.program.File.Position(int(idx) - 1)
+	return s.place(p.Line, p.Column)
+}

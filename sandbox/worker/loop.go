@@ -1,0 +1,296 @@
+package worker
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/sandbox/wire"
+)
+
+// maxTimers bounds the timers of one run, fired ones included: an interval
+// counts at every turn. They are no calls and do not count as such.
+const maxTimers = 10_000
+
+// A run is one script being run: what it may still do, and what is open.
+// It is the engine's host.
+type run struct {
+	w      *worker
+	header wire.Run
+	clock  *clock
+
+	time    time.Time // the script's clock
+	made    int       // calls numbered so far
+	sent    int       // of these, handed to the parent
+	taken   int       // answers taken
+	calls   int       // of made, those that are no timers
+	timers  int
+	open    map[int]wire.Op // sent and not answered
+	busy    int             // of open, those that are no timers
+	held    []heldCall      // numbered, waiting for fewer open calls, in order
+	dropped map[int]bool    // timers that were cleared
+
+	logged      int64
+	logsDropped int
+	err         error // the pipe's, which ends the worker
+}
+
+type heldCall struct {
+	header wire.Call
+	args   []byte
+}
+
+// run serves one run. The error is the pipe's, or the parent's fault.
+func (w *worker) run(header wire.Run, input []byte, source string) error {
+	r := &run{
+		w: w, header: header, time: header.Start.UTC(),
+		open: make(map[int]wire.Op), dropped: make(map[int]bool),
+	}
+	known := w.names
+	if known.revision != header.Revision {
+		known = new(names)
+	}
+	e := newRealm(r, known)
+	limit := header.Limits.CPU
+	r.clock = newClock(limit, func() { e.interrupt(cpuFailure(limit)) }, func() { w.watch.end(wire.ExitDeadline, "the script did not stop at its deadline") })
+	r.resume()
+	if len(input) == 0 {
+		input = nil
+	}
+	report, fail := e.load(source, input)
+	var result []byte
+	var notes []string
+	if fail == nil {
+		r.write(wire.KindPreview, wire.Preview{Run: header.ID, Report: report})
+		e.begin()
+		for !e.ended() && r.err == nil {
+			if len(r.open) == 0 {
+				e.stuck()
+				break
+			}
+			if err := r.next(e); err != nil {
+				return err
+			}
+		}
+		result, notes, fail = e.finish()
+	}
+	if fail == nil && int64(len(result)) > header.Limits.Result {
+		fail = resultFailure(int64(len(result)), header.Limits.Result)
+		result = nil
+	}
+	r.pause()
+	done := wire.Done{
+		Run: header.ID, Calls: r.calls, CPU: r.clock.used(), LogsDropped: r.logsDropped,
+		Notes: append(r.openNotes(), notes...), Err: fail,
+	}
+	r.write(wire.KindDone, done, result)
+	r.flush()
+	w.watch.settle()
+	return r.err
+}
+
+// next sends what the script asked for, waits for one answer and gives it to
+// the engine.
+func (r *run) next(e engine) error {
+	for {
+		var f wire.Frame
+		var ok bool
+		select {
+		case f, ok = <-r.w.frames:
+			r.flush()
+		default:
+			r.write(wire.KindIdle, wire.Idle{Run: r.header.ID, Made: r.sent, Taken: r.taken})
+			r.flush()
+			r.pause()
+			f, ok = <-r.w.frames
+			r.resume()
+		}
+		if !ok {
+			<-r.w.lost
+			if r.err = r.w.fail; r.err == nil {
+				r.err = errGone
+			}
+			return r.err
+		}
+		switch f.Kind {
+		case wire.KindReply:
+			h, err := wire.Decode[wire.Reply](f)
+			if err != nil {
+				return err
+			}
+			if h.Run != r.header.ID {
+				continue // of a run before this one
+			}
+			op, open := r.open[h.Number]
+			if !open {
+				return fmt.Errorf("an answer to call %d, which is not open", h.Number)
+			}
+			delete(r.open, h.Number)
+			if op != wire.OpTimer {
+				r.busy--
+			}
+			r.taken++
+			if h.Time.After(r.time) {
+				r.time = h.Time.UTC() // never back: a script's clock is monotonic
+			}
+			r.release()
+			if r.dropped[h.Number] {
+				delete(r.dropped, h.Number)
+				return nil
+			}
+			e.answer(h.Number, h, f.Body)
+			return nil
+		case wire.KindNames:
+			// The next run's; this one keeps the names it began with.
+			h, err := wire.Decode[wire.Names](f)
+			if err != nil {
+				return err
+			}
+			r.w.names = readNames(h, f.Body)
+		default:
+			return fmt.Errorf("a %s frame in the middle of a run", f.Kind)
+		}
+	}
+}
+
+func (r *run) call(op wire.Op, name string, args []byte, at analysis.Position) (int, error) {
+	switch {
+	case op == wire.OpTimer && r.timers >= maxTimers:
+		return 0, &limitError{wire.LimitTimers, fmt.Sprintf("%d timers a run", maxTimers)}
+	case op != wire.OpTimer && r.calls >= r.header.Limits.Calls:
+		return 0, &limitError{wire.LimitCalls, fmt.Sprintf("%d calls a run", r.header.Limits.Calls)}
+	case len(args) > wire.MaxArgs:
+		return 0, &limitError{wire.LimitArgs, fmt.Sprintf("%s of arguments", bytesText(wire.MaxArgs))}
+	}
+	r.made++
+	if op == wire.OpTimer {
+		r.timers++
+	} else {
+		r.calls++
+	}
+	r.held = append(r.held, heldCall{wire.Call{Run: r.header.ID, Number: r.made, Op: op, Name: name, Position: at}, args})
+	r.release()
+	return r.made, nil
+}
+
+// release sends held calls, in the order of their numbers, while fewer than
+// the limit are open. Timers are no load on anybody and do not count, but
+// keep their place in the order.
+func (r *run) release() {
+	for len(r.held) > 0 {
+		c := r.held[0]
+		if c.header.Op != wire.OpTimer {
+			if r.busy >= r.header.Limits.Parallel {
+				return
+			}
+			r.busy++
+		}
+		r.held[0] = heldCall{}
+		r.held = r.held[1:]
+		r.sent++
+		r.open[c.header.Number] = c.header.Op
+		r.write(wire.KindCall, c.header, c.args)
+	}
+}
+
+func (r *run) drop(number int) { r.dropped[number] = true }
+
+func (r *run) log(level, text string) {
+	room := r.header.Limits.Logs - r.logged
+	if int64(len(text)) > room || len(text) > wire.MaxText {
+		keep := cutText(text, int(max(0, min(room, wire.MaxText))))
+		r.logsDropped += len(text) - len(keep)
+		if text = keep; text == "" {
+			r.logged = r.header.Limits.Logs
+			return
+		}
+	}
+	r.logged += int64(len(text))
+	r.write(wire.KindLog, wire.Log{Run: r.header.ID, Level: level, Text: text})
+}
+
+func (r *run) now() time.Time      { return r.time }
+func (r *run) limits() wire.Limits { return r.header.Limits }
+func (r *run) seed() [32]byte      { return r.header.Seed }
+func (r *run) pause()              { r.clock.pause(); r.w.watch.pause() }
+func (r *run) resume()             { r.w.watch.resume(); r.clock.resume() }
+
+func (r *run) write(kind wire.Kind, header any, body ...[]byte) {
+	if r.err == nil {
+		r.err = r.w.conn.Write(kind, header, body...)
+	}
+}
+
+func (r *run) flush() {
+	if r.err == nil {
+		r.err = r.w.conn.Flush()
+	}
+}
+
+// openNotes remarks on calls that the script did not wait for.
+func (r *run) openNotes() []string {
+	var open []string
+	for n := 1; n <= r.made; n++ {
+		if op, ok := r.open[n]; ok && op != wire.OpTimer {
+			open = append(open, fmt.Sprint(n))
+		}
+	}
+	unsent := 0
+	for _, c := range r.held {
+		if c.header.Op != wire.OpTimer {
+			unsent++
+		}
+	}
+	var notes []string
+	if len(open) > 0 {
+		notes = append(notes, fmt.Sprintf("the script ended while %s not answered: await every call whose effect or answer matters",
+			plural(len(open), "call ", "calls ", " was", " were", strings.Join(firstN(open, 20), ", "))))
+	}
+	if unsent > 0 {
+		notes = append(notes, fmt.Sprintf("%d calls were never sent, because the script ended while they waited for their turn (at most %d run in parallel)", unsent, r.header.Limits.Parallel))
+	}
+	return notes
+}
+
+func plural(n int, one, many, oneEnd, manyEnd, middle string) string {
+	if n == 1 {
+		return one + middle + oneEnd
+	}
+	return many + middle + manyEnd
+}
+
+func firstN(list []string, n int) []string {
+	if len(list) > n {
+		return append(append([]string(nil), list[:n]...), fmt.Sprintf("and %d more", len(list)-n))
+	}
+	return list
+}
+
+var errGone = fmt.Errorf("the parent closed the pipe in the middle of a run")
+
+func cpuFailure(limit time.Duration) *wire.Failure {
+	return &wire.Failure{Kind: wire.FailureLimit, Name: wire.LimitCPU,
+		Message: fmt.Sprintf("the script ran for more than %s of cpu time (waiting for calls is not counted)", limit)}
+}
+
+func resultFailure(size, limit int64) *wire.Failure {
+	return &wire.Failure{Kind: wire.FailureLimit, Name: wire.LimitResult,
+		Message: fmt.Sprintf("the result has more than %s, the limit is %s", bytesText(size), bytesText(limit)),
+		Hint:    "return only what is needed: pick fields, slice lists, count"}
+}
+
+// bytesText writes a size as people do.
+func bytesText(n int64) string {
+	switch {
+	case n >= 1<<20 && n%(1<<20) == 0:
+		return fmt.Sprintf("%d MB", n>>20)
+	case n >= 10<<20:
+		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
+	case n >= 1<<10 && n%(1<<10) == 0:
+		return fmt.Sprintf("%d KB", n>>10)
+	case n == 1:
+		return "1 byte"
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -1,0 +1,130 @@
+package worker
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"codemode-bridge/sandbox/wire"
+)
+
+const (
+	monitorTick = 2 * time.Millisecond
+	// monitorRest is how many ticks the monitor goes on after a script
+	// paused, so that a script that waits and runs in turns does not wake it
+	// each time.
+	monitorRest = 10
+	// bigHeap is the heap after a run from which on memory is given back.
+	bigHeap = 32 << 20
+)
+
+// A monitor ends the process when the heap passes its limit. It is a
+// goroutine of its own because native code that loops cannot be asked to
+// look; it sleeps while no script runs.
+type monitor struct {
+	limit  uint64
+	exit   func(int)
+	flush  func() error
+	active atomic.Bool // a script is running
+	asleep atomic.Bool
+	wake   chan struct{}
+	quit   chan struct{}
+	ended  sync.WaitGroup
+}
+
+// newMonitor starts the monitor of a worker with a heap of limit bytes; close
+// ends it. exit must not return, except in tests.
+func newMonitor(limit int64, exit func(int), flush func() error) *monitor {
+	m := &monitor{limit: uint64(max(limit, 16<<20)), exit: exit, flush: flush,
+		wake: make(chan struct{}, 1), quit: make(chan struct{})}
+	debug.SetMemoryLimit(int64(m.limit) / 8 * 7)
+	m.asleep.Store(true)
+	m.ended.Add(1)
+	go m.run()
+	return m
+}
+
+func (m *monitor) close() { close(m.quit); m.ended.Wait() }
+
+func (m *monitor) resume() {
+	m.active.Store(true)
+	if m.asleep.CompareAndSwap(true, false) {
+		select {
+		case m.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (m *monitor) pause() { m.active.Store(false) }
+
+// settle gives memory back after a run that took much of it.
+func (m *monitor) settle() {
+	if heap() > bigHeap {
+		debug.FreeOSMemory()
+	}
+}
+
+func (m *monitor) run() {
+	defer m.ended.Done()
+	tick := time.NewTicker(monitorTick)
+	defer tick.Stop()
+	for {
+		tick.Stop()
+		select {
+		case <-m.wake:
+		case <-m.quit:
+			return
+		}
+		tick.Reset(monitorTick)
+		for rest := 0; ; {
+			select {
+			case <-tick.C:
+			case <-m.quit:
+				return
+			}
+			if n := heap(); n > m.limit {
+				m.end(wire.ExitMemory, fmt.Sprintf("memory limit exceeded: heap %d MB, limit %d MB", n>>20, m.limit>>20))
+			}
+			if m.active.Load() {
+				rest = 0
+				continue
+			}
+			if rest++; rest < monitorRest {
+				continue
+			}
+			m.asleep.Store(true)
+			// A resume between the look above and here saw it awake.
+			if m.active.Load() && m.asleep.CompareAndSwap(true, false) {
+				rest = 0
+				continue
+			}
+			break
+		}
+	}
+}
+
+// end says why on stderr, gives the parent what the script logged, if the
+// pipe takes it, and ends the process.
+func (m *monitor) end(code int, why string) {
+	fmt.Fprintln(os.Stderr, "codemode-worker:", why)
+	sent := make(chan struct{})
+	go func() { m.flush(); close(sent) }()
+	select {
+	case <-sent:
+	case <-time.After(20 * time.Millisecond):
+	}
+	m.exit(code)
+}
+
+var heapMetric = []string{"/memory/classes/heap/objects:bytes"}
+
+func heap() uint64 {
+	s := []metrics.Sample{{Name: heapMetric[0]}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}

@@ -1,0 +1,149 @@
+package worker
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"codemode-bridge/analysis"
+)
+
+// maxFrameWidth bounds a line of a code frame, in characters.
+const maxFrameWidth = 120
+
+// split returns the script's lines without their ends.
+func (s *scriptText) split() []string {
+	if s.lines == nil {
+		text := strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(s.text)
+		s.lines = strings.Split(text, "\n")
+	}
+	return s.lines
+}
+
+// place maps a line and column of goja's, both from 1, to the model's text.
+func (s *scriptText) place(line, column int) analysis.Position {
+	if line < 1 || line > len(s.split()) {
+		return analysis.Position{}
+	}
+	return s.callee(analysis.Position{Line: line, Column: s.column(line, column-1, s.typed)})
+}
+
+// column turns an offset in a line of the wrapped text, in bytes or UTF-16
+// units, into a column that counts characters from 1.
+func (s *scriptText) column(line, offset int, utf16 bool) int {
+	if line < 1 || line > len(s.split()) {
+		return 1
+	}
+	if line == 1 {
+		offset -= len(wrapHead)
+	}
+	n := 1
+	for _, r := range s.split()[line-1] {
+		if offset <= 0 {
+			break
+		}
+		switch {
+		case !utf16:
+			offset -= utf8.RuneLen(r)
+		case r > 0xffff:
+			offset -= 2
+		default:
+			offset--
+		}
+		n++
+	}
+	return n
+}
+
+// callee moves a position from a call's opening parenthesis, where goja sees
+// a call, to the name before it, where people do.
+func (s *scriptText) callee(p analysis.Position) analysis.Position {
+	line := []rune(s.split()[p.Line-1])
+	i := p.Column - 1
+	if i <= 0 || i >= len(line) || line[i] != '(' {
+		return p
+	}
+	for i > 0 && nameRune(line[i-1]) {
+		i--
+	}
+	p.Column = i + 1
+	return p
+}
+
+func nameRune(r rune) bool {
+	return r == '_' || r == '$' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r > 0x7f
+}
+
+// end is the place after the last character that is not white space.
+func (s *scriptText) end() analysis.Position {
+	lines := s.split()
+	for i := len(lines) - 1; i >= 0; i-- {
+		if t := strings.TrimRight(lines[i], " \t"); t != "" {
+			return analysis.Position{Line: i + 1, Column: utf8.RuneCountInString(t) + 1}
+		}
+	}
+	return analysis.Position{}
+}
+
+// frame shows the lines around a position, two before and two after, with a
+// caret under it:
+//
+//	  3 | const issues = await codemode.github__list_issues({});
+//	> 4 | return issues.filter(i => i.open);
+//	    |               ^
+//	  5 | // the end
+//
+// Long lines are cut to a window around the caret.
+func (s *scriptText) frame(p analysis.Position) string {
+	lines := s.split()
+	if p.Line < 1 || p.Line > len(lines) {
+		return ""
+	}
+	from, to := max(1, p.Line-2), min(len(lines), p.Line+2)
+	width := len(fmt.Sprint(to))
+	start := 0 // first character of the window
+	if p.Column > maxFrameWidth-20 {
+		start = p.Column - maxFrameWidth/2
+	}
+	var b strings.Builder
+	for n := from; n <= to; n++ {
+		mark := "  "
+		if n == p.Line {
+			mark = "> "
+		}
+		text, cut := window(lines[n-1], start)
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%s%*d | %s", mark, width, n, text), " "))
+		b.WriteByte('\n')
+		if n == p.Line && p.Column > 0 {
+			pad := p.Column - 1 - start + cut
+			b.WriteString(strings.Repeat(" ", 2+width) + " | " + strings.Repeat(" ", max(0, pad)) + "^\n")
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// window cuts a line to maxFrameWidth characters from start on, and makes
+// what could move the caret or a terminal's cursor a plain blank. shift is by
+// how much the mark of a cut moved the text to the right.
+func window(line string, start int) (text string, shift int) {
+	r := []rune(line)
+	for i, c := range r {
+		if c < ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 || c >= 0x200b && c <= 0x200f || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069 || c == 0xfeff {
+			r[i] = ' '
+		}
+	}
+	if start > 0 {
+		if start >= len(r) {
+			return "…", 1
+		}
+		r = r[start:]
+	}
+	end := ""
+	if len(r) > maxFrameWidth {
+		r, end = r[:maxFrameWidth], "…"
+	}
+	if start > 0 {
+		return "…" + string(r) + end, 1
+	}
+	return string(r) + end, 0
+}

@@ -1,0 +1,311 @@
+package worker
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/dlclark/regexp2/v2"
+	"github.com/dop251/goja"
+	"github.com/dop251/goja/parser"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/analysis/preview"
+	"codemode-bridge/sandbox/wire"
+)
+
+// maxCalls bounds how deep functions may call each other. At this depth even
+// calls through native code stay within maxStack.
+const maxCalls = 10_000
+
+// A realm is the goja engine: a runtime of its own for one script.
+type realm struct {
+	host  host
+	names *names
+	vm    *goja.Runtime
+	input []byte
+
+	script  *scriptText
+	program *goja.Program
+	main    *goja.Promise
+	result  goja.Value // after main is fulfilled
+	failed  *wire.Failure
+	done    bool
+
+	pending   map[int]*pending
+	tools     map[string]goja.Value     // function objects by name, so that they are equal to themselves
+	thrown    map[*goja.Object]*pending // errors that answers threw
+	rejected  []*goja.Promise           // without a handler, in order; looked at in the end
+	callOf    map[*goja.Promise]*pending
+	texts     []textReply // answers that were text, for hints
+	textBytes int
+	classes   map[string]*goja.Object // error classes made so far
+	console   *console
+	timers    timers
+	bigInts   bool // BigInt.prototype.toJSON is there
+	started   time.Time
+	rand      *rand.ChaCha8
+	notes     []string
+
+	mapEach, setEach goja.Callable // Map.prototype.forEach and Set's, from before the script
+}
+
+// A pending is a call that was made; it is kept until it is answered, or for
+// as long as its error or promise may have to be explained.
+type pending struct {
+	number          int
+	op              wire.Op
+	label           string // as the script writes it, for messages
+	name            string
+	promise         *goja.Promise
+	resolve, reject func(any) error
+	at              analysis.Position
+	stack           []string
+	timer           *timer
+	settled, failed bool
+}
+
+func newRealm(h host, n *names) *realm {
+	return &realm{
+		host: h, names: n, vm: goja.New(),
+		pending: make(map[int]*pending), thrown: make(map[*goja.Object]*pending), callOf: make(map[*goja.Promise]*pending),
+	}
+}
+
+func (r *realm) load(source string, input []byte) (analysis.Report, *wire.Failure) {
+	script, fail := intake(source)
+	if fail != nil {
+		return analysis.Report{}, fail
+	}
+	r.script = script
+	report := preview.Script(script.program, script.at)
+	repairRegexps(script)
+	// Literals are compiled with the program, so this comes before it. It is
+	// regexp2's only bound: it never returns to the engine in between.
+	regexp2.DefaultMatchTimeout = r.host.limits().CPU
+	if r.program, fail = script.compile(); fail != nil {
+		return report, fail
+	}
+	r.input = input
+	r.prepare()
+	return report, nil
+}
+
+// prepare makes the world that the script finds.
+func (r *realm) prepare() {
+	vm := r.vm
+	// No source map of a script's own making: goja would read the file.
+	vm.SetParserOptions(parser.WithDisableSourceMaps)
+	vm.SetMaxCallStackSize(maxCalls)
+	seed := r.host.seed()
+	r.rand = rand.NewChaCha8(seed)
+	vm.SetRandSource(func() float64 { return float64(r.rand.Uint64()>>11) / (1 << 53) })
+	r.started = r.host.now()
+	vm.SetTimeSource(r.host.now)
+	vm.SetPromiseRejectionTracker(r.trackRejection)
+	r.blockCompilers()
+	r.installGlobals()
+}
+
+func (r *realm) trackRejection(p *goja.Promise, op goja.PromiseRejectionOperation) {
+	if op == goja.PromiseRejectionReject {
+		r.rejected = append(r.rejected, p)
+		return
+	}
+	for i, q := range r.rejected {
+		if q == p {
+			r.rejected = append(r.rejected[:i], r.rejected[i+1:]...)
+			return
+		}
+	}
+}
+
+func (r *realm) begin() {
+	v, err := r.vm.RunProgram(r.program)
+	if err != nil {
+		r.stop(err)
+		return
+	}
+	f, ok := goja.AssertFunction(v)
+	if !ok {
+		r.failed, r.done = failText("SyntaxError", "the script has no function to run", ""), true
+		return
+	}
+	v, err = f(goja.Undefined())
+	if err != nil {
+		r.stop(err)
+		return
+	}
+	r.main, _ = v.Export().(*goja.Promise)
+	r.look()
+}
+
+func (r *realm) answer(number int, reply wire.Reply, body []byte) {
+	p := r.pending[number]
+	if p == nil {
+		return
+	}
+	delete(r.pending, number)
+	p.settled = true
+	var err error
+	switch {
+	case p.timer != nil:
+		err = r.fire(p)
+	case reply.Err != nil:
+		p.failed = true
+		err = p.reject(r.thrownError(p, reply.Err))
+	default:
+		v, bad := r.replyValue(p, reply, body)
+		if bad != nil {
+			p.failed = true
+			err = p.reject(r.thrownError(p, &wire.Thrown{Name: "ToolError", Message: p.label + " answered something that is no JSON: " + bad.Error()}))
+		} else {
+			err = p.resolve(v)
+		}
+	}
+	if err != nil {
+		r.stop(err)
+		return
+	}
+	r.look()
+}
+
+// replyValue makes the value of an answer.
+func (r *realm) replyValue(p *pending, reply wire.Reply, body []byte) (goja.Value, error) {
+	if reply.Text {
+		text := string(body)
+		r.remember(p, text)
+		return r.vm.ToValue(text), nil
+	}
+	if len(body) == 0 {
+		return goja.Undefined(), nil
+	}
+	return r.decode(string(body))
+}
+
+// stop ends the script with an error that did not come through its promise:
+// it was interrupted, nests too deep, or a timer's callback threw.
+func (r *realm) stop(err error) {
+	if r.done {
+		return
+	}
+	r.done = true
+	r.failed = r.failureOf(err)
+}
+
+// look sees how far the script is: it has ended when its promise is settled,
+// and so is every promise that stands directly in its result.
+func (r *realm) look() {
+	if r.done || r.main == nil {
+		return
+	}
+	switch r.main.State() {
+	case goja.PromiseStateRejected:
+		r.done = true
+		r.forget(r.main)
+		r.failed = r.failureFrom(r.main.Result(), nil)
+	case goja.PromiseStateFulfilled:
+		r.result = r.main.Result()
+		for _, p := range r.promisesIn(r.result) {
+			switch p.State() {
+			case goja.PromiseStatePending:
+				return
+			case goja.PromiseStateRejected:
+				r.done = true
+				r.forget(p)
+				r.failed = r.failureFrom(p.Result(), nil)
+				return
+			}
+		}
+		r.done = true
+	}
+}
+
+// forget takes a rejection off the list of those nobody handled.
+func (r *realm) forget(p *goja.Promise) { r.trackRejection(p, goja.PromiseRejectionHandle) }
+
+// promisesIn returns the promises directly in an array or object: a script
+// that returns list.map(async ...) means their values.
+func (r *realm) promisesIn(v goja.Value) (list []*goja.Promise) {
+	obj, ok := v.(*goja.Object)
+	if !ok || isProxy(obj) {
+		return nil
+	}
+	if p, ok := asPromise(v); ok {
+		return []*goja.Promise{p}
+	}
+	class := obj.ClassName()
+	if class != "Array" && class != "Object" || obj.ExportType() == codemodeType {
+		return nil
+	}
+	r.vm.Try(func() {
+		for i, key := range obj.Keys() {
+			if i == maxPromises {
+				break
+			}
+			if p, ok := asPromise(obj.Get(key)); ok {
+				list = append(list, p)
+			}
+		}
+	})
+	return list
+}
+
+// maxPromises bounds how many elements of a result are searched for promises.
+const maxPromises = 10_000
+
+func (r *realm) ended() bool { return r.done }
+
+func (r *realm) stuck() {
+	r.done = true
+	r.failed = failText("Error", "the script waits for a promise that nothing will settle",
+		"no call is open and no timer runs: look for a new Promise() whose resolve is never called, or an awaited value that never comes")
+	if at := r.lastAwait(); at.Line > 0 {
+		r.failed.Message += " (line " + itoa(at.Line) + ")"
+		r.failed.Position, r.failed.Frame = at, r.script.frame(at)
+	}
+}
+
+func (r *realm) finish() ([]byte, []string, *wire.Failure) {
+	var body []byte
+	if r.failed == nil {
+		var err error
+		if body, err = r.encodeResult(); err != nil {
+			r.failed = r.failureOf(err)
+			body = nil
+		}
+	}
+	notes := append(r.notes, r.rejectionNotes()...)
+	if n := r.timerNote(); n != "" && r.failed == nil {
+		notes = append(notes, n)
+	}
+	return body, notes, r.failed
+}
+
+func (r *realm) interrupt(reason *wire.Failure) { r.vm.Interrupt(&interruption{reason}) }
+
+// An interruption is what interrupts the engine: a limit.
+type interruption struct{ reason *wire.Failure }
+
+func (i *interruption) Error() string { return i.reason.Message }
+
+// limitOf returns the limit that stopped the engine, if one did.
+func limitOf(err error) *wire.Failure {
+	var i *goja.InterruptedError
+	if errors.As(err, &i) {
+		if v, ok := i.Value().(*interruption); ok {
+			return v.reason
+		}
+	}
+	return nil
+}
+
+// random fills b from the run's seed.
+func (r *realm) random(b []byte) {
+	var word [8]byte
+	for i := 0; i < len(b); i += 8 {
+		binary.LittleEndian.PutUint64(word[:], r.rand.Uint64())
+		copy(b[i:], word[:])
+	}
+}

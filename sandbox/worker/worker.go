@@ -1,0 +1,180 @@
+// Package worker is the child process in which a script runs: one engine per
+// run, one event loop, the codemode object, the console, and the preview.
+//
+// A worker serves one parent over one pair of pipes, in the frames of package
+// wire. It holds no secret and reaches nothing: everything a script can do to
+// the world is a Call frame that its parent answers, or does not.
+//
+//	stdin ──▶ reader ──▶ ┌──────────────────────────────┐
+//	                     │ serve: Hello, Names, Run     │ ──▶ stdout
+//	                     │   run: load, begin,          │
+//	                     │        (wait, answer)*, Done │
+//	                     └──────────────────────────────┘
+//	          watch: deadline and heap, ends the process
+//
+// One goroutine owns the engine and writes; one reads; timers and the monitor
+// only interrupt the engine or end the process. A turn of the loop runs until
+// the engine has no microtask left; then what the script asked for is sent,
+// and exactly one answer is taken. So answers reach the script in the order in
+// which they arrived, and the same answers in the same order give the same
+// run (FACTS of determinism: seeded randomness, a clock that stands between
+// answers, JSON text across the border in both directions).
+//
+// The files, by idea: worker.go and loop.go speak the protocol and know no
+// engine; engine.go is the seam. Behind it, realm.go makes one goja runtime,
+// intake.go and frontend.go turn what a model wrote into a program,
+// codemode.go, console.go, timers.go and globals.go are what a script sees,
+// encode.go and decode.go carry values across, errors.go and hints.go say
+// what went wrong in the script's own lines. clock.go, monitor.go and
+// limits_*.go hold the limits.
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"codemode-bridge/sandbox/wire"
+)
+
+// maxStack bounds Go's stack: a script that nests deep in native code, where
+// the engine's own limit does not count, ends the process at this size instead
+// of filling the memory of the machine.
+const maxStack = 64 << 20
+
+// Main runs a worker on stdin and stdout and does not return. It ends the
+// process with 0 when the parent closes the pipe, and with one of wire's exit
+// codes when a limit is passed that can only be kept by ending.
+func Main() {
+	time.Local = time.UTC // a script must not learn, or depend on, where it runs
+	debug.SetMaxStack(maxStack)
+	if runtime.GOMAXPROCS(0) < 2 {
+		runtime.GOMAXPROCS(2) // the monitor must run while native code loops
+	}
+	conn := wire.New(os.Stdin, os.Stdout)
+	w := &worker{conn: conn, exit: os.Exit, harden: harden}
+	go func() {
+		// The parent's end of the pipe closes: nobody is left to work for.
+		<-w.gone()
+		os.Exit(0)
+	}()
+	if err := w.serve(); err != nil {
+		fmt.Fprintln(os.Stderr, "codemode-worker:", err)
+		os.Exit(wire.ExitProtocol)
+	}
+	os.Exit(0)
+}
+
+// A pipe is what the worker needs of a wire.Conn.
+type pipe interface {
+	Read() (wire.Frame, error)
+	Write(kind wire.Kind, header any, body ...[]byte) error
+	Flush() error
+}
+
+// A worker serves runs, one after the other, until the pipe closes.
+type worker struct {
+	conn   pipe
+	exit   func(code int)                     // ends the process
+	harden func(heap int64) map[string]string // confines it, step by step
+	names  *names                             // of the newest Names frame
+	frames chan wire.Frame                    // from the reader; closed at the end of the stream
+	lost   chan struct{}                      // closed when the reader ends
+	fail   error                              // why, if not the end of the stream; read after lost
+	watch  *monitor
+}
+
+// queue is how many frames the reader may be ahead of the loop.
+const queue = 256
+
+// gone returns a channel that is closed when the parent closed the pipe.
+func (w *worker) gone() <-chan struct{} {
+	if w.lost == nil {
+		w.lost = make(chan struct{})
+		w.frames = make(chan wire.Frame, queue)
+		go w.read()
+	}
+	return w.lost
+}
+
+// read passes frames on until the stream ends. Its goroutine ends with it.
+func (w *worker) read() {
+	defer close(w.lost)
+	defer close(w.frames)
+	for {
+		f, err := w.conn.Read()
+		if err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, os.ErrClosed) {
+				w.fail = err
+			}
+			return
+		}
+		w.frames <- f
+	}
+}
+
+// serve greets the parent and serves its runs. It returns nil when the pipe
+// closes, and an error when the parent does not keep to the protocol.
+func (w *worker) serve() error {
+	w.gone()
+	f, ok := <-w.frames
+	if !ok {
+		<-w.lost
+		return w.fail
+	}
+	if f.Kind != wire.KindHello {
+		return fmt.Errorf("the first frame is a %s frame, not hello", f.Kind)
+	}
+	hello, err := wire.Decode[wire.Hello](f)
+	if err != nil {
+		return err
+	}
+	if hello.Version != wire.Version {
+		return fmt.Errorf("the parent speaks version %d, this worker %d", hello.Version, wire.Version)
+	}
+	w.watch = newMonitor(hello.Heap, w.exit, w.conn.Flush)
+	defer w.watch.close()
+	ready := wire.Ready{Version: wire.Version, Hardening: w.harden(hello.Heap)}
+	if err := w.send(wire.KindReady, ready); err != nil {
+		return err
+	}
+	w.names = new(names)
+	for f := range w.frames {
+		switch f.Kind {
+		case wire.KindNames:
+			h, err := wire.Decode[wire.Names](f)
+			if err != nil {
+				return err
+			}
+			w.names = readNames(h, f.Body)
+		case wire.KindRun:
+			h, err := wire.Decode[wire.Run](f)
+			if err != nil {
+				return err
+			}
+			if h.InputSize < 0 || h.InputSize > len(f.Body) {
+				return fmt.Errorf("an input of %d bytes in a body of %d", h.InputSize, len(f.Body))
+			}
+			if err := w.run(h, f.Body[:h.InputSize], string(f.Body[h.InputSize:])); err != nil {
+				return err
+			}
+		case wire.KindReply:
+			// The answer to a call that a run did not wait for.
+		default:
+			return fmt.Errorf("a %s frame that no worker expects", f.Kind)
+		}
+	}
+	<-w.lost
+	return w.fail
+}
+
+func (w *worker) send(kind wire.Kind, header any, body ...[]byte) error {
+	if err := w.conn.Write(kind, header, body...); err != nil {
+		return err
+	}
+	return w.conn.Flush()
+}
