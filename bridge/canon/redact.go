@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"math/bits"
 	"regexp"
 	"slices"
 	"strings"
@@ -135,10 +134,20 @@ func (s span) secret(text string) string {
 }
 
 // spans returns the parts of text to hide, in order and apart.
+//
+// JSON is often quoted in a string, and that again in a string. So the text is
+// searched as it is, and then once more for each level of quoting, with the
+// escapes of that level taken away.
 func (h *hider) spans(text string) []span {
-	spans := h.named(text, nil)
-	spans = shaped(text, spans)
-	spans = userinfo(text, spans)
+	spans := h.search(text, nil)
+	v := view{text: text}
+	for level := 1; level <= maxQuoting && strings.Contains(v.text, `\`); level++ {
+		v = v.unquoted()
+		for _, s := range h.search(v.text, nil) {
+			s.start, s.end, s.level = v.at[s.start], v.at[s.end], s.level+level
+			spans = append(spans, s)
+		}
+	}
 	if len(spans) < 2 {
 		return spans
 	}
@@ -157,6 +166,53 @@ func (h *hider) spans(text string) []span {
 		apart = append(apart, s)
 	}
 	return apart
+}
+
+// search appends what is to be hidden in text, without regard to quoting.
+func (h *hider) search(text string, spans []span) []span {
+	spans = h.named(text, spans)
+	spans = shaped(text, spans)
+	return userinfo(text, spans)
+}
+
+// maxQuoting is how many levels of quoting are looked through. Each doubles
+// the backslashes of the one below.
+const maxQuoting = 8
+
+// A view is a text with levels of quoting taken away.
+type view struct {
+	text string
+	at   []int // of each byte of text, and of its end, in the original; nil for the original itself
+}
+
+// unquoted takes one level of JSON escapes away. What is no escape stays.
+func (v view) unquoted() view {
+	text := make([]byte, 0, len(v.text))
+	at := make([]int, 0, len(v.text)+1)
+	origin := func(i int) int {
+		if v.at == nil {
+			return i
+		}
+		return v.at[i]
+	}
+	p := parser{in: []byte(v.text), valid: true}
+	for p.pos < len(p.in) {
+		start := p.pos
+		if p.in[start] == '\\' {
+			if plain, err := p.escape(text); err == nil {
+				for range len(plain) - len(text) {
+					at = append(at, origin(start))
+				}
+				text = plain
+				continue
+			}
+			p.pos = start
+		}
+		text = append(text, p.in[start])
+		at = append(at, origin(start))
+		p.pos++
+	}
+	return view{text: string(text), at: append(at, origin(len(v.text)))}
 }
 
 // A shape is a kind of secret that is known by its look. The expression is
@@ -297,6 +353,11 @@ func (h *hider) named(text string, spans []span) []span {
 			continue
 		}
 		s, ok := valueAfter(text, value, name, quoted, text[i] == '>')
+		if ok && !quoted && inQuery(text, i, name) {
+			if fragment := strings.IndexByte(text[s.start:s.end], '#'); fragment >= 0 {
+				s.end = s.start + fragment
+			}
+		}
 		if !ok {
 			continue
 		}
@@ -330,8 +391,8 @@ func (h *hider) hidesInText(text, name string, i int) (mark string, ok bool) {
 	}
 	switch {
 	case !bare || start == 0:
-	case strings.IndexByte("?&;#", text[start-1]) >= 0:
-		return "", text[i] == '=' && urlNames[plainName(name)]
+	case inQuery(text, i, name):
+		return "", urlNames[plainName(name)]
 	case word != "": // api key: ...
 		if mark, ok := h.extra[plainName(word+name)]; ok {
 			return mark, true
@@ -346,6 +407,13 @@ func (h *hider) hidesInText(text, name string, i int) (mark string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// inQuery reports whether name, which ends at i, is one of the query or the
+// fragment of a URL.
+func inQuery(text string, i int, name string) bool {
+	start := i - len(name)
+	return text[i] == '=' && start > 0 && text[start:i] == name && strings.IndexByte("?&;#", text[start-1]) >= 0
 }
 
 // maxName is how far back a name may begin.
@@ -450,24 +518,15 @@ func valueAfter(text string, i int, name string, quotedName, tag bool) (span, bo
 	if i == len(text) {
 		return span{}, false
 	}
-	slashes := i
-	for slashes < len(text) && text[slashes] == '\\' {
-		slashes++
-	}
-	level := bits.Len(uint(slashes - i))
-	if slashes < len(text) {
-		switch q := text[slashes]; {
-		case q == '"' || q == '\'' || q == '`':
-			start := slashes + 1
-			end := closingQuote(text, start, q, level)
-			s := span{start: start, end: end}
-			if q == '"' {
-				s.level = level + 1
-			}
-			return s, end > start
-		case quotedName && (q == '{' || q == '['):
-			return span{start: i, end: closingBracket(text, i)}, true
+	switch q := text[i]; {
+	case q == '"' || q == '\'' || q == '`':
+		s := span{start: i + 1, end: closingQuote(text, i+1, q)}
+		if q == '"' {
+			s.level = 1
 		}
+		return s, s.end > s.start
+	case quotedName && (q == '{' || q == '['):
+		return span{start: i, end: closingBracket(text, i)}, true
 	}
 	end := i
 	if lineNames[plainName(name)] {
@@ -499,65 +558,32 @@ func valueAfter(text string, i int, name string, quotedName, tag bool) (span, bo
 }
 
 // closingQuote returns where the string that begins at i ends, or the end of
-// the text. The string is quoted level times more inside other JSON strings.
-//
-// Unquoting once halves the backslashes before a quote, rounded down. After
-// level times the quote closes the string if their number is even; each level
-// needs an odd number, or the quote closes an outer string.
-func closingQuote(text string, i int, q byte, level int) int {
-	for pos := i; pos < len(text); pos++ {
-		switch text[pos] {
-		case '\n':
-			if q == '\'' {
-				return pos
-			}
-		case q:
-			slashes := 0
-			for pos-slashes > i && text[pos-slashes-1] == '\\' {
-				slashes++
-			}
-			n := slashes
-			for range level {
-				if n%2 == 0 {
-					return pos - slashes
-				}
-				n /= 2
-			}
-			if n%2 == 0 {
-				// The first of these backslashes may belong to the string:
-				// only those that quote this quote do not.
-				return pos - (1<<level - 1)
-			}
+// the text.
+func closingQuote(text string, i int, q byte) int {
+	for ; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == q || c == '\n' && q == '\'':
+			return i
+		case c == '\\':
+			i++
 		}
 	}
 	return len(text)
 }
 
 // closingBracket returns the position after the bracket that closes the one
-// at i, or the end of the text. Brackets within strings count like others if
-// they are not paired there; too much is hidden then, never too little.
+// at i, or the end of the text.
 func closingBracket(text string, i int) int {
 	depth := 0
-	inString, level := false, 0
-	for pos := i; pos < len(text); pos++ {
-		switch c := text[pos]; {
-		case c == '"':
-			slashes := 0
-			for pos-slashes > i && text[pos-slashes-1] == '\\' {
-				slashes++
-			}
-			switch {
-			case !inString:
-				inString, level = true, bits.Len(uint(slashes))
-			case closingQuote(text[pos-slashes:pos+1], 0, '"', level) <= slashes:
-				inString = false
-			}
-		case inString:
-		case c == '{' || c == '[':
+	for ; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			i = closingQuote(text, i+1, '"')
+		case '{', '[':
 			depth++
-		case c == '}' || c == ']':
+		case '}', ']':
 			if depth--; depth == 0 {
-				return pos + 1
+				return i + 1
 			}
 		}
 	}
