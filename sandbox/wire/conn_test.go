@@ -211,12 +211,12 @@ func TestDecodeRefuses(t *testing.T) {
 // Whatever a script says, the frames that tell of it can be read.
 func TestTextsAreCut(t *testing.T) {
 	for _, text := range []string{
-		strings.Repeat("x", 300<<10), strings.Repeat("\x00", 300<<10), strings.Repeat("ä", 300<<10), strings.Repeat("\xff", 300<<10), strings.Repeat("<\u2028", 300<<10), "\xff", "a\xf0\x9f",
+		strings.Repeat("x", 100<<10), strings.Repeat("\x00", 100<<10), strings.Repeat("ä", 100<<10), strings.Repeat("\xff", 100<<10), strings.Repeat("<\u2028", 100<<10), "\xff", "a\xf0\x9f",
 	} {
 		var failure *Failure
 		for range 20 {
 			failure = &Failure{Kind: FailureError, Name: text, Message: text, Frame: text, Hint: text, Cause: failure,
-				Stack: strings.SplitAfterN(strings.Repeat(text[:1]+"\n", 100)+text, "\n", 101), Fields: json.RawMessage(`{"a":"` + strings.Repeat("x", 2<<20) + `"}`)}
+				Stack: strings.SplitAfterN(strings.Repeat(text[:1]+"\n", 100)+text, "\n", 101), Fields: json.RawMessage(`{"a":"` + strings.Repeat("x", 600<<10) + `"}`)}
 		}
 		notes := make([]string, 100)
 		sites := make([]analysis.CallSite, 5000)
