@@ -61,16 +61,26 @@ type facts struct {
 	call        *Call
 	path        string
 	annotations map[string]bool
+	args        map[string]any
 }
 
 // ResolveName implements [cel.Activation].
 func (f *facts) ResolveName(name string) (any, bool) {
 	switch name {
 	case "args":
-		if f.call.Args == nil {
-			return map[string]any{}, true
+		if f.args == nil {
+			// Expressions of many rules read the same few arguments: those at
+			// the top are converted once, the ones below when they are read.
+			f.args = make(map[string]any, len(f.call.Args))
+			for key, v := range f.call.Args {
+				switch v.(type) {
+				case json.Number, string:
+					v = numbers{types.DefaultTypeAdapter}.NativeToValue(v)
+				}
+				f.args[key] = v
+			}
 		}
-		return f.call.Args, true
+		return f.args, true
 	case "tool":
 		return f.call.Tool, true
 	case "server":

@@ -26,7 +26,8 @@ const (
 // miss `github.delete_repo`.
 type pattern struct {
 	text string
-	// Most patterns are a name, or a prefix and a star. They are compared as
+	// literal is what stands before the first special character. Most
+	// patterns are a name, or a prefix and a star: they are compared as
 	// strings, and glob is nil.
 	literal string
 	prefix  bool
@@ -36,7 +37,7 @@ type pattern struct {
 func (p *pattern) match(path string) bool {
 	switch {
 	case p.glob != nil:
-		return p.glob.Match(path)
+		return strings.HasPrefix(path, p.literal) && p.glob.Match(path)
 	case p.prefix:
 		return strings.HasPrefix(path, p.literal)
 	}
@@ -122,7 +123,7 @@ func compilePattern(text string) (pattern, *syntaxError) {
 		}
 		return bad(offset, "illegal pattern: "+message, "a class is one range or a list of characters; write {[a-z],[0-9]} for both")
 	}
-	return pattern{text: text, glob: g}, nil
+	return pattern{text: text, literal: text[:special], glob: g}, nil
 }
 
 // classEnd finds the "]" of the class that opens at start.
