@@ -57,9 +57,10 @@ func Main() {
 	}
 	conn := wire.New(os.Stdin, os.Stdout)
 	w := &worker{conn: conn, exit: os.Exit, harden: harden}
+	gone := w.gone() // starts the one reader, before serve could start another
 	go func() {
 		// The parent's end of the pipe closes: nobody is left to work for.
-		<-w.gone()
+		<-gone
 		os.Exit(0)
 	}()
 	if err := w.serve(); err != nil {
