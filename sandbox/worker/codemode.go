@@ -262,6 +262,7 @@ func (r *realm) handle(c goja.FunctionCall, op wire.Op, label string, second str
 func (r *realm) call(op wire.Op, name, label string, encode func() ([]byte, error)) goja.Value {
 	p := &pending{op: op, name: name, label: label}
 	p.at, p.stack = r.here()
+	p.at = r.script.callStart(p.at)
 	p.promise, p.resolve, p.reject = r.vm.NewPromise()
 	promise := r.vm.ToValue(p.promise)
 	args, err := encode()

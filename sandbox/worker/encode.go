@@ -47,7 +47,7 @@ func (r *realm) encodeArgs(c goja.FunctionCall, label string) ([]byte, error) {
 
 // encodeAny converts a value that becomes part of a call.
 func (r *realm) encodeAny(v goja.Value, label string) ([]byte, error) {
-	e := encoder{r: r, root: label + ": args", max: wire.MaxArgs, strict: true}
+	e := encoder{r: r, label: label + ": ", root: "args", max: wire.MaxArgs, strict: true}
 	return e.encode(v)
 }
 
@@ -82,7 +82,8 @@ func (r *realm) note(s string) {
 // that replaces JSON.stringify or Array.prototype.map changes nothing here.
 type encoder struct {
 	r      *realm
-	root   string // what the value is called in messages
+	label  string // before a message
+	root   string // what the value is called in it
 	max    int64  // bytes
 	strict bool   // arguments: a promise or an invalid date is a mistake
 
@@ -117,7 +118,7 @@ func (e *encoder) encode(v goja.Value) (b []byte, err error) {
 type abort struct{ err error }
 
 func (e *encoder) fail(format string, args ...any) {
-	panic(abort{&typeError{e.where() + " " + fmt.Sprintf(format, args...)}})
+	panic(abort{&typeError{e.label + e.where() + " " + fmt.Sprintf(format, args...)}})
 }
 
 // where writes the path: result.items[3].name.
@@ -261,30 +262,34 @@ func (e *encoder) object(o *goja.Object, key string) bool {
 	if callable(o) {
 		return false
 	}
-	switch class {
-	case "Array":
+	if isArray(o) {
 		e.array(o)
 		return true
-	case "Map":
-		e.mapping(o)
-		return true
-	case "Set":
-		e.set(o)
-		return true
+	}
+	switch class {
 	case "Error":
 		e.error(o)
 		return true
 	case "RegExp":
 		e.note("regexp", "is a RegExp: it became its text")
 		return e.value(e.r.vm.ToValue(o.String()), key)
-	case "Number", "String", "Boolean", "BigInt":
+	case "String":
+		return e.value(e.r.vm.ToValue(o.String()), key)
+	case "Number", "Boolean":
 		if v, ok := e.r.primitive(o); ok {
 			return e.value(v, key)
 		}
 	case "Symbol":
 		return false
 	}
-	if e.bytes(o) {
+	switch {
+	case isMap(o) && e.r.mapEach != nil:
+		e.mapping(o)
+		return true
+	case isSet(o) && e.r.setEach != nil:
+		e.set(o)
+		return true
+	case e.bytes(o):
 		return true
 	}
 	e.plain(o, o.Keys())
@@ -472,7 +477,14 @@ var (
 	bufferType  = reflect.TypeFor[goja.ArrayBuffer]()
 	promiseType = reflect.TypeFor[*goja.Promise]()
 	proxyType   = reflect.TypeFor[goja.Proxy]()
+	mapType     = reflect.TypeFor[[][2]any]()
+	setType     = reflect.TypeFor[[]any]()
 )
+
+// The engine calls a Map's and a Set's class Object; what they would export
+// to tells them apart from anything else.
+func isMap(o *goja.Object) bool { return o.ExportType() == mapType }
+func isSet(o *goja.Object) bool { return o.ClassName() == "Object" && o.ExportType() == setType }
 
 // guard runs f, which may run script code, from outside of the engine or
 // inside of it, and returns what it threw.
@@ -513,7 +525,20 @@ func asPromise(v goja.Value) (*goja.Promise, bool) {
 
 func isProxy(o *goja.Object) bool { return o.ExportType() == proxyType }
 
-func isArray(o *goja.Object) bool { return o.ClassName() == "Array" }
+// isArray is Array.isArray: a proxy of an array is one too.
+func isArray(o *goja.Object) bool {
+	for range maxDepth {
+		if o == nil {
+			return false
+		}
+		if !isProxy(o) {
+			return o.ClassName() == "Array"
+		}
+		p, _ := o.Export().(goja.Proxy)
+		o = p.Target()
+	}
+	return false
+}
 
 func callable(o *goja.Object) bool {
 	_, ok := goja.AssertFunction(o)
@@ -534,7 +559,7 @@ func isInvalid(o *goja.Object) bool {
 // primitive unwraps new Number(1) and its like.
 func (r *realm) primitive(o *goja.Object) (goja.Value, bool) {
 	switch x := o.Export().(type) {
-	case string, int64, float64, bool, *big.Int:
+	case int64, float64, bool:
 		return r.vm.ToValue(x), true
 	}
 	return nil, false
@@ -643,5 +668,3 @@ func cutText(s string, n int) string {
 	}
 	return s[:n] + mark
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

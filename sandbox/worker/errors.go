@@ -154,7 +154,7 @@ func (r *realm) failureOf(err error) *wire.Failure {
 	var ex *goja.Exception
 	switch {
 	case errors.As(err, &size):
-		return resultFailure(size.limit+1, size.limit)
+		return resultFailure(size.limit)
 	case errors.As(err, &overflow):
 		fail := failText("RangeError", "maximum call stack size exceeded ("+strconv.Itoa(maxCalls)+" calls deep)", "look for a function that calls itself without end")
 		fail.Position, fail.Stack = r.trace(overflow.Stack())
@@ -182,7 +182,9 @@ func (r *realm) failureFrom(v goja.Value, stack []goja.StackFrame) *wire.Failure
 		fail.Position, fail.Stack = at, lines
 	}
 	fail.Frame = r.script.frame(fail.Position)
-	r.explain(fail)
+	for f := fail; f != nil; f = f.Cause {
+		r.explain(f)
+	}
 	return fail
 }
 
@@ -206,6 +208,9 @@ func (r *realm) describeThrown(v goja.Value, depth int) *wire.Failure {
 		fail.Fields = fields
 	}
 	if list, ok := o.Get("errors").(*goja.Object); ok && isArray(list) {
+		if fail.Message == "" {
+			fail.Message = "all promises were rejected"
+		}
 		fail.Message += joinErrors(list)
 	}
 	if cause := o.Get("cause"); cause != nil && !goja.IsUndefined(cause) && depth < wire.MaxCauses {
@@ -309,6 +314,10 @@ func (r *realm) parseStack(text string) (at analysis.Position, lines []string) {
 			at = p
 		}
 		lines = append(lines, stackLine(m[1], p))
+		// The constructor of an error class is not where the error arose.
+		if rest := r.script.from(p); len(lines) == 1 && (strings.HasPrefix(rest, "constructor") || strings.HasPrefix(rest, "super(")) {
+			at, lines = analysis.Position{}, nil
+		}
 	}
 	return at, lines
 }

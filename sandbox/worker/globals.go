@@ -40,7 +40,7 @@ var features = []feature{
 	{[]string{"withResolvers", "Promise.try", "fromAsync", "groupBy", "isWellFormed", "toWellFormed", "RegExp.escape", "asyncIterator", "ispose", "isError", "getOrInsert"}, prelude("language")},
 	{[]string{"union", "intersection", "difference", "symmetricDifference", "isSubsetOf", "isSupersetOf", "isDisjointFrom"}, prelude("sets")},
 	{[]string{"Iterator", "function*", "function *", ".values()", ".entries()", ".keys()", "matchAll", ".iterator", "yield"}, prelude("iterators")},
-	{[]string{"Locale", "Intl"}, prelude("locale")},
+	{[]string{"toLocale", "Intl", "numeric", "sensitivity"}, prelude("locale")},
 }
 
 // installGlobals makes what every script has, and the features that this one
@@ -72,6 +72,7 @@ func (r *realm) installGlobals() {
 			}
 		}
 	}
+	r.describeProperty, _ = goja.AssertFunction(r.vm.Get("Object").(*goja.Object).Get("getOwnPropertyDescriptor"))
 	if strings.Contains(text, "Map") {
 		r.mapEach = r.forEachOf("Map")
 	}
@@ -102,14 +103,14 @@ func (r *realm) forEachOf(class string) goja.Callable {
 // blockCompilers takes away what makes code from text: eval, Function and the
 // constructors that can be reached through any function.
 func (r *realm) blockCompilers() {
-	blocked := func(name string) goja.Value {
-		return r.vm.ToValue(func(goja.FunctionCall) goja.Value {
-			panic(r.vm.NewTypeError("%s does not exist here: code can't be made from text; write it in the script itself", name))
-		})
+	refuse := func(name string) goja.Value {
+		return r.vm.NewTypeError("%s does not exist here: code can't be made from text; write it in the script itself", name)
 	}
+	evaluate := func(goja.FunctionCall) goja.Value { panic(refuse("eval")) }
+	makeFunction := func(goja.ConstructorCall) *goja.Object { panic(refuse("new Function")) }
 	v := r.mustRun("compilers")
 	f, _ := goja.AssertFunction(v)
-	if _, err := f(goja.Undefined(), blocked("eval"), blocked("new Function")); err != nil {
+	if _, err := f(goja.Undefined(), r.vm.ToValue(evaluate), r.vm.ToValue(makeFunction)); err != nil {
 		panic(fmt.Sprintf("blocking the compilers: %v", err))
 	}
 }

@@ -83,6 +83,7 @@ var (
 	notDefined   = regexp.MustCompile(`^(.+) is not defined$`)
 	noMember     = regexp.MustCompile(`^Object has no member '(.*)'`)
 	notAFunction = regexp.MustCompile(`^Not a function: `)
+	notAnObject  = regexp.MustCompile(`^Value is not an object: `)
 	noProperty   = regexp.MustCompile(`^Cannot read property '(.*)' of (undefined|null|undefined or null)`)
 	assigned     = regexp.MustCompile(`\b(?:const|let|var)\s+([\w$]+)\s*(?::[^=]*)?=\s*(?:\(\s*)?await\s+(codemode[\w.$\["'\]]*)`)
 	chain        = regexp.MustCompile(`[\w$]+(?:\??\.[\w$]+|\[[^\[\]]*\]|\([^()]*\))*$`)
@@ -100,9 +101,9 @@ func (r *realm) explain(f *wire.Failure) {
 	case "TypeError":
 		r.explainType(f, line)
 	case "SyntaxError":
-		if strings.HasPrefix(f.Message, "Unexpected token at the end") || strings.Contains(f.Message, "JSON") || strings.HasPrefix(f.Message, "Unexpected token") {
+		if strings.HasPrefix(f.Message, "Unexpected token at the end") || strings.Contains(f.Message, "JSON") || strings.Contains(f.Message, "invalid character") || strings.HasPrefix(f.Message, "Unexpected token") {
 			if f.Hint == "" && strings.Contains(line, "JSON.parse") {
-				f.Hint = "the text is no JSON: look at it first, or write json(x), which says where it ends"
+				f.Hint = "the text is no JSON: look at it first, or write json(x), which shows it in its error"
 			}
 		}
 	}
@@ -126,9 +127,21 @@ func (r *realm) explainType(f *wire.Failure, line string) {
 		} else {
 			f.Message = "this is not a function"
 		}
+	case notAnObject.MatchString(f.Message):
+		name := member
+		if receiver != "" && member != "" {
+			name = receiver + "." + member
+		} else if member == "" {
+			name = receiver
+		}
+		if name == "" || !strings.HasPrefix(strings.TrimLeft(r.script.from(f.Position)[len(lastName(name)):], " ?."), "(") {
+			return
+		}
+		f.Message = name + " is not a function"
 	case noProperty.MatchString(f.Message):
 		m := noProperty.FindStringSubmatch(f.Message)
-		f.Message = "cannot read properties of " + m[2] + " (reading '" + m[1] + "')"
+		// The engine does not tell the two apart.
+		f.Message = "cannot read properties of undefined or null (reading '" + m[1] + "')"
 		member = m[1]
 		receiver = ""
 	case strings.Contains(f.Message, "Cannot mix BigInt"):
@@ -276,7 +289,7 @@ func (r *realm) hintName(name string) string {
 	return ""
 }
 
-var standard = []string{"Array", "Boolean", "Date", "Error", "JSON", "Map", "Math", "Number", "Object", "Promise", "RegExp", "Set", "String", "codemode", "console", "emit", "input", "json", "parseFloat", "parseInt", "setTimeout", "structuredClone", "undefined"}
+var standard = []string{"json", "Array", "Boolean", "Date", "Error", "JSON", "Map", "Math", "Number", "Object", "Promise", "RegExp", "Set", "String", "codemode", "console", "emit", "input", "parseFloat", "parseInt", "setTimeout", "structuredClone", "undefined"}
 
 // nearest returns the name that differs least, if it differs little.
 func nearest(name string, list []string) string {
@@ -321,6 +334,9 @@ func editDistance(a, b string, limit int) int {
 }
 
 func abs(n int) int { return max(n, -n) }
+
+// lastName is what stands behind the last point.
+func lastName(chain string) string { return chain[strings.LastIndexByte(chain, '.')+1:] }
 
 func (r *realm) lineAt(p analysis.Position) string {
 	if lines := r.script.split(); p.Line >= 1 && p.Line <= len(lines) {

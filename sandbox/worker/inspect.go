@@ -133,17 +133,16 @@ func (in *inspector) object(o *goja.Object, depth int) string {
 		base = in.method(o, "toISOString", "Invalid Date")
 	case class == "RegExp":
 		base = o.String()
-	case class == "Map":
+	case isMap(o) && in.r.mapEach != nil:
 		out = in.mapEntries(o, depth)
 		open = "Map(" + strconv.Itoa(int(o.Get("size").ToInteger())) + ") {"
-	case class == "Set":
+	case isSet(o) && in.r.setEach != nil:
 		out = in.setEntries(o, depth)
 		open = "Set(" + strconv.Itoa(int(o.Get("size").ToInteger())) + ") {"
-	case class == "Number" || class == "Boolean" || class == "String":
-		base = "[" + class + ": " + in.value(in.r.vm.ToValue(o.Export()), depth, false) + "]"
-		if class == "String" {
-			keys = nil
-		}
+	case class == "String":
+		base, keys = "[String: "+quoteJS(o.String())+"]", nil
+	case class == "Number" || class == "Boolean":
+		base = "[" + class + ": " + o.String() + "]"
 	default:
 		if p, ok := asPromise(o); ok {
 			open = "Promise {"
@@ -253,9 +252,6 @@ func (in *inspector) constructor(o *goja.Object) string {
 			if s, ok := in.get(f, "name").(goja.String); ok && s.String() != "" {
 				return s.String()
 			}
-		}
-		if c != nil {
-			break
 		}
 	}
 	return ""
@@ -431,7 +427,7 @@ func (in *inspector) columns(out []string, o *goja.Object) []string {
 		return out
 	}
 	bias := math.Sqrt(float64(actual) - float64(total)/float64(len(out)))
-	biased := math.Max(float64(actual)-bias, 1)
+	biased := math.Max(float64(actual)-3-bias, 1)
 	columns := int(math.Min(math.Min(
 		math.Round(math.Sqrt(2.5*biased*float64(n))/biased),
 		math.Floor(float64(breakLength-in.indent)/float64(actual))),

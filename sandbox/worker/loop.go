@@ -76,7 +76,7 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 		result, notes, fail = e.finish()
 	}
 	if fail == nil && int64(len(result)) > header.Limits.Result {
-		fail = resultFailure(int64(len(result)), header.Limits.Result)
+		fail = resultFailure(header.Limits.Result)
 		result = nil
 	}
 	r.pause()
@@ -248,7 +248,8 @@ func (r *run) openNotes() []string {
 			plural(len(open), "call ", "calls ", " was", " were", strings.Join(firstN(open, 20), ", "))))
 	}
 	if unsent > 0 {
-		notes = append(notes, fmt.Sprintf("%d calls were never sent, because the script ended while they waited for their turn (at most %d run in parallel)", unsent, r.header.Limits.Parallel))
+		notes = append(notes, fmt.Sprintf("%s never sent: the script ended while waiting for the limit of %d parallel calls",
+			plural(unsent, "", "", " call was", " calls were", fmt.Sprint(unsent)), r.header.Limits.Parallel))
 	}
 	return notes
 }
@@ -274,9 +275,9 @@ func cpuFailure(limit time.Duration) *wire.Failure {
 		Message: fmt.Sprintf("the script ran for more than %s of cpu time (waiting for calls is not counted)", limit)}
 }
 
-func resultFailure(size, limit int64) *wire.Failure {
+func resultFailure(limit int64) *wire.Failure {
 	return &wire.Failure{Kind: wire.FailureLimit, Name: wire.LimitResult,
-		Message: fmt.Sprintf("the result has more than %s, the limit is %s", bytesText(size), bytesText(limit)),
+		Message: fmt.Sprintf("the result is larger than the limit of %s", bytesText(limit)),
 		Hint:    "return only what is needed: pick fields, slice lists, count"}
 }
 

@@ -53,6 +53,11 @@ func start(t testing.TB) *parent {
 		case <-time.After(10 * time.Second):
 			t.Error("the worker did not end with its pipe")
 		}
+		select {
+		case code := <-p.exits:
+			t.Errorf("the worker would have ended itself with exit code %d", code)
+		default:
+		}
 	})
 	return p
 }

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -70,8 +71,40 @@ func (s *scriptText) callee(p analysis.Position) analysis.Position {
 	return p
 }
 
+// callPath matches what stands before a tool's name in a call.
+var callPath = regexp.MustCompile(`codemode(\s*\??\.\s*[\w$]+|\[\s*("[^"]*"|'[^']*')\s*\])*\s*\??\.?\s*$`)
+
+// callStart moves the position of a call to the word codemode, if it stands
+// on the same line: that is where the preview puts it.
+func (s *scriptText) callStart(p analysis.Position) analysis.Position {
+	if p.Line < 1 || p.Line > len(s.split()) {
+		return p
+	}
+	line := []rune(s.split()[p.Line-1])
+	if p.Column < 1 || p.Column > len(line) {
+		return p
+	}
+	before := string(line[:p.Column-1])
+	if at := callPath.FindStringIndex(before); at != nil {
+		p.Column = 1 + utf8.RuneCountInString(before[:at[0]])
+	}
+	return p
+}
+
 func nameRune(r rune) bool {
 	return r == '_' || r == '$' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r > 0x7f
+}
+
+// from returns the rest of the line at a position.
+func (s *scriptText) from(p analysis.Position) string {
+	if p.Line < 1 || p.Line > len(s.split()) {
+		return ""
+	}
+	line := []rune(s.split()[p.Line-1])
+	if p.Column < 1 || p.Column > len(line) {
+		return ""
+	}
+	return string(line[p.Column-1:])
 }
 
 // end is the place after the last character that is not white space.

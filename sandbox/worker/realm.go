@@ -16,8 +16,9 @@ import (
 )
 
 // maxCalls bounds how deep functions may call each other. At this depth even
-// calls through native code stay within maxStack.
-const maxCalls = 10_000
+// calls through native code stay within maxStack, and the engine, which
+// unwinds those in time quadratic in their depth, needs seconds, not minutes.
+const maxCalls = 4000
 
 // A realm is the goja engine: a runtime of its own for one script.
 type realm struct {
@@ -48,7 +49,8 @@ type realm struct {
 	rand      *rand.ChaCha8
 	notes     []string
 
-	mapEach, setEach goja.Callable // Map.prototype.forEach and Set's, from before the script
+	// Built-ins from before the script, which may replace them.
+	mapEach, setEach, describeProperty goja.Callable
 }
 
 // A pending is a call that was made; it is kept until it is answered, or for
@@ -239,21 +241,36 @@ func (r *realm) promisesIn(v goja.Value) (list []*goja.Promise) {
 	if class != "Array" && class != "Object" || obj.ExportType() == codemodeType {
 		return nil
 	}
-	r.vm.Try(func() {
+	if err := r.guard(func() {
 		for i, key := range obj.Keys() {
 			if i == maxPromises {
 				break
 			}
-			if p, ok := asPromise(obj.Get(key)); ok {
+			if p, ok := asPromise(r.dataProperty(obj, key)); ok {
 				list = append(list, p)
 			}
 		}
-	})
+	}); err != nil {
+		r.stop(err)
+	}
 	return list
 }
 
+// dataProperty returns an own property without running a getter, or nil.
+func (r *realm) dataProperty(o *goja.Object, key string) goja.Value {
+	v, err := r.describeProperty(goja.Undefined(), o, r.vm.ToValue(key))
+	if err != nil {
+		panic(abort{err})
+	}
+	d, ok := v.(*goja.Object)
+	if !ok {
+		return nil
+	}
+	return d.Get("value")
+}
+
 // maxPromises bounds how many elements of a result are searched for promises.
-const maxPromises = 10_000
+const maxPromises = 1000
 
 func (r *realm) ended() bool { return r.done }
 
@@ -262,7 +279,6 @@ func (r *realm) stuck() {
 	r.failed = failText("Error", "the script waits for a promise that nothing will settle",
 		"no call is open and no timer runs: look for a new Promise() whose resolve is never called, or an awaited value that never comes")
 	if at := r.lastAwait(); at.Line > 0 {
-		r.failed.Message += " (line " + itoa(at.Line) + ")"
 		r.failed.Position, r.failed.Frame = at, r.script.frame(at)
 	}
 }
