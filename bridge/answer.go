@@ -1,0 +1,304 @@
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/sandbox"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A success is what an eval tool answers when the script returned.
+type success struct {
+	Result json.RawMessage `json:"result,omitempty"` // absent when the script returned undefined
+	Logs   []string        `json:"logs,omitempty"`
+	Notes  []string        `json:"notes,omitempty"`
+	Run    string          `json:"run"`
+}
+
+// A failed is what it answers when the script did not.
+type failed struct {
+	Error   scriptError   `json:"error"`
+	Effects []gate.Effect `json:"effects"`
+	Logs    []string      `json:"logs,omitempty"`
+	Notes   []string      `json:"notes,omitempty"`
+	Run     string        `json:"run"`
+}
+
+type scriptError struct {
+	Name    string          `json:"name"`
+	Message string          `json:"message"`
+	Line    int             `json:"line,omitempty"`
+	Column  int             `json:"column,omitempty"`
+	Frame   string          `json:"frame,omitempty"`
+	Hint    string          `json:"hint,omitempty"`
+	Stack   []string        `json:"stack,omitempty"`
+	Fields  json.RawMessage `json:"fields,omitempty"`
+}
+
+// answer is what the client gets. The run is over.
+func (r *run) answer() *mcp.CallToolResult {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return r.failure()
+	}
+	ok := success{Result: r.fit(r.result.Value), Logs: logLines(r.result.Logs, r.result.LogsDropped), Notes: r.result.Notes, Run: r.id}
+	text, err := marshal(ok)
+	if err != nil {
+		return failure(fmt.Sprintf("writing the result of run %s: %v", r.id, err))
+	}
+	content := append([]mcp.Content{&mcp.TextContent{Text: string(text)}}, r.media...)
+	return &mcp.CallToolResult{StructuredContent: text, Content: content}
+}
+
+// fit returns value as it is if the model may have all of it, and else a
+// summary of it with a handle to the whole.
+func (r *run) fit(value json.RawMessage) json.RawMessage {
+	if len(value) <= r.server.o.MaxResult {
+		return value
+	}
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.UseNumber()
+	var tree any
+	if err := d.Decode(&tree); err != nil {
+		return json.RawMessage(strconv.Quote("the result is no JSON: " + err.Error()))
+	}
+	summary := struct {
+		Truncated bool   `json:"truncated"`
+		Bytes     int    `json:"bytes"`
+		Shape     string `json:"shape"`
+		Sample    any    `json:"sample"`
+		Handle    string `json:"handle,omitempty"`
+		Read      string `json:"read"`
+	}{
+		Truncated: true, Bytes: len(value), Shape: shape(tree, 3), Sample: sample(tree, 3),
+		Read: fmt.Sprintf("the result is larger than %s; return less of it", size(r.server.o.MaxResult)),
+	}
+	if !r.session.brief {
+		kept := jsonItem(value)
+		path := exampleSlice(tree)
+		if text, ok := tree.(string); ok {
+			kept = textItem(text)
+		}
+		summary.Handle = r.session.handles.put("result", "application/json", "", kept, nil).Handle
+		summary.Read = fmt.Sprintf("in your next script: await codemode.read(%q, %q)", summary.Handle, path)
+	}
+	out, err := marshal(summary)
+	if err != nil {
+		return json.RawMessage(strconv.Quote("the result could not be summarised: " + err.Error()))
+	}
+	return out
+}
+
+// exampleSlice is a path that reads a first part of a large value.
+func exampleSlice(tree any) string {
+	object, ok := tree.(map[string]any)
+	if !ok {
+		return "[0:50]"
+	}
+	largest, most := "", -1
+	for _, key := range sortedKeys(object) {
+		if list, ok := object[key].([]any); ok && len(list) > most {
+			largest, most = key, len(list)
+		}
+	}
+	switch {
+	case most < 0 && len(object) > 0:
+		return sortedKeys(object)[0]
+	case most < 0:
+		return ""
+	}
+	return largest + "[0:50]"
+}
+
+// sample is a small copy of a value: the first elements of its arrays, the
+// start of its texts.
+func sample(v any, depth int) any {
+	const items, keys, chars = 3, 24, 200
+	switch v := v.(type) {
+	case string:
+		if runes := []rune(v); len(runes) > chars {
+			return string(runes[:chars]) + "…"
+		}
+	case []any:
+		if depth == 0 {
+			return shape(v, 0)
+		}
+		out := []any{}
+		for _, e := range v[:min(items, len(v))] {
+			out = append(out, sample(e, depth-1))
+		}
+		return out
+	case map[string]any:
+		if depth == 0 {
+			return shape(v, 0)
+		}
+		out := map[string]any{}
+		for i, key := range sortedKeys(v) {
+			if i == keys {
+				break
+			}
+			out[key] = sample(v[key], depth-1)
+		}
+		return out
+	}
+	return v
+}
+
+// failure says how the run ended that did not return: the error, the place,
+// the logs, and what its calls have done.
+func (r *run) failure() *mcp.CallToolResult {
+	f := failed{Effects: r.gate.Effects(), Run: r.id}
+	var script *sandbox.ScriptError
+	var limit *sandbox.LimitError
+	switch {
+	case errors.As(r.err, &script):
+		f.Error = scriptError{Name: script.Name, Message: script.Message, Line: script.Position.Line, Column: script.Position.Column,
+			Frame: script.Frame, Hint: script.Hint, Stack: script.Stack, Fields: script.Fields}
+	case errors.As(r.err, &limit):
+		f.Error = scriptError{Name: "LimitError", Message: limit.Error(), Line: limit.Position.Line, Column: limit.Position.Column,
+			Frame: limit.Frame, Hint: limitHints[limit.Limit], Stack: limit.Stack}
+	case errors.Is(r.err, errClientGone):
+		f.Error = scriptError{Name: "CancelledError", Message: r.err.Error()}
+	default:
+		f.Error = scriptError{Name: "RunError", Message: r.err.Error()}
+	}
+	f.Logs = logLines(r.result.Logs, r.result.LogsDropped)
+	f.Notes = r.result.Notes
+	structured, err := marshal(f)
+	if err != nil {
+		return failure(r.err.Error())
+	}
+	content := append([]mcp.Content{&mcp.TextContent{Text: f.text()}}, r.media...)
+	return &mcp.CallToolResult{IsError: true, StructuredContent: structured, Content: content}
+}
+
+// limitHints say what to do about a limit, by its name.
+var limitHints = map[string]string{
+	sandbox.LimitCPU:       "do less in one script, or look for a loop that does not end; waiting for calls does not count",
+	sandbox.LimitMemory:    "keep less at a time: handle large answers piece by piece and return only what is needed",
+	sandbox.LimitRecursion: "the script, or data in it, is nested too deeply; use a loop",
+	sandbox.LimitCalls:     "split the work over several scripts, or find a tool that takes many items in one call",
+	sandbox.LimitTimers:    "wait with fewer timers",
+	sandbox.LimitSource:    "pass data in input, not in the code",
+	sandbox.LimitInput:     "pass less in input, or have the script fetch the data with a tool",
+	sandbox.LimitArgs:      "send less in one call",
+	sandbox.LimitResult:    "return less: filter, slice or count inside the script",
+}
+
+// text is the failure as a model reads it: line, cause, fix, effects.
+func (f failed) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", f.Error.Name, f.Error.Message)
+	if f.Error.Line > 0 && !strings.Contains(f.Error.Message, fmt.Sprintf("(line %d", f.Error.Line)) {
+		fmt.Fprintf(&b, " (line %d, column %d)", f.Error.Line, f.Error.Column)
+	}
+	if f.Error.Frame != "" {
+		b.WriteString("\n" + strings.TrimRight(f.Error.Frame, "\n"))
+	}
+	if f.Error.Hint != "" {
+		b.WriteString("\nHint: " + f.Error.Hint)
+	}
+	for _, note := range f.Notes {
+		b.WriteString("\nNote: " + note)
+	}
+	if len(f.Logs) > 0 {
+		b.WriteString("\nLogs:\n" + strings.Join(f.Logs, "\n"))
+	}
+	fmt.Fprintf(&b, "\nEffects: %s Run %s.", effectsText(f.Effects), f.Run)
+	return b.String()
+}
+
+// effectsText says in a sentence or two what has been done, and what must not
+// be done again.
+func effectsText(effects []gate.Effect) string {
+	counts := map[string]int{}
+	var repeat, unknown []string
+	for _, e := range effects {
+		counts[e.State]++
+		switch {
+		case e.State == ledger.Unknown && !e.ReadOnly:
+			unknown = append(unknown, fmt.Sprintf("%s (call %d)", e.Tool, e.Number))
+		case e.State == ledger.Done && !e.ReadOnly:
+			repeat = append(repeat, fmt.Sprintf("%s (call %d)", e.Tool, e.Number))
+		}
+	}
+	var parts []string
+	for _, state := range []string{ledger.Done, ledger.Failed, ledger.Refused, ledger.Unknown} {
+		if n := counts[state]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	if len(parts) == 0 {
+		return "no calls were made. Safe to run again."
+	}
+	text := "calls: " + strings.Join(parts, ", ") + "."
+	if len(repeat) > 0 {
+		text += " Done, and not known to be read-only, so don't repeat: " + listed(repeat) + "."
+	}
+	if len(unknown) > 0 {
+		text += " Sent with no answer, check before repeating: " + listed(unknown) + "."
+	}
+	if len(repeat)+len(unknown) == 0 {
+		text += " Safe to run again."
+	}
+	return text
+}
+
+// listed joins names, the first twenty of them.
+func listed(names []string) string {
+	const most = 20
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// logLines are the script's logs as lines; what is no plain log says so.
+func logLines(logs []sandbox.Log, dropped int) []string {
+	var lines []string
+	for _, l := range logs {
+		if l.Level == "log" {
+			lines = append(lines, l.Text)
+		} else {
+			lines = append(lines, "["+l.Level+"] "+l.Text)
+		}
+	}
+	if dropped > 0 {
+		lines = append(lines, fmt.Sprintf("[%s more of logs were dropped]", size(dropped)))
+	}
+	return lines
+}
+
+// size is a number of bytes for people.
+func size(n int) string {
+	switch {
+	case n >= 1<<20:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/(1<<20)), ".0") + " MB"
+	case n >= 1<<10:
+		return strconv.Itoa(n>>10) + " KB"
+	default:
+		return strconv.Itoa(n) + " bytes"
+	}
+}
+
+// thousands is a number with commas.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,177 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"codemode-bridge/bridge/gate"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// evalArgs are the arguments of an eval tool. There are no others: nothing
+// that a model says can choose a profile.
+type evalArgs struct {
+	Code  string          `json:"code"`
+	Input json.RawMessage `json:"input"`
+}
+
+// eval runs a script under a profile and answers with its result. The run is
+// owned by the server; this handler is attached to it, and stops it when the
+// client gives up.
+func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile string) (*mcp.CallToolResult, error) {
+	var args evalArgs
+	if err := readArguments(req.Params.Arguments, &args); err != nil {
+		return failure(req.Params.Name + ": " + err.Error() + `; it takes {"code": "...", "input"?: any}`), nil
+	}
+	sess, err := s.session(req)
+	if err != nil {
+		return failure(err.Error()), nil
+	}
+	r, err := s.start(sess, profile, args)
+	if err != nil {
+		return failure(err.Error()), nil
+	}
+	defer s.report(ctx, req, r)()
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		r.stop(errClientGone)
+		<-r.done
+	}
+	return r.answer(), nil
+}
+
+var errClientGone = errors.New("the client cancelled the call")
+
+// Eval runs one script outside any MCP session, for the command line, and
+// returns what an eval tool would answer. It stops when ctx ends.
+func (s *Server) Eval(ctx context.Context, profile, code string, input json.RawMessage) (*mcp.CallToolResult, error) {
+	sess := &session{id: newID("s"), client: "command line", brief: true, sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now)}
+	defer sess.sandbox.Close()
+	r, err := s.start(sess, profile, evalArgs{Code: code, Input: input})
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		r.stop(context.Cause(ctx))
+		<-r.done
+	}
+	return r.answer(), nil
+}
+
+// discover answers a discovery tool: the same function that scripts have,
+// through the same gate, under the profile that binds `eval`.
+func (s *Server) discover(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	sess, err := s.session(req)
+	if err != nil {
+		return failure(err.Error()), nil
+	}
+	g, err := s.o.Gate.Begin(ctx, gate.Origin{ID: newID("r"), Session: sess.id, Client: sess.client})
+	if err != nil {
+		return failure(err.Error()), nil
+	}
+	answer, err := s.o.Gate.Call(ctx, g, gate.Call{Number: 1, Name: req.Params.Name, Args: req.Params.Arguments})
+	if err != nil {
+		return failure(err.Error()), errors.Join(g.End(ctx, outcomeOf(err), err.Error()))
+	}
+	if err := g.End(ctx, outcomeOf(nil), ""); err != nil {
+		return failure(err.Error()), nil
+	}
+	if answer.IsError {
+		return failure(answer.Text()), nil
+	}
+	return &mcp.CallToolResult{
+		StructuredContent: asObject(answer.Structured),
+		Content:           []mcp.Content{&mcp.TextContent{Text: string(answer.Structured)}},
+	}, nil
+}
+
+// asObject returns v if it is a JSON object and {"result": v} if it is not:
+// older clients take nothing else for structured content.
+func asObject(v json.RawMessage) any {
+	if t := bytes.TrimSpace(v); len(t) > 0 && t[0] == '{' {
+		return v
+	}
+	return map[string]json.RawMessage{"result": v}
+}
+
+// failure is an answer that says what went wrong.
+func failure(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}
+
+// readArguments reads a tool's arguments strictly: what the tool does not
+// take is an error and not ignored.
+func readArguments(raw json.RawMessage, into any) error {
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			return fmt.Errorf("%q must be a %s, not a %s", wrong.Field, wrong.Type, wrong.Value)
+		}
+		return errors.New(unprefixed(err))
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("there is something after the arguments")
+	}
+	return nil
+}
+
+// unprefixed is an error of encoding/json without the package's name.
+func unprefixed(err error) string {
+	text := err.Error()
+	if len(text) > 6 && text[:6] == "json: " {
+		return text[6:]
+	}
+	return text
+}
+
+// report tells the client about a run's progress, if it asked to be told: at
+// once for what an upstream reports, and every few seconds that it still runs,
+// since many clients give up on a call that is silent for a minute. What it
+// returns ends it.
+func (s *Server) report(ctx context.Context, req *mcp.CallToolRequest, r *run) func() {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return func() {}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		var told float64
+		for {
+			var text string
+			select {
+			case <-ctx.Done():
+				return
+			case text = <-r.news:
+			case <-tick.C:
+				text = r.soFar()
+			}
+			told++ // progress must grow, whatever the news
+			err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: told, Message: text})
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return func() { stop(); <-ended }
+}
+
+// progressEvery is how often a client hears of a run that has no news.
+const progressEvery = 5 * time.Second

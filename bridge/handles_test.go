@@ -1,0 +1,70 @@
+package bridge
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestReadByPath(t *testing.T) {
+	h := newHandles(time.Now)
+	object := h.put("result", "", "", jsonItem(json.RawMessage(`{"items":[{"n":12345678901234567890},{"n":2}],"odd key":{"a.b":"héllo"},"s":"<&>"}`)), nil).Handle
+	plain := h.put("resource", "text/plain", "", textItem("héllo world"), nil).Handle
+	for _, row := range []struct{ handle, path, want, err string }{
+		{object, "items[0].n", "12345678901234567890", ""},
+		{object, "items[-1:]", `[{"n":2}]`, ""},
+		{object, "items[5:9]", `[]`, ""},
+		{object, `["odd key"]["a.b"][0:2]`, `"hé"`, ""},
+		{object, "s", `"<&>"`, ""},
+		{plain, "[0:5]", `"héllo"`, ""},
+		{plain, "", `"héllo world"`, ""},
+		{object, "items[7]", "", "has 2 elements and no [7]"},
+		{object, "nope", "", `has no "nope"`},
+		{object, "items.n", "", "array of 2"},
+		{object, "items[a]", "", "whole number"},
+		{object, "items[0", "", "not closed"},
+		{object, "items..n", "", "a name is missing"},
+		{object, "s.x", "", `and has no "x"`},
+		{plain, "[3]", "", "with a slice"},
+		{"h99", "", "", "no handle"},
+	} {
+		got, err := h.read(row.handle, row.path)
+		switch {
+		case row.err == "" && (err != nil || string(got) != row.want):
+			t.Errorf("%s %q: got %s, %v; want %s", row.handle, row.path, got, err, row.want)
+		case row.err != "" && (err == nil || !strings.Contains(err.Error(), row.err)):
+			t.Errorf("%s %q: got %s, %v; want an error with %q", row.handle, row.path, got, err, row.err)
+		}
+	}
+}
+
+func FuzzParsePath(f *testing.F) {
+	for _, seed := range []string{"a.b[0:5]", `["x"][1]`, "[", "..", `["\`, "a[-1:].b"} {
+		f.Add(seed)
+	}
+	h := newHandles(time.Now)
+	id := h.put("result", "", "", jsonItem(json.RawMessage(`{"a":{"b":[1,2,{"c":"d"}]}}`)), nil).Handle
+	f.Fuzz(func(t *testing.T, path string) {
+		if out, err := h.read(id, path); err == nil && !json.Valid(out) {
+			t.Errorf("path %q reads %q, which is no JSON", path, out)
+		}
+	})
+}
+
+func TestHandlesMakeRoomAndExpire(t *testing.T) {
+	now := time.Unix(0, 0)
+	h := newHandles(func() time.Time { return now })
+	first := h.put("result", "", "", textItem(strings.Repeat("x", handlesBytes/2)), nil).Handle
+	second := h.put("result", "", "", textItem(strings.Repeat("y", handlesBytes/2+1)), nil).Handle
+	if _, err := h.get(first); err == nil {
+		t.Error("the oldest did not make room")
+	}
+	if _, err := h.get(second); err != nil {
+		t.Errorf("the newest is gone: %v", err)
+	}
+	now = now.Add(handlesFor + time.Second)
+	if _, err := h.get(second); err == nil {
+		t.Error("a handle outlived its time")
+	}
+}

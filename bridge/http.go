@@ -1,0 +1,230 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Token lets its bearer in. Only its hash is kept.
+type Token struct {
+	Name   string // of the principal
+	SHA256 [sha256.Size]byte
+}
+
+// HTTPOptions say who may come in over HTTP, and how much of it.
+type HTTPOptions struct {
+	// Tokens, if there are any, are required: without one the answer is 401.
+	Tokens []Token
+	// Hosts are Host headers that are let in beside loopback names.
+	Hosts []string
+	// Origins are let in beside the endpoint's own.
+	Origins []string
+	// IdleTimeout ends a session that is silent this long; 0 means 30 minutes.
+	IdleTimeout time.Duration
+	// MaxSessions bounds the sessions; 0 means 1,000.
+	MaxSessions int
+	// MaxBody bounds a request's body in bytes; 0 means 4 MB.
+	MaxBody int64
+	// Ready, if not nil, reports whether /readyz should answer 200.
+	Ready func() bool
+}
+
+// Handler serves MCP on /mcp, for both protocols, and /healthz and /readyz.
+func (s *Server) Handler(o HTTPOptions) http.Handler {
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = 30 * time.Minute
+	}
+	if o.MaxSessions == 0 {
+		o.MaxSessions = 1000
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = 4 << 20
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", o.authenticate(s.dispatch(o)))
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if o.Ready != nil && !o.Ready() {
+			http.Error(w, "starting", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ready")
+	})
+	return o.guard(mux)
+}
+
+// guard lets in only what names this endpoint: a web page that was rebound to
+// our address, or that posts here from another site, is refused whatever the
+// method.
+func (o HTTPOptions) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !o.hostAllowed(r.Host) {
+			http.Error(w, fmt.Sprintf("Forbidden: host %q is not ours; add it to http.allowedHosts if it is", r.Host), http.StatusForbidden)
+			return
+		}
+		if !o.originAllowed(r) {
+			http.Error(w, "Forbidden: cross-origin request; add the origin to http.allowedOrigins if it is yours", http.StatusForbidden)
+			return
+		}
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// hostAllowed reports whether a Host header names this machine's loopback, at
+// whatever port a tunnel gives it, or a configured host.
+func (o HTTPOptions) hostAllowed(host string) bool {
+	if slices.ContainsFunc(o.Hosts, func(h string) bool { return strings.EqualFold(h, host) }) {
+		return true
+	}
+	name := host
+	if h, port, err := net.SplitHostPort(host); err == nil {
+		if port == "" || strings.Trim(port, "0123456789") != "" {
+			return false
+		}
+		name = h
+		if slices.ContainsFunc(o.Hosts, func(allowed string) bool { return strings.EqualFold(allowed, h) }) {
+			return true
+		}
+	} else if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+		name = host[1 : len(host)-1]
+	}
+	return strings.EqualFold(name, "localhost") || name == "127.0.0.1" || name == "::1"
+}
+
+// originAllowed reports whether a request comes from no web page, from this
+// endpoint's own, or from a configured origin.
+func (o HTTPOptions) originAllowed(r *http.Request) bool {
+	origins := r.Header.Values("Origin")
+	if len(origins) == 0 {
+		site := r.Header.Get("Sec-Fetch-Site")
+		return site == "" || site == "none" || site == "same-origin"
+	}
+	if len(origins) > 1 {
+		return false
+	}
+	if slices.Contains(o.Origins, origins[0]) {
+		return true
+	}
+	u, err := url.Parse(origins[0])
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, r.Host) && u.Path == ""
+}
+
+// authenticate demands a bearer token, if there are any, and hangs the
+// principal on the request: the SDK then refuses a session to anyone but the
+// principal that opened it.
+func (o HTTPOptions) authenticate(next http.Handler) http.Handler {
+	if len(o.Tokens) == 0 {
+		return next
+	}
+	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		sum := sha256.Sum256([]byte(token))
+		name, found := "", 0
+		for _, t := range o.Tokens { // every one, in the same time
+			if subtle.ConstantTimeCompare(sum[:], t.SHA256[:]) == 1 {
+				name, found = t.Name, 1
+			}
+		}
+		if found == 0 {
+			return nil, fmt.Errorf("%w: unknown token", auth.ErrInvalidToken)
+		}
+		return &auth.TokenInfo{UserID: name, Expiration: time.Now().Add(time.Hour)}, nil
+	}
+	return auth.RequireBearerToken(verify, nil)(next)
+}
+
+// dispatch sends a request to the handler of its protocol: sessions up to
+// 2025-11-25, stateless from 2026-07-28 on. What the body says counts; the
+// header alone may be a proxy's.
+func (s *Server) dispatch(o HTTPOptions) http.Handler {
+	logger := s.o.Logger.With("part", "http")
+	server := func(*http.Request) *mcp.Server { return s.mcp }
+	sessions := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		Logger: logger, SessionTimeout: o.IdleTimeout, MaxRequestBodyBytes: o.MaxBody,
+		EventStore:                 mcp.NewMemoryEventStore(nil), // resumable streams
+		DisableLocalhostProtection: true,                         // guard has checked the host
+	})
+	stateless := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		Logger: logger, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: o.MaxBody,
+		DisableLocalhostProtection: true,
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			sessions.ServeHTTP(w, r)
+			return
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, o.MaxBody))
+		if err != nil {
+			var large *http.MaxBytesError
+			if errors.As(err, &large) {
+				http.Error(w, fmt.Sprintf("the body is larger than %d bytes", large.Limit), http.StatusRequestEntityTooLarge)
+			} else {
+				http.Error(w, "the body could not be read", http.StatusBadRequest)
+			}
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		m := peek(body)
+		switch {
+		case m.version() >= statelessProtocol, m.version() == "" && r.Header.Get("Mcp-Protocol-Version") >= statelessProtocol:
+			stateless.ServeHTTP(w, r)
+		case m.Method == "initialize" && s.sessionCount() >= o.MaxSessions:
+			w.Header().Set("Retry-After", "60")
+			http.Error(w, fmt.Sprintf("there are %d sessions already", o.MaxSessions), http.StatusServiceUnavailable)
+		default:
+			sessions.ServeHTTP(w, r)
+		}
+	})
+}
+
+// sessionCount counts the connections that are open.
+func (s *Server) sessionCount() int {
+	n := 0
+	for range s.mcp.Sessions() {
+		n++
+	}
+	return n
+}
+
+// peeked is as much of a message as the dispatcher needs.
+type peeked struct {
+	Method string `json:"method"`
+	Params struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	} `json:"params"`
+}
+
+// peek reads a body as far as it can; what it can't read, the SDK refuses.
+func peek(body []byte) peeked {
+	var m peeked
+	if err := json.Unmarshal(body, &m); err != nil {
+		return peeked{}
+	}
+	return m
+}
+
+// version is the protocol version that a request of the stateless protocol
+// carries; "" in the others.
+func (m peeked) version() string {
+	var v string
+	if json.Unmarshal(m.Params.Meta[mcp.MetaKeyProtocolVersion], &v) != nil {
+		return ""
+	}
+	return v
+}

@@ -1,0 +1,276 @@
+package bridge
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/sandbox"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A run is one execution of a script. It has a goroutine and a context of its
+// own: a request is attached to it and does not own it.
+type run struct {
+	id      string
+	server  *Server
+	session *session
+	gate    *gate.Run
+	stop    context.CancelCauseFunc // the first reason is kept
+	done    chan struct{}           // closed when result and err are set
+	news    chan string             // for the attached client, lossy
+
+	result sandbox.Result
+	err    error
+
+	mu      sync.Mutex
+	preview analysis.Report
+	media   []mcp.Content // emitted, in order
+	emitted int           // bytes of media
+	made    int           // calls
+	settled int
+}
+
+// start begins a run of a script. An error means that there is no run.
+func (s *Server) start(sess *session, profile string, args evalArgs) (*run, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	r := &run{
+		id: newID("r"), server: s, session: sess, stop: stop,
+		done: make(chan struct{}), news: make(chan string, 16),
+	}
+	var err error
+	r.gate, err = s.o.Gate.Begin(ctx, gate.Origin{ID: r.id, Session: sess.id, Client: sess.client, Profile: profile})
+	if err != nil {
+		stop(err)
+		return nil, err
+	}
+	script := sandbox.Script{
+		Source: args.Code,
+		Input:  args.Input,
+		Names:  s.names(profile),
+		Limits: s.o.Limits,
+		Start:  s.o.Now(),
+	}
+	rand.Read(script.Seed[:])
+	s.live[r.id] = r
+	s.runs.Add(1)
+	go func() {
+		defer s.runs.Done()
+		defer stop(nil)
+		ctx := upstream.WithProgress(ctx, r.progress)
+		r.result, r.err = sess.sandbox.Run(ctx, script, (*host)(r))
+		if r.err != nil && ctx.Err() != nil {
+			r.err = context.Cause(ctx)
+		}
+		why := ""
+		if r.err != nil {
+			why = r.err.Error()
+		}
+		if err := r.gate.End(ctx, outcomeOf(r.err), why); err != nil {
+			s.o.Logger.Error("recording the end of a run", "run", r.id, "err", err)
+		}
+		s.mu.Lock()
+		delete(s.live, r.id)
+		s.mu.Unlock()
+		close(r.done)
+	}()
+	return r, nil
+}
+
+// names are what a script under a profile may call. They are the same value
+// as long as they are the same names, so that a worker is told only once.
+func (s *Server) names(profile string) *sandbox.Names {
+	view := s.o.Gate.View().Sees(profile)
+	if known, ok := s.known.Load(view); ok {
+		return known.(*sandbox.Names)
+	}
+	names := &sandbox.Names{Names: view.Names()}
+	sum := sha256.New()
+	for _, name := range names.Names {
+		fmt.Fprintln(sum, name)
+	}
+	for _, server := range view.Servers() {
+		names.Servers = append(names.Servers, server.Server)
+		fmt.Fprintln(sum, server.Server)
+	}
+	names.Revision = hex.EncodeToString(sum.Sum(nil)[:12])
+	s.known.Store(view, names)
+	return names
+}
+
+// progress passes on what an upstream says of a call.
+func (r *run) progress(p upstream.Progress) {
+	text := fmt.Sprintf("%s: %s", p.Server, p.Message)
+	if p.Message == "" {
+		text = fmt.Sprintf("%s: %g", p.Server, p.Progress)
+		if p.Total > 0 {
+			text += fmt.Sprintf(" of %g", p.Total)
+		}
+	}
+	select {
+	case r.news <- text:
+	default: // nobody listens, or not fast enough: progress may be lost
+	}
+}
+
+// soFar says in a few words what the run has done.
+func (r *run) soFar() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return fmt.Sprintf("%d calls done, %d under way", r.settled, r.made-r.settled)
+}
+
+// host serves a run's script. It is a run, seen from its worker.
+type host run
+
+// Preview keeps what could be read from the script before it ran.
+func (h *host) Preview(report analysis.Report) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.preview = report
+}
+
+// Idle is told when only answers can move the script on.
+func (h *host) Idle(int) {}
+
+// Call does what the script asks for.
+func (h *host) Call(ctx context.Context, c sandbox.Call, settle func(sandbox.Reply)) {
+	r := (*run)(h)
+	r.count(1, 0)
+	defer r.count(0, 1)
+	reply, err := r.serve(ctx, c)
+	if err != nil {
+		reply = sandbox.Reply{Err: thrown(err)}
+	}
+	reply.Time = r.server.o.Now()
+	settle(reply)
+}
+
+func (r *run) count(made, settled int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.made += made
+	r.settled += settled
+}
+
+// serve answers one call of the script. Tools are behind the gate; the rest
+// concerns only what this session already has.
+func (r *run) serve(ctx context.Context, c sandbox.Call) (sandbox.Reply, error) {
+	switch c.Op {
+	case sandbox.OpTool, sandbox.OpRaw:
+		answer, err := r.server.o.Gate.Call(ctx, r.gate, gate.Call{Number: c.Number, Name: c.Name, Args: c.Args, Position: c.Position})
+		if err != nil {
+			return sandbox.Reply{}, err
+		}
+		if c.Op == sandbox.OpRaw {
+			return sandbox.Reply{Value: answer.Raw}, nil
+		}
+		return r.session.value(answer)
+	case sandbox.OpRead:
+		var args struct {
+			Handle handleRef `json:"handle"`
+			Path   string    `json:"path"`
+		}
+		if err := readArguments(c.Args, &args); err != nil {
+			return sandbox.Reply{}, fmt.Errorf("codemode.read: %w", err)
+		}
+		value, err := r.session.handles.read(string(args.Handle), args.Path)
+		if err != nil {
+			return sandbox.Reply{}, fmt.Errorf("codemode.read: %w", err)
+		}
+		return sandbox.Reply{Value: value}, nil
+	case sandbox.OpEmit:
+		var args struct {
+			Handle json.RawMessage `json:"handle"`
+		}
+		if err := readArguments(c.Args, &args); err != nil {
+			return sandbox.Reply{}, fmt.Errorf("emit: %w", err)
+		}
+		if err := r.emit(args.Handle); err != nil {
+			return sandbox.Reply{}, fmt.Errorf("emit: %w", err)
+		}
+		return sandbox.Reply{}, nil
+	default:
+		return sandbox.Reply{}, fmt.Errorf("there is no operation %q", c.Op)
+	}
+}
+
+// emit attaches media to the run's answer: a handle, or a content block as
+// codemode.raw returns it.
+func (r *run) emit(what json.RawMessage) error {
+	content, err := r.session.handles.content(what)
+	if err != nil {
+		return err
+	}
+	size, err := json.Marshal(content)
+	if err != nil {
+		return fmt.Errorf("reading the content: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.media) >= maxMedia || r.emitted+len(size) > maxMediaBytes {
+		return fmt.Errorf("an answer carries at most %d pieces of media and %d MB", maxMedia, maxMediaBytes>>20)
+	}
+	r.media = append(r.media, content)
+	r.emitted += len(size)
+	return nil
+}
+
+// Bounds on what one run may attach to its answer.
+const (
+	maxMedia      = 32
+	maxMediaBytes = 16 << 20
+)
+
+// thrown is err as the script sees it.
+func thrown(err error) *sandbox.ReplyError {
+	fields := func(v any) json.RawMessage {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return nil
+		}
+		return b
+	}
+	var denied *gate.DeniedError
+	var args *gate.ArgumentError
+	var name *gate.UnknownToolError
+	var unknown *gate.UnknownOutcomeError
+	var failed *gate.CallError
+	var tool *toolError
+	switch {
+	case errors.As(err, &denied):
+		return &sandbox.ReplyError{Name: "ToolCallDeniedError", Message: denied.Message, Fields: fields(map[string]any{
+			"toolName": denied.Tool, "reason": denied.Reason, "retryable": denied.Retryable()})}
+	case errors.As(err, &args):
+		return &sandbox.ReplyError{Name: "ArgumentError", Message: args.Message, Fields: fields(map[string]any{
+			"tool": args.Tool, "path": args.Path, "declaration": args.Declaration})}
+	case errors.As(err, &name):
+		return &sandbox.ReplyError{Name: "UnknownToolError", Message: name.Message, Fields: fields(map[string]any{
+			"tool": name.Name, "near": name.Near})}
+	case errors.As(err, &unknown):
+		return &sandbox.ReplyError{Name: "UnknownOutcomeError", Message: unknown.Error(), Fields: fields(map[string]any{
+			"tool": unknown.Tool, "server": unknown.Server})}
+	case errors.As(err, &failed):
+		return &sandbox.ReplyError{Name: "ToolError", Message: failed.Error(), Fields: fields(map[string]any{
+			"tool": failed.Tool, "server": failed.Server, "content": []any{}})}
+	case errors.As(err, &tool):
+		return &sandbox.ReplyError{Name: "ToolError", Message: tool.Error(), Fields: fields(map[string]any{
+			"tool": tool.answer.Tool, "server": tool.answer.Server, "content": tool.content()})}
+	default:
+		return &sandbox.ReplyError{Name: "Error", Message: err.Error()}
+	}
+}

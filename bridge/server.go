@@ -1,0 +1,172 @@
+// Package bridge serves the code tool over MCP: `eval` and the discovery
+// tools, to any number of clients, and owns the runs that they start.
+//
+// One mcp.Server serves every session of an endpoint. When the tools that may
+// be called or the profiles change, [Server.Replace] swaps what is decided on
+// and rewrites the tools whose text changed; the SDK tells the clients.
+package bridge
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/sandbox"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Upstreams is what the bridge may know of its upstream servers. It has no
+// way to call one.
+type Upstreams interface {
+	Status() []upstream.Status
+}
+
+// Options are the parts of a bridge. Gate, Pool and Upstreams are required.
+type Options struct {
+	Gate      *gate.Gate
+	Pool      *sandbox.Pool
+	Upstreams Upstreams
+	// Version is what the bridge tells clients it is.
+	Version string
+	// Full shows clients get_tool_schema and codemode_status as well.
+	Full bool
+	// Limits bound each run; zero fields mean the defaults of package sandbox.
+	Limits sandbox.Limits
+	// MaxResult is how many bytes of result go to the model; a larger one is
+	// summarised. 0 means 64 KB.
+	MaxResult int
+	// Problem, if not nil, returns what is wrong with the configuration that
+	// could not be loaded, for codemode_status; "" if nothing is.
+	Problem func() string
+	Logger  *slog.Logger // nil means slog.Default()
+	Now     func() time.Time
+}
+
+// A Server is the bridge. Its methods may be called by any number of
+// goroutines.
+type Server struct {
+	o   Options
+	mcp *mcp.Server
+
+	runs     sync.WaitGroup
+	mu       sync.Mutex
+	closed   bool
+	sessions map[*mcp.ServerSession]*session
+	live     map[string]*run
+	tools    map[string]string // by name: the tool as it was added
+	rebuild  sync.Mutex        // held while tools are rewritten; guards tools
+	known    sync.Map          // *catalog.View -> *sandbox.Names, of the present view
+}
+
+// ErrClosed is returned for what arrives after Close has begun.
+var ErrClosed = errors.New("the bridge is shutting down")
+
+// New makes a server that shows the tools of the gate's present view.
+func New(o Options) *Server {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.MaxResult == 0 {
+		o.MaxResult = 64 << 10
+	}
+	s := &Server{
+		o:        o,
+		sessions: make(map[*mcp.ServerSession]*session),
+		live:     make(map[string]*run),
+		tools:    make(map[string]string),
+	}
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "codemode", Title: "codemode-bridge", Version: o.Version}, &mcp.ServerOptions{
+		Instructions: instructions,
+		Logger:       o.Logger.With("part", "mcp"),
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
+	})
+	s.mcp.AddReceivingMiddleware(clampInitialize)
+	s.retool()
+	return s
+}
+
+// Replace makes the bridge decide on, and show, another view.
+func (s *Server) Replace(view *gate.View) {
+	s.o.Gate.Replace(view)
+	s.known.Clear()
+	s.retool()
+}
+
+// Serve serves one client over a transport until it goes away or ctx ends.
+func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
+	err := s.mcp.Run(ctx, t)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// Close refuses new runs, gives those under way grace to end, stops the rest,
+// and returns when all have ended.
+func (s *Server) Close(grace time.Duration) {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	ended := make(chan struct{})
+	go func() { s.runs.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		return
+	case <-time.After(grace):
+	}
+	s.mu.Lock()
+	for _, r := range s.live {
+		r.stop(ErrClosed)
+	}
+	s.mu.Unlock()
+	<-ended
+}
+
+// clampInitialize answers an initialize that asks for the stateless protocol
+// with the newest one that has an initialize: the two do not go together, and
+// the SDK would take the answer for a stateless session.
+func clampInitialize(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil && p.ProtocolVersion >= statelessProtocol {
+			p.ProtocolVersion = newestSessionProtocol
+		}
+		return next(ctx, method, req)
+	}
+}
+
+const (
+	statelessProtocol     = "2026-07-28"
+	newestSessionProtocol = "2025-11-25"
+)
+
+// newID returns a new name for a run or session: a letter and 60 random bits.
+func newID(kind string) string {
+	var b [8]byte
+	rand.Read(b[:])
+	return kind + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))[:12]
+}
+
+// outcomeOf names how a run ended, for its record.
+func outcomeOf(err error) string {
+	var script *sandbox.ScriptError
+	switch {
+	case err == nil:
+		return ledger.Done
+	case errors.As(err, &script):
+		return ledger.Failed
+	default:
+		return ledger.Stopped
+	}
+}

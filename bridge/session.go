@@ -1,0 +1,56 @@
+package bridge
+
+import (
+	"sync"
+
+	"codemode-bridge/sandbox"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A session is one client's connection: a pipe, or an HTTP session of the
+// older protocol. A stateless HTTP request has a connection of its own in the
+// SDK, so it gets a session that ends with it.
+type session struct {
+	id      string
+	client  string // the client's own name for itself, untrusted
+	brief   bool   // ends with the request: nothing can be left for a later script
+	sandbox *sandbox.Session
+	handles *handles
+}
+
+// session returns the session that a request came on, and makes it at the
+// session's first request. It ends when the connection does.
+func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	if sess := s.sessions[req.Session]; sess != nil {
+		return sess, nil
+	}
+	sess := &session{
+		id:      newID("s"),
+		brief:   req.Extra != nil && req.Extra.Header != nil && req.Session.ID() == "",
+		sandbox: s.o.Pool.Session(),
+		handles: newHandles(s.o.Now),
+	}
+	if info := req.ClientInfo(); info != nil {
+		sess.client = info.Name
+	}
+	s.sessions[req.Session] = sess
+	conn := req.Session
+	var once sync.Once
+	end := func() {
+		once.Do(func() {
+			s.mu.Lock()
+			delete(s.sessions, conn)
+			s.mu.Unlock()
+			sess.sandbox.Close()
+		})
+	}
+	// The SDK has no hook for the end of a session; Wait returns then.
+	go func() { conn.Wait(); end() }()
+	return sess, nil
+}

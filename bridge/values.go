@@ -1,0 +1,74 @@
+package bridge
+
+import (
+	"encoding/json"
+
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/sandbox"
+)
+
+// value is what codemode.server__tool(args) resolves to: the structured
+// content if there is any; else the text; and where there is media, an object
+// with the text and a handle for each piece.
+func (s *session) value(a gate.Answer) (sandbox.Reply, error) {
+	if a.IsError {
+		return sandbox.Reply{}, &toolError{session: s, answer: a}
+	}
+	if a.Structured != nil {
+		return sandbox.Reply{Value: a.Structured}, nil
+	}
+	text := a.Text()
+	media := s.media(a)
+	if len(media) == 0 {
+		return sandbox.Reply{Text: &text}, nil
+	}
+	value, err := json.Marshal(struct {
+		Text  string `json:"text"`
+		Media []any  `json:"media"`
+	}{text, media})
+	return sandbox.Reply{Value: value}, err
+}
+
+// media puts an answer's media aside and returns a handle for each, and what
+// is known of each linked resource, which is never fetched.
+func (s *session) media(a gate.Answer) []any {
+	var all []any
+	for _, c := range a.Content {
+		switch {
+		case c.Type == "text":
+		case c.Type == "resource_link":
+			all = append(all, map[string]string{"kind": "resource_link", "uri": c.URI, "name": c.Name, "mimeType": c.MIMEType})
+		case c.Type == "resource" && c.Resource != nil && c.Resource.Text != nil:
+			all = append(all, s.handles.put("resource", c.Resource.MIMEType, c.Resource.URI, textItem(*c.Resource.Text), c.Raw))
+		case c.Type == "resource" && c.Resource != nil:
+			all = append(all, s.handles.put("resource", c.Resource.MIMEType, c.Resource.URI, textItem(c.Resource.Blob), c.Raw))
+		default:
+			all = append(all, s.handles.put(c.Type, c.MIMEType, "", textItem(c.Data), c.Raw))
+		}
+	}
+	return all
+}
+
+// A toolError is a tool's own complaint.
+type toolError struct {
+	session *session
+	answer  gate.Answer
+}
+
+func (e *toolError) Error() string {
+	if text := e.answer.ErrorText(); text != "" {
+		return text
+	}
+	return "the tool failed and said nothing about it"
+}
+
+// content is the answer's content for the script, media as handles.
+func (e *toolError) content() []any {
+	all := []any{}
+	for _, c := range e.answer.Content {
+		if c.Type == "text" {
+			all = append(all, map[string]string{"type": "text", "text": c.Text})
+		}
+	}
+	return append(all, e.session.media(e.answer)...)
+}

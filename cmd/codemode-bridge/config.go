@@ -1,0 +1,165 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/profiles"
+	"codemode-bridge/sandbox"
+
+	"codemode-bridge/bridge/builtin"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+)
+
+// A configError is a configuration that cannot be used at all.
+type configError struct {
+	err  error
+	hint string
+}
+
+func (e *configError) Error() string { return e.err.Error() }
+func (e *configError) Unwrap() error { return e.err }
+
+// file is the configuration file that the command line, the environment or
+// custom names, as an absolute path.
+func (a *app) file() (string, error) {
+	path := a.configPath
+	if path == "" {
+		path, _ = a.env("CODEMODE_CONFIG")
+	}
+	if path == "" {
+		places, err := config.Paths(a.env)
+		if err != nil {
+			return "", &configError{err: err, hint: "name a file with --config"}
+		}
+		path = places.ConfigFile
+	}
+	return filepath.Abs(path)
+}
+
+// load reads the configuration.
+func (a *app) load() (*config.Config, error) {
+	path, err := a.file()
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := config.Load(a.shown(path), a.env, a.policy(path))
+	var problems config.Problems
+	switch {
+	case err == nil, errors.As(err, &problems):
+		return cfg, err
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &configError{fmt.Errorf("there is no configuration at %s", path),
+			"name one with --config, or start with a copy of config.example.json"}
+	default:
+		return nil, &configError{err: err}
+	}
+}
+
+// shown is path as the person wrote it, if it was written.
+func (a *app) shown(path string) string {
+	if a.configPath != "" {
+		return a.configPath
+	}
+	return path
+}
+
+// policy are the options of the policy: our own files, which no call may name.
+func (a *app) policy(path string) profiles.Options {
+	o := profiles.Options{OwnFiles: []string{path}}
+	if places, err := config.Paths(a.env); err == nil {
+		o.OwnFiles = append(o.OwnFiles, places.ConfigFile, places.StateDir)
+	}
+	return o
+}
+
+// specs are a configuration's servers as package upstream wants them. They
+// hold the secrets in clear.
+func specs(cfg *config.Config) []upstream.Spec {
+	var all []upstream.Spec
+	for _, name := range cfg.ServerNames() {
+		s := cfg.Servers[name]
+		spec := upstream.Spec{
+			Name: name, Kind: upstream.Kind(s.Type), Disabled: s.Disabled,
+			Command: s.Command.Reveal(), Args: config.Reveal(s.Args), Env: config.RevealMap(s.Env), PassEnv: s.PassEnv, Dir: s.Cwd.Reveal(),
+			URL: s.URL.Reveal(), Headers: config.RevealMap(s.Headers),
+			Timeout: timeDuration(s.Timeout), ConnectTimeout: timeDuration(s.ConnectTimeout), Concurrency: s.Concurrency,
+			Protocol: upstream.Protocol(s.Protocol), Allow: s.Tools.Allow, Deny: s.Tools.Deny, MaxReply: int64(cfg.Sandbox.Reply),
+		}
+		if s.Type == config.KindBuiltin {
+			spec.Kind = upstream.InProcess
+			kind := s.Builtin
+			spec.InProcess = func() *mcp.Server { server, _ := builtin.New(kind); return server }
+		}
+		all = append(all, spec)
+	}
+	return all
+}
+
+// limits are a configuration's limits as package sandbox wants them.
+func limits(s config.Sandbox) sandbox.Limits {
+	return sandbox.Limits{
+		CPU: timeDuration(s.CPU), Heap: int64(s.Heap), Calls: s.Calls, Parallel: s.Parallel,
+		Source: int64(s.Source), Logs: int64(s.Logs),
+	}
+}
+
+// checkCommand says what is wrong with a configuration.
+func (a *app) checkCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "check [file]", Short: "Say what is wrong with the configuration, with line and column", Args: maxArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				a.configPath = args[0]
+			}
+			cfg, err := a.load()
+			var problems config.Problems
+			if err != nil && !errors.As(err, &problems) {
+				return err
+			}
+			if a.json {
+				if problems == nil {
+					problems = config.Problems{}
+				}
+				if err := a.printJSON(map[string]any{"ok": len(problems) == 0, "problems": problems}); err != nil {
+					return err
+				}
+			} else if len(problems) > 0 {
+				fmt.Fprintln(a.out, problems)
+				fmt.Fprintf(a.err, "%s\n", count(len(problems), "mistake"))
+			} else {
+				fmt.Fprintf(a.out, "%s is fine: %s, %s\n", a.shown(cfg.File), count(len(cfg.Servers), "server"), count(len(cfg.Profiles.Names()), "profile"))
+			}
+			if len(problems) > 0 {
+				return &exitError{exitConfig}
+			}
+			return nil
+		},
+	}
+	a.jsonFlag(c)
+	return c
+}
+
+// worker is the path of codemode-worker, which stands beside this program.
+func worker() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("finding this program's own folder: %w", err)
+	}
+	if real, err := filepath.EvalSymlinks(self); err == nil {
+		self = real
+	}
+	path := filepath.Join(filepath.Dir(self), "codemode-worker"+filepath.Ext(self))
+	if _, err := os.Stat(path); err != nil {
+		return "", &configError{fmt.Errorf("scripts run in a program of their own, and it is not at %s", path),
+			"install both programs into one folder: go build -o bin/ ./cmd/..."}
+	}
+	return path, nil
+}

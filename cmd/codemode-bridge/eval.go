@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/config"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+)
+
+// evalCommand runs one script, with the same gate as any client's.
+func (a *app) evalCommand() *cobra.Command {
+	var o struct{ file, profile, input, media string }
+	c := &cobra.Command{
+		Use: "eval [script]", Short: "Run one script and print its result", Args: maxArgs(1),
+		Long: "Runs one script, given as an argument, in a file (--file) or on standard input (-),\nand prints its result as JSON. Logs and errors go to standard error.",
+		Example: `  codemode-bridge eval 'return await codemode.time__now({})'
+  codemode-bridge eval --file report.ts --input '{"days": 7}'
+  echo 'return 1 + 1' | codemode-bridge eval -`,
+		RunE: func(c *cobra.Command, args []string) error {
+			source, err := a.script(o.file, args)
+			if err != nil {
+				return err
+			}
+			if o.input != "" && !json.Valid([]byte(o.input)) {
+				return &usageError{errors.New("--input must be JSON")}
+			}
+			var result *mcp.CallToolResult
+			err = a.once(c.Context(), func(ctx context.Context, p *parts) error {
+				if _, ok := p.cfg.Profiles.Profile(o.profile); o.profile != "" && !ok {
+					return &usageError{fmt.Errorf("there is no profile %q; there are: %s", o.profile, strings.Join(p.cfg.Profiles.Names(), ", "))}
+				}
+				result, err = p.server.Eval(ctx, o.profile, source, json.RawMessage(o.input))
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if err := c.Context().Err(); err != nil {
+				return context.Cause(c.Context())
+			}
+			return a.printAnswer(result, o.media)
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&o.file, "file", "f", "", "read the script from a `file`; - is standard input")
+	f.StringVarP(&o.profile, "profile", "p", "", "run under a `profile`")
+	f.StringVarP(&o.input, "input", "i", "", "a `JSON` value, the script's global input")
+	f.StringVar(&o.media, "media", "", "write emitted media into a `folder`")
+	a.jsonFlag(c)
+	return c
+}
+
+// script is the source that the command line names.
+func (a *app) script(file string, args []string) (string, error) {
+	switch {
+	case file != "" && len(args) > 0:
+		return "", &usageError{errors.New("give the script as an argument or with --file, not both")}
+	case file == "-" || len(args) == 1 && args[0] == "-":
+		b, err := io.ReadAll(io.LimitReader(a.in, 16<<20))
+		return string(b), err
+	case file != "":
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return "", &usageError{fmt.Errorf("reading the script: %w", err)}
+		}
+		return string(b), nil
+	case len(args) == 1:
+		return args[0], nil
+	default:
+		return "", &usageError{errors.New("no script: give it as an argument, with --file, or on standard input with -")}
+	}
+}
+
+// once builds a bridge, waits for its servers, and does one thing with it.
+func (a *app) once(ctx context.Context, do func(context.Context, *parts) error) error {
+	cfg, err := a.load()
+	if err != nil {
+		return err
+	}
+	if cfg.Log.Level == config.LogInfo {
+		cfg.Log.Level = config.LogWarn // one-shot commands talk less
+	}
+	l, err := a.openLogs(cfg, true)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	p, err := a.build(cfg, l)
+	if err != nil {
+		return err
+	}
+	defer p.Close(time.Second)
+	p.ready(ctx)
+	return do(ctx, p)
+}
+
+// printAnswer prints what an eval tool answered: the result on standard
+// output, logs, notes and errors on standard error.
+func (a *app) printAnswer(result *mcp.CallToolResult, mediaDir string) error {
+	raw, err := json.Marshal(result.StructuredContent)
+	if err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	var answer struct {
+		Result json.RawMessage `json:"result"`
+		Logs   []string        `json:"logs"`
+		Notes  []string        `json:"notes"`
+		Error  struct {
+			Name string `json:"name"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	if err := a.printMedia(result.Content, mediaDir); err != nil {
+		return err
+	}
+	switch {
+	case a.json:
+		if err := a.printJSON(json.RawMessage(raw)); err != nil {
+			return err
+		}
+	case result.IsError:
+		if text, ok := result.Content[0].(*mcp.TextContent); ok {
+			fmt.Fprintln(a.err, text.Text)
+		}
+	default:
+		for _, line := range append(answer.Logs, answer.Notes...) {
+			fmt.Fprintln(a.err, line)
+		}
+		if answer.Result != nil {
+			if err := a.printJSON(answer.Result); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case !result.IsError:
+		return nil
+	case answer.Error.Name == "ToolCallDeniedError":
+		return &exitError{exitDenied}
+	default:
+		return &exitError{exitFailed}
+	}
+}
+
+// printMedia writes emitted media to files, or says that there are some.
+func (a *app) printMedia(content []mcp.Content, dir string) error {
+	n := 0
+	for _, c := range content {
+		var data []byte
+		var kind string
+		switch c := c.(type) {
+		case *mcp.ImageContent:
+			data, kind = c.Data, c.MIMEType
+		case *mcp.AudioContent:
+			data, kind = c.Data, c.MIMEType
+		case *mcp.EmbeddedResource:
+			data, kind = c.Resource.Blob, c.Resource.MIMEType
+			if len(data) == 0 {
+				data = []byte(c.Resource.Text)
+			}
+		default:
+			continue
+		}
+		n++
+		if dir == "" {
+			fmt.Fprintf(a.err, "media %d: %s, %d bytes (--media FOLDER writes it)\n", n, kind, len(data))
+			continue
+		}
+		name := filepath.Join(dir, fmt.Sprintf("media-%d%s", n, extension(kind)))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("writing media: %w", err)
+		}
+		if err := os.WriteFile(name, data, 0o644); err != nil {
+			return fmt.Errorf("writing media: %w", err)
+		}
+		fmt.Fprintf(a.err, "media %d: %s\n", n, name)
+	}
+	return nil
+}
+
+// extension is the usual ending of files of a media type.
+func extension(kind string) string {
+	switch kind {
+	case "image/png":
+		return ".png"
+	case "image/jpeg":
+		return ".jpg"
+	case "text/plain":
+		return ".txt"
+	}
+	if all, err := mime.ExtensionsByType(kind); err == nil && len(all) > 0 {
+		return all[0]
+	}
+	return ".bin"
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"codemode-bridge/bridge/catalog"
+
+	"github.com/spf13/cobra"
+)
+
+// serversCommand shows the servers of the configuration.
+func (a *app) serversCommand() *cobra.Command {
+	group := &cobra.Command{Use: "servers", Short: "The servers that the bridge connects to"}
+	list := &cobra.Command{
+		Use: "list", Short: "Connect to every server and say how that went", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.once(c.Context(), func(_ context.Context, p *parts) error {
+				type row struct {
+					Name     string `json:"name"`
+					Type     string `json:"type"`
+					State    string `json:"state"`
+					Tools    int    `json:"tools"`
+					Protocol string `json:"protocol,omitempty"`
+					Version  string `json:"version,omitempty"`
+					Why      string `json:"why,omitempty"`
+				}
+				rows := []row{}
+				for _, s := range p.upstreams.Status() {
+					rows = append(rows, row{s.Name, string(p.cfg.Servers[s.Name].Type), fmt.Sprint(s.State), s.Tools, s.Protocol, s.Version, s.Err})
+				}
+				if a.json {
+					return a.printJSON(rows)
+				}
+				table := [][]string{{"name", "type", "state", "tools", "protocol", "why"}}
+				for _, r := range rows {
+					table = append(table, []string{r.Name, r.Type, r.State, strconv.Itoa(r.Tools), r.Protocol, firstLine(r.Why)})
+				}
+				return a.table(table)
+			})
+		},
+	}
+	a.jsonFlag(list)
+	group.AddCommand(list)
+	return group
+}
+
+// toolsCommand shows the tools of all servers.
+func (a *app) toolsCommand() *cobra.Command {
+	group := &cobra.Command{Use: "tools", Short: "The tools that scripts can call"}
+	var server string
+	list := &cobra.Command{
+		Use: "list", Short: "List the tools, all or those of one server", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withCatalog(c.Context(), func(v *catalog.View) error {
+				page := catalog.PageQuery{Server: server}
+				var all []catalog.Entry
+				for _, s := range v.Servers() {
+					if server != "" && s.Server != server {
+						continue
+					}
+					for page = (catalog.PageQuery{Server: s.Server}); ; {
+						result, err := v.Page(page)
+						if err != nil {
+							return err
+						}
+						all = append(all, result.Tools...)
+						if page.Cursor = result.Next; page.Cursor == "" {
+							break
+						}
+					}
+				}
+				if server != "" && len(all) == 0 {
+					return fmt.Errorf("there are no tools of a server %q; servers list shows the servers", server)
+				}
+				return a.printEntries(all)
+			})
+		},
+	}
+	list.Flags().StringVar(&server, "server", "", "only the tools of this `server`")
+	var from string
+	search := &cobra.Command{
+		Use: "search words...", Short: "Find tools by keywords", Args: minArgs(1),
+		RunE: func(c *cobra.Command, words []string) error {
+			return a.withCatalog(c.Context(), func(v *catalog.View) error {
+				found := v.Search(catalog.SearchQuery{Query: strings.Join(words, " "), Server: from})
+				if len(found.Unmatched) > 0 {
+					fmt.Fprintf(a.err, "no tool has: %s\n", strings.Join(found.Unmatched, ", "))
+				}
+				return a.printEntries(found.Tools)
+			})
+		},
+	}
+	search.Flags().StringVar(&from, "server", "", "only the tools of this `server`")
+	show := &cobra.Command{
+		Use: "show name", Short: "Print the TypeScript declaration of a tool", Args: minArgs(1),
+		RunE: func(c *cobra.Command, names []string) error {
+			return a.withCatalog(c.Context(), func(v *catalog.View) error {
+				var all []map[string]string
+				for _, name := range names {
+					text, err := v.Declare(name)
+					if err != nil {
+						return err
+					}
+					if a.json {
+						all = append(all, map[string]string{"name": name, "declaration": text})
+					} else {
+						fmt.Fprintln(a.out, text)
+					}
+				}
+				if a.json {
+					return a.printJSON(all)
+				}
+				return nil
+			})
+		},
+	}
+	for _, c := range []*cobra.Command{list, search, show} {
+		a.jsonFlag(c)
+		group.AddCommand(c)
+	}
+	return group
+}
+
+// withCatalog connects to the servers and looks at what they have. The person
+// at the command line sees all tools, whatever a profile hides from scripts.
+func (a *app) withCatalog(ctx context.Context, look func(*catalog.View) error) error {
+	return a.once(ctx, func(_ context.Context, p *parts) error {
+		for _, s := range p.upstreams.Status() {
+			if s.Err != "" {
+				fmt.Fprintf(a.err, "%s: %s\n", s.Name, firstLine(s.Err))
+			}
+		}
+		return look(p.gate.View().Catalog.View(nil))
+	})
+}
+
+func (a *app) printEntries(all []catalog.Entry) error {
+	if a.json {
+		if all == nil {
+			all = []catalog.Entry{}
+		}
+		return a.printJSON(all)
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(a.err, "no tools")
+		return nil
+	}
+	table := [][]string{{"name", "summary"}}
+	for _, e := range all {
+		table = append(table, []string{e.Name, cut(firstLine(e.Summary), 100)})
+	}
+	return a.table(table)
+}
+
+// firstLine is text up to its first line break.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// cut is text with at most n characters.
+func cut(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/config"
+
+	"github.com/lmittmann/tint"
+	"golang.org/x/term"
+	"gopkg.in/natefinch/lumberjack.v2"
+)
+
+// logs are where a bridge writes: the log proper to standard error and to a
+// file, and what its runs did to the file alone. Clients tend to hide standard
+// error; the file is what `tail` reads.
+type logs struct {
+	logger  *slog.Logger
+	records *slog.Logger
+	file    io.Closer
+}
+
+// Bounds on the log files of one user.
+const (
+	logFileMB   = 10 // a file is then set aside
+	logBackups  = 2  // of each process
+	logFilesMax = 20 // of all processes
+)
+
+// openLogs opens the logs. With toFile false, or where no file can be had,
+// records go nowhere and the log to standard error alone.
+func (a *app) openLogs(cfg *config.Config, toFile bool) (*logs, error) {
+	level := cfg.Log.Level.Slog()
+	l := &logs{records: slog.New(slog.DiscardHandler)}
+	handlers := []slog.Handler{a.terminalLog(cfg.Log.Format, level)}
+	if dir := a.logDir(); toFile && dir != "" {
+		pruneLogs(dir)
+		file := &lumberjack.Logger{
+			Filename: filepath.Join(dir, fmt.Sprintf("bridge-%s-%d.jsonl", time.Now().UTC().Format("20060102T150405"), os.Getpid())),
+			MaxSize:  logFileMB, MaxBackups: logBackups,
+		}
+		if err := os.MkdirAll(dir, 0o700); err == nil {
+			h := slog.NewJSONHandler(file, &slog.HandlerOptions{Level: min(level, slog.LevelInfo)})
+			handlers = append(handlers, h)
+			l.records, l.file = slog.New(h), file
+		} else {
+			slog.New(handlers[0]).Warn("no log file", "err", err)
+		}
+	}
+	l.logger = slog.New(slog.NewMultiHandler(handlers...))
+	return l, nil
+}
+
+func (l *logs) Close() {
+	if l.file != nil {
+		l.file.Close()
+	}
+}
+
+// logDir is the folder of the log files; "" if there is none to be had.
+func (a *app) logDir() string {
+	places, err := config.Paths(a.env)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(places.StateDir, "log")
+}
+
+// terminalLog writes to standard error: for people on a terminal, JSON elsewhere.
+func (a *app) terminalLog(format config.LogFormat, level slog.Level) slog.Handler {
+	file, isFile := a.err.(*os.File)
+	terminal := isFile && term.IsTerminal(int(file.Fd()))
+	if format == config.LogText || format != config.LogJSON && terminal {
+		_, noColor := a.env("NO_COLOR")
+		return tint.NewHandler(a.err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: noColor || !terminal})
+	}
+	return slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: level})
+}
+
+// pruneLogs removes the oldest files beyond the bound.
+func pruneLogs(dir string) {
+	names := logFiles(dir)
+	for len(names) >= logFilesMax {
+		os.Remove(names[0])
+		names = names[1:]
+	}
+}
+
+// logFiles are the log files, the oldest first: their names begin with the
+// time at which their process started.
+func logFiles(dir string) []string {
+	names, err := filepath.Glob(filepath.Join(dir, "bridge-*.jsonl"))
+	if err != nil {
+		return nil
+	}
+	slices.SortFunc(names, strings.Compare)
+	return names
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"codemode-bridge/profiles"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// printJSON writes v to standard output: indented for a person, on one line
+// for a program.
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	if file, ok := a.out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		e.SetIndent("", "  ")
+	}
+	return e.Encode(v)
+}
+
+// table writes rows in columns to standard output, the first row in capitals.
+func (a *app) table(rows [][]string) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for i, row := range rows {
+		line := strings.Join(row, "\t")
+		if i == 0 {
+			line = strings.ToUpper(line)
+		}
+		fmt.Fprintln(w, strings.TrimRight(line, "\t"))
+	}
+	return w.Flush()
+}
+
+// jsonFlag gives a command the flag --json.
+func (a *app) jsonFlag(c *cobra.Command) { c.Flags().BoolVar(&a.json, "json", false, "print JSON") }
+
+// count is a number of things: 1 server, 2 servers.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+func timeDuration(d profiles.Duration) time.Duration { return time.Duration(d) }
+
+// The counts of arguments that commands take; a wrong one is wrong usage.
+func noArgs(c *cobra.Command, args []string) error { return usage(cobra.NoArgs(c, args)) }
+
+func maxArgs(n int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error { return usage(cobra.MaximumNArgs(n)(c, args)) }
+}
+
+func minArgs(n int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error { return usage(cobra.MinimumNArgs(n)(c, args)) }
+}
+
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &usageError{err}
+}
+
+// isCobraUsage reports whether err is cobra's own word for a command that
+// does not exist; it has no type.
+func isCobraUsage(err error) bool {
+	return errors.Unwrap(err) == nil && strings.HasPrefix(err.Error(), "unknown command ")
+}

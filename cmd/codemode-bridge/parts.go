@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"codemode-bridge/bridge"
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/profiles"
+	"codemode-bridge/sandbox"
+)
+
+// parts is a bridge that runs: everything that build made, and what changes
+// when the configuration or a server's tools do.
+type parts struct {
+	log       *slog.Logger
+	cache     string // folder of the last catalogue
+	upstreams *upstream.Set
+	pool      *sandbox.Pool
+	gate      *gate.Gate
+	server    *bridge.Server
+
+	changed chan struct{} // holds one token when tools have changed
+	stop    context.CancelFunc
+	ended   sync.WaitGroup
+	problem atomic.Pointer[string] // what is wrong with the file on disk
+
+	mu     sync.Mutex // one rebuild at a time; guards what follows
+	cfg    *config.Config
+	cached map[string]catalog.Server // the last run's tools, for servers that have not answered yet
+}
+
+// build puts a bridge together from the floor up. Servers connect in the
+// background. Close ends it all.
+func (a *app) build(cfg *config.Config, l *logs) (*parts, error) {
+	program, err := worker()
+	if err != nil {
+		return nil, err
+	}
+	p := &parts{log: l.logger, cfg: cfg, changed: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
+	if places, err := config.Paths(a.env); err == nil {
+		p.cache = filepath.Join(places.CacheDir, "catalog-"+fileKey(cfg.File))
+	}
+	p.loadCache()
+	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Changed: p.touch})
+	p.pool, err = sandbox.NewPool(sandbox.Options{
+		Worker: program, Limits: limits(cfg.Sandbox), Warm: warm(cfg.Sandbox.Warm), MaxWorkers: cfg.Sandbox.Workers,
+		Fresh: cfg.Sandbox.Fresh, Logger: l.logger.With("part", "sandbox"),
+	})
+	if err != nil {
+		p.upstreams.Close()
+		return nil, err
+	}
+	p.gate = gate.New(p.view(), gate.Options{Caller: p.upstreams, Recorder: ledger.Log{Logger: l.records}})
+	p.server = bridge.New(bridge.Options{
+		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
+		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
+		Problem: p.trouble, Logger: l.logger,
+	})
+	p.upstreams.Apply(specs(cfg))
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	p.ended.Go(func() { p.follow(ctx) })
+	return p, nil
+}
+
+// fileKey is a short name for a configuration file, so that each has a cache
+// of its own.
+func fileKey(file string) string {
+	sum := sha256.Sum256([]byte(file))
+	return hex.EncodeToString(sum[:6])
+}
+
+// warm is the pool's setting for a configured number of ready workers, where
+// none means none.
+func warm(n int) int {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// Close ends the bridge: runs under way get grace, then servers and workers
+// are ended, politely first.
+func (p *parts) Close(grace time.Duration) {
+	p.server.Close(grace)
+	p.stop()
+	p.ended.Wait()
+	if err := p.upstreams.Close(); err != nil {
+		p.log.Warn("closing the servers", "err", err)
+	}
+	if err := p.pool.Close(); err != nil {
+		p.log.Warn("closing the sandbox", "err", err)
+	}
+}
+
+// touch notes that some server's tools or state have changed. It never blocks.
+func (p *parts) touch() {
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+// follow rebuilds the view when tools have changed, a moment after the last
+// change: servers tend to connect together.
+func (p *parts) follow(ctx context.Context) {
+	const settle = 30 * time.Millisecond
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.changed:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(settle):
+		}
+		p.refresh()
+	}
+}
+
+// refresh makes the bridge show the tools and the policy of this moment.
+func (p *parts) refresh() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	view := p.viewLocked()
+	if old := p.gate.View(); old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles {
+		return
+	}
+	p.server.Replace(view)
+	if p.cache != "" {
+		if err := view.Catalog.Save(p.cache); err != nil {
+			p.log.Warn("keeping the catalogue for the next start", "err", err)
+		}
+	}
+}
+
+// reconfigure swaps in a configuration that was loaded and checked.
+func (p *parts) reconfigure(cfg *config.Config) {
+	p.mu.Lock()
+	p.cfg = cfg
+	p.mu.Unlock()
+	p.upstreams.Apply(specs(cfg))
+	p.refresh()
+}
+
+func (p *parts) view() *gate.View {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.viewLocked()
+}
+
+// viewLocked builds what is decided on: the configured policy over the tools
+// that the servers have listed or, before that, had in the last run.
+func (p *parts) viewLocked() *gate.View {
+	listed := p.upstreams.Tools()
+	view := &gate.View{Profiles: p.cfg.Profiles, Trusted: map[string]bool{}}
+	var servers []catalog.Server
+	for _, name := range p.cfg.ServerNames() {
+		s := p.cfg.Servers[name]
+		if s.Disabled {
+			continue
+		}
+		view.Trusted[name] = s.TrustAnnotations
+		if tools, ok := listed[name]; ok {
+			servers = append(servers, catalog.Server{Name: name, Tools: definitions(tools)})
+			delete(p.cached, name)
+		} else if old, ok := p.cached[name]; ok {
+			servers = append(servers, old)
+		}
+	}
+	view.Catalog = catalog.Build(servers)
+	return view
+}
+
+// loadCache reads the catalogue of the last run. Without one, or with one
+// that is damaged, the bridge starts with no tools.
+func (p *parts) loadCache() {
+	if p.cache == "" {
+		return
+	}
+	servers, err := catalog.Load(p.cache)
+	if err != nil {
+		p.log.Debug("reading the last catalogue", "err", err)
+	}
+	for _, s := range servers {
+		p.cached[s.Name] = s
+	}
+}
+
+// trouble is what is wrong with the configuration file on disk.
+func (p *parts) trouble() string {
+	if text := p.problem.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
+
+// ready waits until every server has connected or failed, or ctx ends, and
+// shows what they have.
+func (p *parts) ready(ctx context.Context) {
+	p.upstreams.WaitReady(ctx)
+	p.refresh()
+}
+
+// definitions are an upstream's tools as package catalog wants them.
+func definitions(tools []upstream.Tool) []catalog.Definition {
+	all := make([]catalog.Definition, 0, len(tools))
+	for _, t := range tools {
+		all = append(all, catalog.Definition{
+			Name: t.Name, Title: t.Title, Description: t.Description, Input: t.Input, Output: t.Output,
+			Annotations: profiles.Annotations{ReadOnly: t.ReadOnly, Destructive: t.Destructive, Idempotent: t.Idempotent, OpenWorld: t.OpenWorld},
+		})
+	}
+	return all
+}
+
+// watch swaps in the configuration whenever its file changes, until ctx ends.
+// A file that is wrong changes nothing: what was last good goes on.
+func (p *parts) watch(ctx context.Context, a *app) {
+	first := p.cfg
+	wrong := func(err error) {
+		text := fmt.Sprint(err)
+		p.problem.Store(&text)
+		p.log.Error("the configuration was not taken over; the last good one goes on", "err", err)
+	}
+	config.Watch(ctx, first.File, func(data []byte) {
+		cfg, err := config.Parse(a.shown(first.File), data, a.env, a.policy(first.File))
+		if err != nil {
+			wrong(err)
+			return
+		}
+		p.problem.Store(nil)
+		p.reconfigure(cfg)
+		p.log.Info("the configuration was taken over", "servers", len(cfg.Servers), "profiles", len(cfg.Profiles.Names()))
+	}, config.WatchOptions{Loaded: first.Digest, Lost: wrong})
+}
+
+// serverNames are the enabled servers, for people.
+func serverNames(cfg *config.Config) []string {
+	return slices.DeleteFunc(cfg.ServerNames(), func(name string) bool { return cfg.Servers[name].Disabled })
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge"
+	"codemode-bridge/bridge/config"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+)
+
+// grace is how long runs may go on when the bridge is told to end.
+const grace = 10 * time.Second
+
+// tuneMemory trades memory for steady latency: most of what is allocated are
+// the SDK's short-lived buffers.
+func tuneMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(1 << 30)
+	}
+}
+
+// runCommand serves one client on standard input and output.
+func (a *app) runCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "run", Short: "Serve one client over standard input and output", Args: noArgs,
+		Long: "Serves one MCP client over standard input and output. Standard output carries the protocol and nothing else; the log goes to standard error and to a file.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			tuneMemory()
+			// Whatever else might print must not end up in the protocol.
+			stdout := os.Stdout
+			os.Stdout = os.Stderr
+			return a.live(c.Context(), func(ctx context.Context, _ *config.Config, p *parts) error {
+				err := p.server.Serve(ctx, &mcp.IOTransport{Reader: os.Stdin, Writer: stdout})
+				if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
+					return nil // the client went away, as clients do
+				}
+				return err
+			})
+		},
+	}
+}
+
+// serveCommand serves many clients over HTTP.
+func (a *app) serveCommand() *cobra.Command {
+	var listen string
+	c := &cobra.Command{
+		Use: "serve", Short: "Serve many clients over HTTP", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			tuneMemory()
+			return a.live(c.Context(), func(ctx context.Context, cfg *config.Config, p *parts) error {
+				if listen == "" {
+					listen = cfg.HTTP.Listen.Reveal()
+				}
+				if err := mayListen(listen, len(cfg.HTTP.Tokens) > 0); err != nil {
+					return err
+				}
+				l, err := net.Listen("tcp", listen)
+				if err != nil {
+					return &configError{fmt.Errorf("listening on %s: %w", listen, err), "choose another address with --listen or http.listen; port 0 takes a free one"}
+				}
+				a.greet(l.Addr(), cfg)
+				return serveHTTP(ctx, l, cfg.HTTP, p)
+			})
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "", "the `address` to listen on (default: http.listen of the configuration)")
+	return c
+}
+
+// live builds a bridge, watches its configuration, and runs until serve
+// returns or the program is told to end.
+func (a *app) live(ctx context.Context, serve func(context.Context, *config.Config, *parts) error) error {
+	cfg, err := a.load()
+	if err != nil {
+		return err
+	}
+	l, err := a.openLogs(cfg, true)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	p, err := a.build(cfg, l)
+	if err != nil {
+		return err
+	}
+	watching, stop := context.WithCancel(ctx)
+	p.ended.Go(func() { p.watch(watching, a) })
+	err = serve(ctx, cfg, p)
+	stop()
+	p.Close(grace)
+	return err
+}
+
+// mayListen refuses an address that others can reach without a token.
+func mayListen(address string, tokens bool) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return &usageError{fmt.Errorf("reading the address %q: %w", address, err)}
+	}
+	if ip := net.ParseIP(host); tokens || host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return &configError{fmt.Errorf("%s can be reached by others, and http.tokens has no token", address),
+		"listen on 127.0.0.1, or add a token to http.tokens"}
+}
+
+// serveHTTP serves until ctx ends; then requests under way end first.
+func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) error {
+	o := bridge.HTTPOptions{
+		Hosts: config.Reveal(h.AllowedHosts), Origins: config.Reveal(h.AllowedOrigins),
+		IdleTimeout: timeDuration(h.IdleTimeout), MaxSessions: h.MaxSessions, MaxBody: int64(h.MaxBody),
+	}
+	for _, t := range h.Tokens {
+		o.Tokens = append(o.Tokens, bridge.Token{Name: t.Name, SHA256: t.Digest})
+	}
+	if host, _, err := net.SplitHostPort(l.Addr().String()); err == nil {
+		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
+			o.Hosts = append(o.Hosts, host)
+		}
+	}
+	server := &http.Server{
+		Handler:           p.server.Handler(o),
+		ReadHeaderTimeout: 10 * time.Second, // and no WriteTimeout: answers are streams
+		ReadTimeout:       60 * time.Second,
+		IdleTimeout:       120 * time.Second,
+		MaxHeaderBytes:    32 << 10,
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	// Runs get their grace first, so that their answers still find their
+	// clients; the streams that never end are cut.
+	p.server.Close(grace)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if server.Shutdown(ending) != nil {
+		server.Close()
+	}
+	<-failed
+	return nil
+}
+
+// greet says where the bridge is and how to connect to it.
+func (a *app) greet(addr net.Addr, cfg *config.Config) {
+	endpoint := "http://" + addr.String() + "/mcp"
+	fmt.Fprintf(a.err, "codemode-bridge %s\n", version)
+	fmt.Fprintf(a.err, "  endpoint     %s\n", endpoint)
+	fmt.Fprintf(a.err, "  servers      %s\n", strings.Join(serverNames(cfg), ", "))
+	fmt.Fprintf(a.err, "  connect      claude mcp add --transport http codemode %s\n", endpoint)
+	fmt.Fprintf(a.err, "  or           {\"mcpServers\": {\"codemode\": {\"type\": \"http\", \"url\": %q}}}\n", endpoint)
+	fmt.Fprintf(a.err, "Ctrl-C ends it. Its calls, live: codemode-bridge tail\n")
+}
