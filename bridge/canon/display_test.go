@@ -518,6 +518,12 @@ func TestRedactText(t *testing.T) {
 		{`{\"token\":\"a\\\"b\",\"x\":1}`, `{\"token\":\"[hidden: looks like a secret]\",\"x\":1}`},
 		{`{"to\u006ben":"abc"}`, `{"to\u006ben":"[hidden: looks like a secret]"}`},
 		{`{"password":""}`, `{"password":""}`},
+		{"x=1\nexport DB_PASSWORD=a,b;c(d)&e f\ny=2", "x=1\nexport DB_PASSWORD=[hidden: looks like a secret] f\ny=2"},
+		{"mnemonic: one two three\nnext: x", "mnemonic: [hidden: looks like a secret]\nnext: x"},
+		{"a:\n  password: |-\n    one\n\n    two\nb: 1", "a:\n  password: |-\n[hidden: looks like a secret]\nb: 1"},
+		{"secret: |\n  x", "secret: |\n[hidden: looks like a secret]"},
+		{"secret: >", "secret: >"},
+		{"**Password:** hunter2, **Token**: abcd", "**Password:** [hidden: looks like a secret], **Token**: [hidden: looks like a secret]"},
 		{`{"token":"never closed`, `{"token":"[hidden: looks like a secret]`},
 		{`"secrets": {"a": [1, "}"]}, "b": 2`, `"secrets": [hidden: looks like a secret], "b": 2`},
 		{"<password>x y</password><password></password>", "<password>[hidden: looks like a secret]</password><password></password>"},
@@ -531,10 +537,10 @@ func TestRedactText(t *testing.T) {
 // TestExtraNames: names of the configuration are added to the built-in ones.
 func TestExtraNames(t *testing.T) {
 	a := parseValue(t, map[string]any{
-		"internal-id": 7, "Internal Id": true, "tokenCount": "x", "password": "p", "note": "internal_id=abc, password=defg", "empty": "",
+		"internal-id": 7, "Internal Id": true, "tokenCount": "x", "password": "p", "note": "see internal_id=abc, password=defg", "empty": "",
 	})
 	o := canon.DisplayOptions{Hidden: map[string]string{"internalId": "***", "token_count": "", "empty": "gone\n\u202e", "": "no name"}}
-	want := `{"Internal Id":"***","empty":"gone\\u{A}\\u{202E}","internal-id":"***","note":"internal_id=***, password=[hidden: looks like a secret]","password":"[hidden]","tokenCount":"[hidden]"}`
+	want := `{"Internal Id":"***","empty":"gone\\u{A}\\u{202E}","internal-id":"***","note":"see internal_id=***, password=[hidden: looks like a secret]","password":"[hidden]","tokenCount":"[hidden]"}`
 	shown := canon.Display(a, o)
 	inert(t, shown)
 	if string(shown.JSON) != want || shown.Hidden != 7 {

@@ -56,8 +56,10 @@ var tokenPages = set(`page next previous continuation sync start cursor`)
 // signature is no secret.
 var urlNames = set(`key sig signature xamzsignature xgoogsignature code`)
 
-// lineNames are headers whose value is the rest of the line.
-var lineNames = set(`authorization proxyauthorization cookie setcookie`)
+// lineNames are headers and phrases whose value is the rest of the line.
+var lineNames = set(`
+	authorization proxyauthorization cookie setcookie
+	passphrase mnemonic seedphrase recoveryphrase`)
 
 func set(words string) map[string]bool {
 	m := map[string]bool{}

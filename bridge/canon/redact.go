@@ -278,7 +278,8 @@ func shaped(text string, spans []span) []span {
 
 // userinfo hides what stands before the @ of a URL.
 func userinfo(text string, spans []span) []span {
-	for pos := 0; ; {
+	const maxAuthority = 1 << 10
+	for pos, end := 0, 0; ; {
 		i := strings.Index(text[pos:], "://")
 		if i < 0 {
 			return spans
@@ -289,14 +290,13 @@ func userinfo(text string, spans []span) []span {
 		if scheme == "" {
 			continue
 		}
-		end := start
-		for end < len(text) && !strings.ContainsRune(" \t\r\n\"'`<>\\", rune(text[end])) {
+		for end = max(end, start); end < len(text) && !strings.ContainsRune(" \t\r\n\"'`<>\\", rune(text[end])); {
 			end++
 		}
 		// Web addresses have an @ in paths too (npm, Mastodon). In addresses
 		// of databases and the like an @ more often ends a password with an
 		// unescaped / or # in it.
-		authority := text[start:end]
+		authority := text[start:min(end, start+maxAuthority)]
 		stops := "?"
 		if web := strings.ToLower(scheme); web == "http" || web == "https" || web == "ws" || web == "wss" {
 			stops = "/?#"
@@ -423,7 +423,7 @@ const maxName = 100
 // quotes.
 func nameBefore(text string, i int) (name string, quoted bool) {
 	low := max(0, i-maxName)
-	for i > low && (text[i-1] == ' ' || text[i-1] == '\t' || text[i-1] == ']' || text[i-1] == '?') {
+	for i > low && strings.IndexByte(" \t]?*", text[i-1]) >= 0 {
 		i--
 	}
 	if i == low {
@@ -512,7 +512,8 @@ func valueAfter(text string, i int, name string, quotedName, tag bool) (span, bo
 		}
 		return span{start: i, end: i + end}, strings.TrimSpace(text[i:i+end]) != ""
 	}
-	for i < len(text) && (text[i] == ' ' || text[i] == '\t' || quotedName && (text[i] == '\n' || text[i] == '\r')) {
+	envLine := i > 0 && text[i-1] == '=' && startsLine(text, i-1-len(name))
+	for i < len(text) && (strings.IndexByte(" \t*", text[i]) >= 0 || quotedName && (text[i] == '\n' || text[i] == '\r')) {
 		i++
 	}
 	if i == len(text) {
@@ -527,6 +528,8 @@ func valueAfter(text string, i int, name string, quotedName, tag bool) (span, bo
 		return s, s.end > s.start
 	case quotedName && (q == '{' || q == '['):
 		return span{start: i, end: closingBracket(text, i)}, true
+	case q == '|' || q == '>':
+		return blockAfter(text, i+1)
 	}
 	end := i
 	if lineNames[plainName(name)] {
@@ -537,7 +540,11 @@ func valueAfter(text string, i int, name string, quotedName, tag bool) (span, bo
 	}
 	word := func() string {
 		start := end
-		for end < len(text) && !strings.ContainsRune(" \t\r\n\"'`\\,;&()[]{}<>|", rune(text[end])) {
+		stops := " \t\r\n\"'`\\,;&()[]{}<>|"
+		if envLine {
+			stops = " \t\r\n\"'`"
+		}
+		for end < len(text) && !strings.ContainsRune(stops, rune(text[end])) {
 			end++
 		}
 		return text[start:end]
@@ -555,6 +562,41 @@ func valueAfter(text string, i int, name string, quotedName, tag bool) (span, bo
 		return span{}, false
 	}
 	return span{start: i, end: end}, true
+}
+
+// startsLine reports whether what begins at i is the first of its line, as
+// NAME=value is in an environment file.
+func startsLine(text string, i int) bool {
+	if i < 0 || i > len(text) {
+		return false
+	}
+	line := text[strings.LastIndexByte(text[:i], '\n')+1 : i]
+	return strings.TrimSpace(line) == "" || strings.TrimSpace(line) == "export"
+}
+
+// blockAfter returns the indented lines of a YAML block (password: |) whose
+// mark ends at i.
+func blockAfter(text string, i int) (span, bool) {
+	for i < len(text) && strings.IndexByte("+-0123456789 \r", text[i]) >= 0 {
+		i++
+	}
+	if i == len(text) || text[i] != '\n' {
+		return span{}, false
+	}
+	end := i
+	for end < len(text) {
+		next := strings.IndexByte(text[end+1:], '\n')
+		if next < 0 {
+			next = len(text) - end - 1
+		}
+		if line := text[end+1 : end+1+next]; strings.TrimSpace(line) != "" && line[0] != ' ' && line[0] != '\t' {
+			break
+		}
+		if end += 1 + next; end >= len(text) {
+			break
+		}
+	}
+	return span{start: i + 1, end: min(end, len(text))}, end > i+1
 }
 
 // closingQuote returns where the string that begins at i ends, or the end of
