@@ -75,9 +75,12 @@ func newReal(t *testing.T) *real {
 		}
 	}
 
-	bin := filepath.Join(npm, "bin")
-	if err := buildOnce(bin); err != nil {
-		t.Fatal(err)
+	bin := os.Getenv("REAL_BIN") // a folder with binaries to try, instead of the tree's
+	if bin == "" {
+		bin = filepath.Join(npm, "bin")
+		if err := buildOnce(bin); err != nil {
+			t.Fatal(err)
+		}
 	}
 
 	home := t.TempDir()
@@ -324,23 +327,29 @@ func (r *real) client(t *testing.T, kind string, j clientJob) clientAnswer {
 	return a
 }
 
+// job starts a bridge, or says how a client starts one.
+func (r *real) job(t *testing.T, transport string) clientJob {
+	t.Helper()
+	if transport == "http" {
+		return clientJob{URL: r.serve(t)}
+	}
+	j := clientJob{Command: []string{r.bin, "run", "--config", r.config}, Env: make(map[string]string)}
+	for _, entry := range r.env {
+		name, value, _ := strings.Cut(entry, "=")
+		j.Env[name] = value
+	}
+	return j
+}
+
 func TestRealClients(t *testing.T) {
 	protocols := map[string]string{"sdk": "2025-11-25", "legacy": "2025-11-25", "modern": "2026-07-28"}
 	for _, kind := range []string{"sdk", "legacy", "modern"} {
 		for _, transport := range []string{"stdio", "http"} {
 			t.Run(kind+"/"+transport, func(t *testing.T) {
 				r := newReal(t)
-				var j clientJob
-				if transport == "stdio" {
-					j.Command = []string{r.bin, "run", "--config", r.config}
-					j.Env = make(map[string]string)
-					for _, entry := range r.env {
-						name, value, _ := strings.Cut(entry, "=")
-						j.Env[name] = value
-					}
-				} else {
-					j.URL = r.serve(t)
-				}
+				// As at every start but the first: the last catalogue is there.
+				r.bridge(t, "", "tools", "list", "--config", r.config)
+				j := r.job(t, transport)
 				// Every row is a step and what has to come of it.
 				rows := scenario(r)
 				for _, row := range rows {
@@ -350,7 +359,7 @@ func TestRealClients(t *testing.T) {
 				if a.Protocol != protocols[kind] {
 					t.Errorf("agreed on protocol %q, want %q", a.Protocol, protocols[kind])
 				}
-				if a.Server.Name != "codemode-bridge" || a.Server.Version == "" {
+				if !strings.HasPrefix(a.Server.Name, "codemode") || a.Server.Version == "" {
 					t.Errorf("the server calls itself %+v", a.Server)
 				}
 				for i, row := range rows {
@@ -361,6 +370,22 @@ func TestRealClients(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestRealFirstCall starts the bridge where it never ran before: nothing is
+// known of the servers until they have answered.
+func TestRealFirstCall(t *testing.T) {
+	for _, transport := range []string{"stdio", "http"} {
+		t.Run(transport, func(t *testing.T) {
+			r := newReal(t)
+			j := r.job(t, transport)
+			j.Steps = []clientStep{evalStep(`return await codemode.everything__echo({message: "hi"})`, nil)}
+			a := r.client(t, "sdk", j)
+			if got := a.Steps[0].value(t, "eval"); got != `"Echo: hi"` {
+				t.Errorf("returned %s", got)
+			}
+		})
 	}
 }
 
@@ -381,7 +406,7 @@ func scenario(r *real) []realRow {
 		}
 	}
 	return []realRow{
-		{"a first call works without waiting", evalStep(`return (await codemode.everything__echo({message: "hi"}))`, nil),
+		{"a call", evalStep(`return (await codemode.everything__echo({message: "hi"}))`, nil),
 			equals(`"Echo: hi"`)},
 		{"few tools with short descriptions", clientStep{Op: "list"}, func(t *testing.T, d clientDone) {
 			var names []string
