@@ -283,7 +283,7 @@ func (d *decoder) resolve(c *Config, s *Server, at string) {
 		if key == "command" {
 			v = s.Command
 		}
-		if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || isSeparator(rest[0])) {
+		if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || isSeparator(rune(rest[0]))) {
 			home, ok := homeFolder(runtime.GOOS, d.env)
 			if !ok {
 				d.at(at+"/"+key, fmt.Sprintf(`%q starts with "~", but the home folder is not known`, key), "set HOME, or write the path")
@@ -306,12 +306,12 @@ func (d *decoder) resolve(c *Config, s *Server, at string) {
 			s.Cwd = absolute(s.Cwd.Reveal(), "cwd")
 		}
 	}
-	if command := s.Command.Reveal(); d.sound(at+"/command") && strings.ContainsFunc(command, func(r rune) bool { return isSeparator(byte(r)) }) {
+	if command := s.Command.Reveal(); d.sound(at+"/command") && strings.ContainsFunc(command, isSeparator) {
 		s.Command = absolute(command, "command")
 	}
 }
 
-func isSeparator(c byte) bool { return c == '/' || c == filepath.Separator }
+func isSeparator(r rune) bool { return r == '/' || r == filepath.Separator }
 
 func (d *decoder) checkSandbox(c *Config) {
 	s := c.Sandbox

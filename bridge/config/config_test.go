@@ -223,6 +223,7 @@ func TestPathsStartFromTheFile(t *testing.T) {
 		"d": {"command": "~/bin/x", "cwd": "~"},
 		"e": {"command": "x", "cwd": "~other"},
 		"f": {"command": "x"},
+		"g": {"command": "į"},
 	}}`)
 	join := filepath.Join
 	for name, want := range map[string][2]string{
@@ -232,6 +233,7 @@ func TestPathsStartFromTheFile(t *testing.T) {
 		"d": {join(home, "bin", "x"), home},
 		"e": {"x", join(folder, "~other")},
 		"f": {"x", ""},
+		"g": {"į", ""}, // its last byte in UTF-16 is a slash
 	} {
 		s := c.Servers[name]
 		if got := [2]string{s.Command.Reveal(), s.Cwd.Reveal()}; got != want {

@@ -280,8 +280,13 @@ func (d *decoder) object(v hujson.Value, dst reflect.Value, s spot) {
 	d.members(v, s, func(key string, m hujson.ObjectMember) {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.key == key || f.alias != "" && f.alias == key })
 		if i < 0 {
-			message, hint := unknownKey(key, fields, s)
 			d.strangers[s.path] = true
+			if len(d.problems) > maxProblems {
+				// Only counted: looking for near names takes its time.
+				d.complain(m.Name.StartOffset, s.below(key).path, "unknown key", "")
+				return
+			}
+			message, hint := unknownKey(key, fields, s)
 			d.complain(m.Name.StartOffset, s.below(key).path, message, hint)
 			return
 		}

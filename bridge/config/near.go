@@ -32,9 +32,9 @@ func didYouMean(word string, candidates []string) string {
 	return ""
 }
 
-func fold(s string) string {
-	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
-}
+var noDashes = strings.NewReplacer("-", "", "_", "")
+
+func fold(s string) string { return noDashes.Replace(strings.ToLower(s)) }
 
 // distance counts the insertions, deletions, replacements and swaps of
 // neighbours that turn a into b (Damerau and Levenshtein, restricted).
