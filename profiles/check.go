@@ -172,7 +172,7 @@ func (c *checker) unmatched(at string, p pattern) {
 	if hint == "" && strings.Contains(p.text, ".") && len(c.matching([]pattern{withUnderscores(p.text)})) > 0 {
 		hint = fmt.Sprintf("did you mean %q?", withUnderscores(p.text).text)
 	}
-	if hint == "" && p.glob == nil && !p.prefix {
+	if _, one := p.name(); one && hint == "" {
 		for _, n := range names {
 			if strings.HasSuffix(n, "__"+p.text) {
 				hint = fmt.Sprintf("did you mean %q?", n)
@@ -187,7 +187,7 @@ func (c *checker) unmatched(at string, p pattern) {
 func withUnderscores(text string) pattern {
 	p, err := compilePattern(strings.Replace(text, ".", "__", 1))
 	if err != nil {
-		return pattern{literal: text}
+		return pattern{text: text, alternatives: []alternative{{literal: text}}}
 	}
 	return p
 }

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	maxPattern = 256 // bytes of one pattern
-	maxStars   = 8   // wildcards of one pattern: matching may backtrack over each
+	maxPattern      = 256 // bytes of one pattern
+	maxStars        = 8   // wildcards of one alternative
+	maxAlternatives = 64  // that one pattern stands for
 )
 
 // A pattern is a compiled glob over the whole of server__tool.
@@ -24,8 +25,17 @@ const (
 //
 // No character is a separator: with "." as one, `*delete*` would silently
 // miss `github.delete_repo`.
+//
+// Braces are written out when the pattern is compiled: matching them by
+// backtracking takes exponential time on names that an upstream may choose,
+// matching without them does not.
 type pattern struct {
-	text string
+	text         string
+	alternatives []alternative // at least one
+}
+
+// An alternative is a pattern without braces.
+type alternative struct {
 	// literal is what stands before the first special character. Most
 	// patterns are a name, or a prefix and a star: they are compared as
 	// strings, and glob is nil.
@@ -35,13 +45,31 @@ type pattern struct {
 }
 
 func (p *pattern) match(path string) bool {
-	switch {
-	case p.glob != nil:
-		return strings.HasPrefix(path, p.literal) && p.glob.Match(path)
-	case p.prefix:
-		return strings.HasPrefix(path, p.literal)
+	for i := range p.alternatives {
+		if p.alternatives[i].match(path) {
+			return true
+		}
 	}
-	return path == p.literal
+	return false
+}
+
+func (a *alternative) match(path string) bool {
+	switch {
+	case a.glob != nil:
+		return strings.HasPrefix(path, a.literal) && a.glob.Match(path)
+	case a.prefix:
+		return strings.HasPrefix(path, a.literal)
+	}
+	return path == a.literal
+}
+
+// name returns the one name that the pattern matches, if it is without
+// wildcards.
+func (p *pattern) name() (string, bool) {
+	if len(p.alternatives) != 1 || p.alternatives[0].glob != nil || p.alternatives[0].prefix {
+		return "", false
+	}
+	return p.alternatives[0].literal, true
 }
 
 // A syntaxError is a mistake inside a string; offset counts bytes.
@@ -70,17 +98,8 @@ func compilePattern(text string) (pattern, *syntaxError) {
 		return bad(-1, "the pattern is not valid UTF-8", "")
 	}
 	var open []int // offsets of the open braces
-	stars, special := 0, -1
 	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if special < 0 && strings.IndexByte(`*?[]{}\`, c) >= 0 {
-			special = i
-		}
-		switch c {
-		case '*':
-			if i == 0 || text[i-1] != '*' {
-				stars++
-			}
+		switch text[i] {
 		case '\\':
 			if i+1 == len(text) {
 				return bad(i, `nothing follows the backslash`, "")
@@ -106,14 +125,35 @@ func compilePattern(text string) (pattern, *syntaxError) {
 	if len(open) > 0 {
 		return bad(open[len(open)-1], `"{" is not closed`, "")
 	}
-	if stars > maxStars {
-		return bad(-1, fmt.Sprintf("pattern with %d stars, the limit is %d", stars, maxStars), "use several patterns")
+	texts, ok := writeOut(text, maxAlternatives)
+	if !ok {
+		return bad(-1, fmt.Sprintf("the braces stand for more than %d patterns", maxAlternatives), "use several patterns")
 	}
+	p := pattern{text: text}
+	for _, t := range texts {
+		a, err := compileAlternative(t)
+		if err != nil {
+			if len(texts) > 1 {
+				err.offset = -1 // it counts in what was written out
+			}
+			return pattern{}, err
+		}
+		p.alternatives = append(p.alternatives, a)
+	}
+	return p, nil
+}
+
+// compileAlternative compiles a pattern without braces.
+func compileAlternative(text string) (alternative, *syntaxError) {
+	special := strings.IndexAny(text, `*?[\`)
 	switch {
 	case special < 0:
-		return pattern{text: text, literal: text}, nil
+		return alternative{literal: text}, nil
 	case special == len(text)-1 && text[special] == '*':
-		return pattern{text: text, literal: text[:special], prefix: true}, nil
+		return alternative{literal: text[:special], prefix: true}, nil
+	}
+	if stars := strings.Count(text, "*"); stars > maxStars {
+		return alternative{}, &syntaxError{-1, fmt.Sprintf("pattern with %d stars, the limit is %d", stars, maxStars), "use several patterns"}
 	}
 	g, err := glob.Compile(text)
 	if err != nil {
@@ -121,9 +161,54 @@ func compilePattern(text string) (pattern, *syntaxError) {
 		if e, ok := err.(*glob.SyntaxError); ok {
 			offset, message = min(e.Offset, len(text)), e.Reason
 		}
-		return bad(offset, "illegal pattern: "+message, "a class is one range or a list of characters; write {[a-z],[0-9]} for both")
+		return alternative{}, &syntaxError{offset, "illegal pattern: " + message, "a class is one range or a list of characters; write {[a-z],[0-9]} for both"}
 	}
-	return pattern{text: text, literal: text[:special], glob: g}, nil
+	return alternative{literal: text[:special], glob: g}, nil
+}
+
+// writeOut replaces a{b,c}d by abd and acd until no brace is left. The
+// brackets of text pair. It reports false if there would be more than most.
+func writeOut(text string, most int) ([]string, bool) {
+	begin, depth := -1, 0
+	var cuts []int // the commas of the first pair of braces, and its end
+	for i := 0; i < len(text) && (begin < 0 || depth > 0); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '[':
+			end, _ := classEnd(text, i)
+			i = end
+		case '{':
+			if begin < 0 {
+				begin = i
+			}
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				cuts = append(cuts, i)
+			}
+		case ',':
+			if depth == 1 {
+				cuts = append(cuts, i)
+			}
+		}
+	}
+	if begin < 0 {
+		return []string{text}, true
+	}
+	if len(cuts) > most {
+		return nil, false
+	}
+	var all []string
+	from, after := begin+1, text[cuts[len(cuts)-1]+1:]
+	for _, cut := range cuts {
+		texts, ok := writeOut(text[:begin]+text[from:cut]+after, most-len(all))
+		if !ok {
+			return nil, false
+		}
+		all, from = append(all, texts...), cut+1
+	}
+	return all, len(all) <= most
 }
 
 // classEnd finds the "]" of the class that opens at start.

@@ -110,6 +110,8 @@ func TestGlob(t *testing.T) {
 		{"{a,b}__{get,list}_*", []string{"a__get_", "b__list_x"}, []string{"c__get_x", "a__put_x"}},
 		{"a__{x,}", []string{"a__x", "a__"}, []string{"a__y"}},
 		{"{a__{x,y},b}", []string{"a__x", "a__y", "b"}, []string{"a__b"}},
+		{"{a,b}", []string{"a", "b"}, []string{"", "ab"}},
+		{"x{a*,}{,b[}]}c", []string{"xc", "xaac", "xb}c", "xab}c"}, []string{"x", "xbc"}},
 		{`a__\*`, []string{"a__*"}, []string{"a__x"}},
 		{`a__\[x\]`, []string{"a__[x]"}, []string{"a__x"}},
 		{"a__[,}]", []string{"a__,", "a__}"}, []string{"a__x"}},
@@ -160,6 +162,26 @@ func TestIllegalGlobs(t *testing.T) {
 		} else if err.offset != offset {
 			t.Errorf("%q: %s at %d, want %d", pattern, err.message, err.offset, offset)
 		}
+	}
+}
+
+// A name that an upstream chose must not keep a decision busy. The patterns
+// took gobwas/glob minutes and more while it saw their braces; here the test
+// ends, which is all that it asks.
+func TestGlobsThatInviteBacktracking(t *testing.T) {
+	name := strings.Repeat("a", maxPath-1) + "c"
+	for _, text := range []string{
+		"*a*a*a*a*a*a*a[b]", "{*a,*a}{*a,*a}{*a,*a}{*a,*a}[b]", "{a*,a*}{a*,a*}{a*,a*}{a*,a*}?[b]", strings.Repeat("{a,aa}", 6) + "*[b]",
+	} {
+		p, err := compilePattern(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if p.match(name) {
+			t.Errorf("%s matches", text)
+		}
+	}
+	if _, err := compilePattern(strings.Repeat("{a,aa}", 27)); err == nil {
+		t.Error("a pattern for 2^27 names is taken")
 	}
 }
 

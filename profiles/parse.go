@@ -319,12 +319,14 @@ func (b *builder) examples(r *rule, spec *RuleSpec) {
 		for i, example := range group.calls {
 			at := fmt.Sprintf("%s/examples/%s/%d", r.at, group.key, i)
 			name := ""
+			one := false
 			switch {
 			case example.Tool != nil:
-				name = *example.Tool
-			case len(r.tools) == 1 && r.tools[0].glob == nil && !r.tools[0].prefix:
-				name = r.tools[0].literal
-			default:
+				name, one = *example.Tool, true
+			case len(r.tools) == 1:
+				name, one = r.tools[0].name()
+			}
+			if !one {
 				b.problem(at, "the example names no tool", "the rule is for more than one, so say which")
 				continue
 			}
