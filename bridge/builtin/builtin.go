@@ -1,15 +1,358 @@
-// Package builtin holds the MCP servers that run inside the bridge.
+// Package builtin holds MCP servers that are part of the bridge and run inside
+// it. They need nothing but the binary, so that a first start has tools to show,
+// and they give scripts what the sandbox lacks: a clock with time zones, YAML,
+// CSV, hashes.
+//
+//	time   now, convert, add, diff, parse, format
+//	utils  yaml_parse, yaml_stringify, csv_parse, csv_stringify,
+//	       base64_encode, base64_decode, hash, jsonpath
+//
+// They are upstream servers like any other: connected through an in-memory
+// transport, listed, decided on and called by the same code. All of their tools
+// are pure functions of their arguments, but for time's clock: they read no
+// files, environment or network, and say so in their annotations.
+//
+// Their arguments come from scripts, that is from a model. What a tool takes and
+// gives is bounded (maxInput, maxOutput), and the work in between is in
+// proportion to it: no alias, header or path makes a small argument costly. What
+// can't be done is answered with isError and a sentence that says why.
 package builtin
 
-import "github.com/modelcontextprotocol/go-sdk/mcp"
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
 
-// New makes the built-in server of that name. It reports whether there is one.
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	maxInput  = 2 << 20 // bytes of all arguments of one call
+	maxOutput = 8 << 20 // bytes of one answer
+	maxDepth  = 200     // nesting of values that are read or written
+)
+
+// New makes the built-in server of that name, or reports that there is none.
 // Each call gives a server of its own.
 func New(name string) (*mcp.Server, bool) {
+	switch name {
+	case "time":
+		return clock{now: time.Now}.server(), true
+	case "utils":
+		return utils(), true
+	}
 	return nil, false
 }
 
 // Names are the names of the built-in servers, sorted.
-func Names() []string {
-	return []string{"time", "utils"}
+func Names() []string { return []string{"time", "utils"} }
+
+func newServer(name, instructions string) *mcp.Server {
+	return mcp.NewServer(&mcp.Implementation{Name: "codemode-bridge-" + name, Version: "1"}, &mcp.ServerOptions{
+		Instructions: instructions,
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+	})
+}
+
+// A tool is one tool of a built-in server. Its schema and the check of its
+// arguments are made of the same table.
+type tool struct {
+	name, title, description string
+	params                   []param
+	output                   string // JSON Schema of the answer, an object
+	volatile                 bool   // the same arguments don't give the same answer
+	run                      func(args) (any, error)
+}
+
+// A param is one argument of a tool.
+type param struct {
+	name     string
+	kind     kind
+	doc      string
+	required bool
+	enum     []string
+	fallback any // the default, as the schema shows it; nil if there is none
+}
+
+// A kind is the JSON type of a param, as its schema has it.
+type kind string
+
+const (
+	text    kind = `"string"`
+	boolean kind = `"boolean"`
+	whole   kind = `"integer"`
+	list    kind = `"array"`
+	instant kind = `["string","number"]` // a time, see clock.read
+	value   kind = ``                    // anything
+)
+
+// schema is the JSON Schema of the params.
+func schema(params []param) json.RawMessage {
+	properties := map[string]any{}
+	required := []string{}
+	for _, p := range params {
+		s := map[string]any{"description": p.doc}
+		if p.kind != value {
+			s["type"] = json.RawMessage(p.kind)
+		}
+		if p.enum != nil {
+			s["enum"] = p.enum
+		}
+		if p.fallback != nil {
+			s["default"] = p.fallback
+		}
+		properties[p.name] = s
+		if p.required {
+			required = append(required, p.name)
+		}
+	}
+	raw, err := json.Marshal(map[string]any{
+		"type": "object", "properties": properties, "required": required, "additionalProperties": false,
+	})
+	if err != nil {
+		panic(err) // of strings and JSON texts of ours alone
+	}
+	return raw
+}
+
+// args are arguments that passed check.
+type args map[string]json.RawMessage
+
+// check reads the arguments of one call strictly.
+func check(params []param, raw json.RawMessage) (args, error) {
+	if len(raw) > maxInput {
+		return nil, fmt.Errorf("the arguments have %d bytes, at most %d are taken", len(raw), maxInput)
+	}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	var a args
+	if err := json.Unmarshal(raw, &a); err != nil || a == nil {
+		return nil, errors.New("the arguments must be an object")
+	}
+	var names []string
+	for _, p := range params {
+		names = append(names, p.name)
+		v, ok := a[p.name]
+		if !ok || string(v) == "null" && p.kind != value {
+			if p.required {
+				return nil, fmt.Errorf("%s is required", p.name)
+			}
+			delete(a, p.name)
+			continue
+		}
+		if err := p.check(v); err != nil {
+			return nil, fmt.Errorf("%s must be %w", p.name, err)
+		}
+	}
+	var unknown []string
+	for name := range a {
+		if !slices.Contains(names, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		return nil, fmt.Errorf("there is no argument %q: it takes %s", unknown[0], strings.Join(names, ", "))
+	}
+	return a, nil
+}
+
+// check gives an error that goes on after "... must be".
+func (p param) check(v json.RawMessage) error {
+	switch p.kind {
+	case text:
+		var s string
+		if json.Unmarshal(v, &s) != nil {
+			return errors.New("a string")
+		}
+		if p.enum != nil && !slices.Contains(p.enum, s) {
+			return fmt.Errorf("one of %s", strings.Join(p.enum, ", "))
+		}
+	case boolean:
+		var b bool
+		if json.Unmarshal(v, &b) != nil {
+			return errors.New("true or false")
+		}
+	case whole:
+		var n float64
+		if json.Unmarshal(v, &n) != nil || n != float64(int(n)) {
+			return errors.New("a whole number")
+		}
+	case list:
+		var l []json.RawMessage
+		if json.Unmarshal(v, &l) != nil {
+			return errors.New("an array")
+		}
+	case instant:
+		var s string
+		var n float64
+		if json.Unmarshal(v, &s) != nil && json.Unmarshal(v, &n) != nil {
+			return errors.New("a time as a string, or seconds since 1970 as a number")
+		}
+	}
+	return nil
+}
+
+// text is a string argument, or fallback. The other readers do the same.
+func (a args) text(name, fallback string) string {
+	v, ok := a[name]
+	if !ok {
+		return fallback
+	}
+	var s string
+	if json.Unmarshal(v, &s) != nil {
+		return fallback // never after check
+	}
+	return s
+}
+
+func (a args) flag(name string, fallback bool) bool {
+	v, ok := a[name]
+	if !ok {
+		return fallback
+	}
+	return string(v) == "true"
+}
+
+func (a args) whole(name string, fallback int) int {
+	var n float64
+	if v, ok := a[name]; !ok || json.Unmarshal(v, &n) != nil {
+		return fallback
+	}
+	return int(n)
+}
+
+// add puts a tool on the server.
+func add(s *mcp.Server, t tool) {
+	no := false
+	s.AddTool(&mcp.Tool{
+		Name: t.name, Title: t.title, Description: t.description,
+		InputSchema: schema(t.params), OutputSchema: json.RawMessage(t.output),
+		Annotations: &mcp.ToolAnnotations{
+			Title: t.title, ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: !t.volatile, OpenWorldHint: &no,
+		},
+	}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		answer, err := t.call(req.Params.Arguments)
+		if err != nil {
+			return &mcp.CallToolResult{
+				IsError: true,
+				Content: []mcp.Content{&mcp.TextContent{Text: t.name + ": " + err.Error()}},
+			}, nil
+		}
+		return &mcp.CallToolResult{
+			StructuredContent: answer,
+			Content:           []mcp.Content{&mcp.TextContent{Text: string(answer)}},
+		}, nil
+	})
+}
+
+// call answers one call with a JSON object.
+func (t tool) call(raw json.RawMessage) (answer json.RawMessage, err error) {
+	// The readers of YAML and JSONPath are not ours and panic on some input
+	// that nobody thought of. Here that would end the bridge.
+	defer func() {
+		if p := recover(); p != nil {
+			answer, err = nil, fmt.Errorf("these arguments can't be read: %v", p)
+		}
+	}()
+	a, err := check(t.params, raw)
+	if err != nil {
+		return nil, err
+	}
+	v, err := t.run(a)
+	if err != nil {
+		return nil, err
+	}
+	return encode(v)
+}
+
+// encode writes v as JSON within maxOutput.
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("writing the answer: %w", err)
+	}
+	if b.Len() > maxOutput {
+		return nil, fmt.Errorf("the answer has %d bytes, at most %d are given", b.Len(), maxOutput)
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// decode reads a JSON value with its numbers as they are written, and refuses
+// what is nested too deeply.
+func decode(raw []byte) (any, error) {
+	if depth(raw) > maxDepth {
+		return nil, fmt.Errorf("nested more than %d levels deep", maxDepth)
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	if d.More() {
+		return nil, errors.New("something follows the value")
+	}
+	return v, inRange(v)
+}
+
+// inRange refuses numbers that the other side could not read: most readers of
+// JSON know no number beyond 1.8e308.
+func inRange(v any) error {
+	switch v := v.(type) {
+	case json.Number:
+		if _, err := v.Float64(); err != nil {
+			return fmt.Errorf("the number %s is out of range", cut(v.String()))
+		}
+	case []any:
+		for _, e := range v {
+			if err := inRange(e); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, e := range v {
+			if err := inRange(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// depth is the deepest nesting of brackets in a JSON text.
+func depth(raw []byte) (deepest int) {
+	now, quoted := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			now++
+			deepest = max(deepest, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return deepest
+}
+
+// cut shortens text that an error quotes.
+func cut(s string) string {
+	if utf8.RuneCountInString(s) <= 60 {
+		return s
+	}
+	return string([]rune(s)[:60]) + "…"
 }
