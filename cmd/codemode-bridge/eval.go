@@ -37,6 +37,7 @@ func (a *app) evalCommand() *cobra.Command {
 			}
 			var result *mcp.CallToolResult
 			err = a.once(c.Context(), func(ctx context.Context, p *parts) error {
+				a.complain(p)
 				if _, ok := p.cfg.Profiles.Profile(o.profile); o.profile != "" && !ok {
 					return &usageError{fmt.Errorf("there is no profile %q; there are: %s", o.profile, strings.Join(p.cfg.Profiles.Names(), ", "))}
 				}
@@ -88,8 +89,8 @@ func (a *app) once(ctx context.Context, do func(context.Context, *parts) error) 
 	if err != nil {
 		return err
 	}
-	if cfg.Log.Level == config.LogInfo {
-		cfg.Log.Level = config.LogWarn // one-shot commands talk less
+	if cfg.Log.Level != config.LogDebug {
+		cfg.Log.Level = config.LogError // what is wrong with a server is said below, once
 	}
 	l, err := a.openLogs(cfg, true)
 	if err != nil {
@@ -103,6 +104,15 @@ func (a *app) once(ctx context.Context, do func(context.Context, *parts) error) 
 	defer p.Close(time.Second)
 	p.ready(ctx)
 	return do(ctx, p)
+}
+
+// complain says which servers could not be reached.
+func (a *app) complain(p *parts) {
+	for _, s := range p.upstreams.Status() {
+		if s.Err != "" {
+			fmt.Fprintf(a.err, "server %s: %s\n", s.Name, firstLine(s.Err))
+		}
+	}
 }
 
 // printAnswer prints what an eval tool answered: the result on standard

@@ -128,11 +128,7 @@ func (a *app) toolsCommand() *cobra.Command {
 // at the command line sees all tools, whatever a profile hides from scripts.
 func (a *app) withCatalog(ctx context.Context, look func(*catalog.View) error) error {
 	return a.once(ctx, func(_ context.Context, p *parts) error {
-		for _, s := range p.upstreams.Status() {
-			if s.Err != "" {
-				fmt.Fprintf(a.err, "%s: %s\n", s.Name, firstLine(s.Err))
-			}
-		}
+		a.complain(p)
 		return look(p.gate.View().Catalog.View(nil))
 	})
 }

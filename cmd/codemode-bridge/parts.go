@@ -138,7 +138,8 @@ func (p *parts) refresh() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	view := p.viewLocked()
-	if old := p.gate.View(); old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles {
+	old := p.gate.View()
+	if old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles && stale(old) == stale(view) {
 		return
 	}
 	p.server.Replace(view)
@@ -147,6 +148,17 @@ func (p *parts) refresh() {
 			p.log.Warn("keeping the catalogue for the next start", "err", err)
 		}
 	}
+}
+
+// stale counts the tools that only the last run has seen.
+func stale(view *gate.View) int {
+	n := 0
+	for _, t := range view.Catalog.Tools() {
+		if t.Stale {
+			n++
+		}
+	}
+	return n
 }
 
 // reconfigure swaps in a configuration that was loaded and checked.
