@@ -85,8 +85,9 @@ func newIndex(tools []*Tool) *index {
 	}
 	average := math.Max(1, total/float64(max(1, len(tools))))
 	for i, d := range docs {
-		// k1 = 1.2, b = 0.75: the usual values.
-		norm := 1.2 * (0.25 + 0.75*(d.length+10)/(average+10))
+		// k1 = 1.2, b = 0.75: the usual values. Few tools have long
+		// descriptions; those that do should be found all the same.
+		norm := 1.2 * (0.25 + 0.75*math.Min(2.5, (d.length+10)/(average+10)))
 		for word, count := range d.counts {
 			x.postings[word] = append(x.postings[word], posting{int32(i), float32(count / (count + norm))})
 		}

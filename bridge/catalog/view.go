@@ -262,7 +262,7 @@ type UnknownError struct {
 
 func (e *UnknownError) Error() string {
 	if len(e.Near) == 0 {
-		return fmt.Sprintf("no tool is called %q", e.Name)
+		return fmt.Sprintf("no tool is called %q: find one by search_tools", e.Name)
 	}
 	return fmt.Sprintf("no tool is called %q: did you mean %s?", e.Name, strings.Join(e.Near, " or "))
 }
