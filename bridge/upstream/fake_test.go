@@ -159,6 +159,7 @@ func (b byByte) Write(p []byte) (int, error) {
 // A wire is where a fake's messages go. raw writes bytes as they are.
 type wire interface {
 	line(string)
+	lines(n int, s string) // the same one n times, in one write
 	raw([]byte) error
 	crash()
 	hang()
@@ -175,6 +176,7 @@ func (w *stdioWire) line(s string) {
 	defer w.lock.Unlock()
 	_, _ = io.WriteString(w.out, s+"\n")
 }
+func (w *stdioWire) lines(n int, s string) { w.line(strings.Repeat(s+"\n", n)) }
 func (w *stdioWire) raw(p []byte) error {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -202,6 +204,12 @@ func (w *httpWire) line(s string) {
 		return
 	}
 	_ = w.raw([]byte("data: " + s + "\n\n"))
+}
+func (w *httpWire) lines(n int, s string) {
+	if w.json {
+		n = 1 // there is room for one message only, and it will be the wrong one
+	}
+	w.line(strings.TrimSuffix(strings.Repeat(s+"\n\ndata: ", n), "\n\ndata: "))
 }
 func (w *httpWire) raw(p []byte) error {
 	if !w.started {
@@ -439,9 +447,9 @@ func (f *fake) answer(fault, answer string, q fakeRequest, w wire) {
 	case "notobject":
 		w.line(reply(id, "result", `[]`))
 	case "notify":
-		for range n * 1000 {
-			w.line(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
-			w.line(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
+		for range n {
+			w.lines(1000, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+			w.lines(1000, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
 		}
 		w.line(answer)
 	case "ask": // requests of the server to us

@@ -17,16 +17,17 @@ import (
 
 // giveUp is how many times the limit a single line may be before the session
 // with a server that never ends it is ended.
-const giveUp = 16
+const giveUp = 64
 
 // A lineReader splits a stream into lines of bounded size.
 type lineReader struct {
 	r     *bufio.Reader
 	limit int64
+	cut   bool // a line beyond the limit is returned at once and not read to its end
 }
 
 // next returns the next line without its end. A line beyond the limit is read
-// to its end but not kept: next then returns its skeleton.
+// to its end but not kept: next then returns its skeleton instead.
 func (l *lineReader) next() (line []byte, over *skeleton, err error) {
 	var chunks [][]byte
 	var size int64
@@ -43,6 +44,9 @@ func (l *lineReader) next() (line []byte, over *skeleton, err error) {
 			}
 			over.add(part)
 			chunks = nil
+			if l.cut {
+				return nil, over, nil
+			}
 		case len(part) > 0:
 			chunks = append(chunks, bytes.Clone(part)) // part is overwritten by the next read
 		}

@@ -121,6 +121,10 @@ func (s *session) listError(ctx context.Context, err error) error {
 	if s.tap.refused.Load() != 0 || s.isLost(err) {
 		return s.explain(err)
 	}
+	if answered := (*jsonrpc.Error)(nil); errors.As(err, &answered) {
+		text := fmt.Sprintf("the server answered with error %d: %s", answered.Code, s.shown.show(answered.Message, maxMessage))
+		return &shownError{text: text, err: err}
+	}
 	return s.shown.showError(err)
 }
 

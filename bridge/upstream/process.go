@@ -196,9 +196,9 @@ func (p *process) stop() {
 		if p.group.alive(p.cookie) {
 			if !asked {
 				p.terminate()
-			}
-			for deadline := time.Now().Add(firmly); p.group.alive(p.cookie) && time.Now().Before(deadline); {
-				time.Sleep(20 * time.Millisecond)
+				for end := time.Now().Add(firmly); p.group.alive(p.cookie) && time.Now().Before(end); {
+					time.Sleep(20 * time.Millisecond)
+				}
 			}
 			p.group.kill(p.cookie)
 		}

@@ -173,7 +173,7 @@ func (s *session) end() {
 		s.lines.wait()
 	}
 	if s.web != nil {
-		s.web.base.CloseIdleConnections()
+		s.web.end()
 	}
 }
 
@@ -324,6 +324,7 @@ func (s *session) classify(ctx context.Context, x *exchange, err error) *Error {
 	e := &Error{Kind: BadReply, Sent: x.sent.Load()}
 	var large errTooLarge
 	var answered *jsonrpc.Error
+	var status statusError
 	_, settled := x.settled()
 	switch {
 	case ctx.Err() != nil:
@@ -332,15 +333,17 @@ func (s *session) classify(ctx context.Context, x *exchange, err error) *Error {
 		e.Kind, e.Err = TooLarge, err
 	case errors.Is(err, errBroken):
 		e.Kind, e.Err = Unavailable, s.shown.showError(err)
-	case settled != nil:
-		e.Err = s.shown.showError(err)
-	case errors.As(err, &answered):
-		e.Err = &shownError{
-			text: fmt.Sprintf("the server answered with error %d: %s", answered.Code, s.shown.show(answered.Message, maxMessage)),
-			err:  err,
-		}
 	case s.tap.refused.Load() != 0:
 		e.Kind, e.Err = Unavailable, s.explain(err)
+	case errors.As(settled, &status):
+		e.Kind, e.Err = Unavailable, settled
+	case errors.As(settled, &answered):
+		e.Err = &shownError{
+			text: fmt.Sprintf("the server answered with error %d: %s", answered.Code, s.shown.show(answered.Message, maxMessage)),
+			err:  settled,
+		}
+	case settled != nil:
+		e.Err = s.shown.showError(settled)
 	case s.isLost(err):
 		e.Kind = Unavailable
 		when := "before the call was sent"

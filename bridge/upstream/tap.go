@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"golang.org/x/time/rate"
 )
 
@@ -222,7 +223,9 @@ func (t *tap) incoming(msg []byte) []byte {
 func (t *tap) answer(e envelope, x *exchange) []byte {
 	switch {
 	case e.err != nil:
-		return response(e.id, "error", wireError(e.err))
+		answered, encoded := wireError(e.err)
+		x.settle(nil, answered)
+		return response(e.id, "error", encoded)
 	case !json.Valid(e.result):
 		x.settle(nil, errors.New("the answer is not valid JSON, or is nested more than 10,000 deep"))
 		return response(e.id, "error", failed)
@@ -270,36 +273,29 @@ func response(id []byte, member string, value []byte) []byte {
 	return append(b, '}')
 }
 
-// wireError returns the error object raw in a form that the SDK can read, of
-// bounded size.
-func wireError(raw []byte) []byte {
-	var out struct {
-		Code    int64           `json:"code"`
-		Message string          `json:"message"`
-		Data    json.RawMessage `json:"data,omitempty"`
-	}
-	out.Code, out.Message = -32603, "an error without a message"
+// wireError reads the error object of an answer, bounded in size, and returns it
+// and a form of it that the SDK can read too, whatever the server sent.
+func wireError(raw []byte) (*jsonrpc.Error, []byte) {
+	e := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "an error without a message"}
 	_ = members(raw, func(key string, value []byte) error {
 		switch key {
 		case "code":
-			_ = json.Unmarshal(value, &out.Code)
+			_ = json.Unmarshal(value, &e.Code)
 		case "message":
-			_ = json.Unmarshal(value, &out.Message)
+			_ = json.Unmarshal(value, &e.Message)
 		case "data":
-			if len(value) <= 64<<10 && json.Valid(value) {
-				out.Data = value
+			if len(value) <= maxErrorBody && json.Valid(value) {
+				e.Data = bytes.Clone(value)
 			}
 		}
 		return nil
 	})
-	if len(out.Message) > 4<<10 {
-		out.Message = out.Message[:4<<10]
-	}
-	b, err := json.Marshal(out)
+	e.Message = e.Message[:min(len(e.Message), 4*maxMessage)]
+	encoded, err := json.Marshal(e)
 	if err != nil {
-		return failed
+		return e, failed
 	}
-	return b
+	return e, encoded
 }
 
 // notification handles a notification. None is handed to the SDK, whose queue

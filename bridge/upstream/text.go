@@ -124,8 +124,8 @@ type shownError struct {
 func (e *shownError) Error() string { return e.text }
 func (e *shownError) Unwrap() error { return e.err }
 
-// showError is show for an error. The address in an error of net/http is left
-// out: the server's name says it better, and it may carry secrets.
+// showError is show for an error. Of an error of net/http only the cause is
+// shown: the address may carry secrets, and the SDK's words around it say less.
 func (r redactor) showError(err error) error {
 	if err == nil {
 		return nil
@@ -133,7 +133,7 @@ func (r redactor) showError(err error) error {
 	text := err.Error()
 	var web *url.Error
 	if errors.As(err, &web) {
-		text = strings.ReplaceAll(text, web.Error(), web.Err.Error())
+		text = "the HTTP request broke off: " + web.Err.Error()
 	}
 	return &shownError{text: r.show(text, maxMessage), err: err}
 }

@@ -158,15 +158,18 @@ func TestListKeepsOddToolsAndDropsNameless(t *testing.T) {
 
 // What a server may do wrong without any harm to a call.
 func TestHarmlessFaults(t *testing.T) {
-	for _, fault := range []string{"slow", "garbage", "wrongid", "noid", "twice", "dup", "case", "batch", "notify-30", "ask-500"} {
+	for _, fault := range []string{"slow", "garbage", "wrongid", "noid", "twice", "dup", "case", "batch", "notify-20", "ask-500"} {
 		for _, split := range []bool{false, true} {
 			if split && strings.Contains(fault, "-") {
 				continue // floods by the byte add nothing but time
 			}
 			s := script{Call: []string{fault}, List: []string{fault}, Initialize: []string{fault}, Split: split}
+			if fault == "slow" {
+				s.List = nil
+			}
 			test := func(t *testing.T, spec Spec) {
 				s := open(t, Options{}, spec)
-				for range 3 {
+				for range 2 {
 					if got := call(t, s, "exact", ""); got != exact {
 						t.Errorf("got %s", got)
 					}
@@ -287,7 +290,7 @@ func TestLineWithoutEndEndsTheSession(t *testing.T) {
 	spec.MaxReply = 1 << 20
 	s := open(t, Options{}, spec)
 	e := failure(t, s, "exact", "")
-	if e.Kind != Unavailable || !strings.Contains(e.Error(), "a line of more than 16 MB has no end") {
+	if e.Kind != Unavailable || !strings.Contains(e.Error(), "a line of more than 64 MB has no end") {
 		t.Errorf("got %v", e)
 	}
 }
@@ -303,11 +306,9 @@ func TestEndlessHTTPReply(t *testing.T) {
 
 func TestCrashInCall(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
-	spec := script{Call: []string{"effect"}, Log: log}.stdio(t)
-	s := open(t, Options{RetryMin: time.Millisecond}, spec)
+	s := open(t, Options{RetryMin: time.Millisecond}, script{Log: log}.stdio(t))
 	connected(t, s)
-	first := s.Status()[0].PID
-	e := failure(t, s, "exact", "")
+	e := failure(t, s, "fail", `{"effect":""}`)
 	for _, want := range []string{"ended while the call was under way", "exit status 7", "out of cheese", "outcome unknown"} {
 		if !strings.Contains(e.Error(), want) {
 			t.Errorf("%q is not in: %v", want, e)
@@ -316,10 +317,12 @@ func TestCrashInCall(t *testing.T) {
 	if e.Kind != Unavailable || !e.Sent {
 		t.Errorf("got %s, sent %v", e.Kind, e.Sent)
 	}
-	if got := call(t, s, "echo", ""); got == "" { // crashes: the script's last word stands
-		t.Error("no result")
+	if got := call(t, s, "exact", ""); got != exact {
+		t.Errorf("the next call gave %s", got)
 	}
-	_ = first
+	if data, _ := os.ReadFile(log); strings.Count(string(data), "effect\n") != 1 {
+		t.Errorf("the effect did not happen once: %s", data)
+	}
 }
 
 func TestCrashInCallOverHTTP(t *testing.T) {
@@ -381,6 +384,9 @@ func TestAServerAsksForInput(t *testing.T) {
 
 func TestProgressComesInOrderAndNotAfterTheCall(t *testing.T) {
 	wires(t, script{Call: []string{"progress-50"}}, func(t *testing.T, spec Spec) {
+		if strings.Contains(t.Name(), "json") {
+			t.Skip("one JSON answer has no room for reports")
+		}
 		s := open(t, Options{}, spec)
 		var mu sync.Mutex
 		var got []float64
@@ -824,6 +830,9 @@ func TestForgottenSession(t *testing.T) {
 	handler = newHandler()
 	mu.Unlock()
 	call(t, s, "exact", "")
+	for one := range m.Sessions() {
+		one.Close() // the forgotten one
+	}
 }
 
 func TestClosed(t *testing.T) {

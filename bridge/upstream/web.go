@@ -34,10 +34,13 @@ const maxOtherEvent = 8 << 10
 // they do behind their interface.
 type webTap struct {
 	tap     *tap
+	kind    Kind
 	base    *http.Transport
 	origin  string // the only one that is spoken to
 	headers map[string]string
 	probe   time.Duration // how long server/discover may take
+	life    context.Context
+	stop    context.CancelFunc
 }
 
 func newWebTap(spec Spec, t *tap, probe time.Duration) (*webTap, error) {
@@ -51,7 +54,17 @@ func newWebTap(spec Spec, t *tap, probe time.Duration) (*webTap, error) {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.MaxIdleConnsPerHost = spec.concurrency()
 	base.MaxResponseHeaderBytes = 256 << 10
-	return &webTap{tap: t, base: base, origin: origin(u), headers: spec.Headers, probe: probe}, nil
+	w := &webTap{tap: t, kind: spec.kind(), base: base, origin: origin(u), headers: spec.Headers, probe: probe}
+	w.life, w.stop = context.WithCancel(context.Background())
+	return w, nil
+}
+
+// end ends what is under way and closes the connections. Nothing is sent after
+// that: the SDK sends cancellations in the background, for whose sake a
+// connection would be opened again.
+func (w *webTap) end() {
+	w.stop()
+	w.base.CloseIdleConnections()
 }
 
 // client returns the http.Client for the SDK's transport. It follows redirects
@@ -82,6 +95,10 @@ func (w *webTap) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req)
 		return nil, fmt.Errorf("the server leads to another origin (%s), which is not followed", visible(to, maxName))
 	}
+	if w.life.Err() != nil {
+		closeBody(req)
+		return nil, errSessionEnded
+	}
 	var call envelope
 	var x *exchange
 	if req.GetBody != nil {
@@ -107,6 +124,7 @@ func (w *webTap) RoundTrip(req *http.Request) (*http.Response, error) {
 		patience = deletePatience
 	}
 	ctx, cancel := context.WithCancel(req.Context())
+	detach := context.AfterFunc(w.life, cancel)
 	if x != nil {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 			GotConn: func(httptrace.GotConnInfo) { x.sent.Store(true) },
@@ -125,11 +143,12 @@ func (w *webTap) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := w.base.RoundTrip(req)
 	if err != nil {
+		detach()
 		cancel()
 		return nil, err
 	}
 	// The context must live as long as the body is read.
-	resp.Body = &ending{ReadCloser: resp.Body, end: cancel}
+	resp.Body = &ending{ReadCloser: resp.Body, end: func() { detach(); cancel() }}
 	w.read(req, resp, call, x)
 	return resp, nil
 }
@@ -145,26 +164,11 @@ func (w *webTap) read(req *http.Request, resp *http.Response, call envelope, x *
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode >= 300:
-		switch resp.StatusCode {
-		case http.StatusUnauthorized, http.StatusForbidden:
-			w.tap.refused.Store(int32(resp.StatusCode))
-			fallthrough
-		case http.StatusTooManyRequests:
-			unsend(x)
-		case http.StatusNotFound:
-			// "The server MAY terminate the session at any time, after which it
-			// MUST respond to requests containing that session ID with HTTP 404
-			// Not Found": the request was not looked at.
-			if x != nil && req.Header.Get("Mcp-Session-Id") != "" {
-				unsend(x)
-				x.unread.Store(true)
-			}
-		}
-		resp.Body = &limited{ReadCloser: resp.Body, left: maxErrorBody}
+		w.refusal(req, resp, x)
 	case media == "text/event-stream":
 		resp.Body = newEvents(resp.Body, w.tap, call.id)
 		resp.ContentLength = -1
-	case call.method != nil && call.id != nil:
+	case call.method != nil && call.id != nil && w.kind != SSE: // SSE answers on its standing stream
 		if media != "application/json" && x != nil {
 			// The SDK refuses it, and with it the whole session.
 			x.settle(nil, fmt.Errorf("the answer is of the type %q, which is not MCP", visible(media, maxName)))
@@ -177,10 +181,47 @@ func (w *webTap) read(req *http.Request, resp *http.Response, call envelope, x *
 	}
 }
 
-func unsend(x *exchange) {
-	if x != nil {
-		x.sent.Store(false)
+// refusal reads an answer that is not a success.
+func (w *webTap) refusal(req *http.Request, resp *http.Response, x *exchange) {
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+		w.tap.refused.Store(int32(resp.StatusCode))
 	}
+	// What is read up to here is all of it: an error to a call is short.
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	resp.Body = &refused{Reader: bytes.NewReader(body), Closer: resp.Body}
+	if x == nil {
+		return
+	}
+	switch resp.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+		x.sent.Store(false)
+	case http.StatusNotFound:
+		// "The server MAY terminate the session at any time, after which it
+		// MUST respond to requests containing that session ID with HTTP 404
+		// Not Found": the request was not looked at.
+		if req.Header.Get("Mcp-Session-Id") != "" {
+			x.sent.Store(false)
+			x.unread.Store(true)
+		}
+	}
+	if e, err := parseEnvelope(body); err == nil && e.err != nil {
+		answered, _ := wireError(e.err)
+		x.settle(nil, answered)
+		return
+	}
+	x.settle(nil, statusError(resp.StatusCode))
+}
+
+// A statusError is an HTTP status instead of an answer.
+type statusError int
+
+func (e statusError) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("the server answered with HTTP status %d %s", int(e), http.StatusText(int(e))))
+}
+
+type refused struct {
+	io.Reader
+	io.Closer
 }
 
 // An ending calls end when the body is closed.
@@ -300,7 +341,7 @@ type events struct {
 
 func newEvents(body io.ReadCloser, t *tap, id []byte) *events {
 	// "data: " and the message
-	lines := &lineReader{r: bufio.NewReaderSize(body, 64<<10), limit: t.limit + 6}
+	lines := &lineReader{r: bufio.NewReaderSize(body, 64<<10), limit: t.limit + 6, cut: id != nil}
 	return &events{body: body, lines: lines, tap: t, id: id}
 }
 
@@ -335,6 +376,9 @@ func (s *events) next() {
 		}
 		if tooLong != nil {
 			over, data = tooLong, nil
+			if s.lines.cut {
+				break
+			}
 			over.kept = bytes.TrimPrefix(over.kept, []byte("data:"))
 			continue
 		}
