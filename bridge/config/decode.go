@@ -141,10 +141,8 @@ func (d *decoder) has(path string) bool {
 func (d *decoder) sound(path string) bool { return d.has(path) && !d.unusable[path] }
 
 var (
-	valueType  = reflect.TypeFor[Value]()
-	rawType    = reflect.TypeFor[json.RawMessage]()
-	numberType = reflect.TypeFor[json.Number]()
-	anyType    = reflect.TypeFor[any]()
+	valueType = reflect.TypeFor[Value]()
+	rawType   = reflect.TypeFor[json.RawMessage]()
 
 	durationType = reflect.TypeFor[Duration]()
 	sizeType     = reflect.TypeFor[Size]()
@@ -177,7 +175,7 @@ func (d *decoder) decode(v hujson.Value, dst reflect.Value, s spot) {
 			dst.Set(reflect.ValueOf(newValue(text, shown)))
 		}
 		return
-	case t == rawType, t == anyType, reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
+	case t == rawType, reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
 		d.free(v, dst, s)
 		return
 	}
@@ -193,9 +191,7 @@ func (d *decoder) decode(v hujson.Value, dst reflect.Value, s spot) {
 	case reflect.Slice:
 		d.list(v, dst, s)
 	case reflect.String:
-		if t == numberType {
-			d.number(v, dst, s)
-		} else if text, _, ok := d.text(v, s); ok {
+		if text, _, ok := d.text(v, s); ok {
 			dst.SetString(text)
 		}
 	case reflect.Bool:
@@ -375,45 +371,27 @@ func (d *decoder) list(v hujson.Value, dst reflect.Value, s spot) {
 	dst.Set(out)
 }
 
-// number fills integers, floats and json.Number.
+// number fills an integer. The configuration has no other numbers.
 func (d *decoder) number(v hujson.Value, dst reflect.Value, s spot) {
-	lit, _ := v.Value.(hujson.Literal)
 	if v.Value.Kind() != '0' {
 		d.wrongType(v, s, "a number")
 		return
 	}
+	lit, _ := v.Value.(hujson.Literal)
+	n, err := strconv.ParseInt(string(lit), 10, 64)
 	fresh := reflect.New(dst.Type()).Elem()
-	var err error
-	switch fresh.Kind() {
-	case reflect.String:
-		fresh.SetString(string(lit))
-	case reflect.Float32, reflect.Float64:
-		var f float64
-		if f, err = strconv.ParseFloat(string(lit), fresh.Type().Bits()); err == nil {
-			fresh.SetFloat(f)
-		}
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		var n uint64
-		if n, err = strconv.ParseUint(string(lit), 10, fresh.Type().Bits()); err == nil {
-			fresh.SetUint(n)
-		}
-	default:
-		var n int64
-		if n, err = strconv.ParseInt(string(lit), 10, fresh.Type().Bits()); err == nil {
-			fresh.SetInt(n)
-		}
-	}
 	switch {
-	case errors.Is(err, strconv.ErrRange):
-		low, high, ok := strings.Cut(s.bounds, "..")
+	case errors.Is(err, strconv.ErrRange), err == nil && fresh.OverflowInt(n):
+		low, high, bounded := strings.Cut(s.bounds, "..")
 		message := fmt.Sprintf("%q is out of range", s.name)
-		if ok {
+		if bounded {
 			message = fmt.Sprintf("%q must be from %s to %s", s.name, low, high)
 		}
 		d.complain(v.StartOffset, s.path, message, "")
 	case err != nil:
 		d.complain(v.StartOffset, s.path, fmt.Sprintf("%q must be a whole number", s.name), "")
 	default:
+		fresh.SetInt(n)
 		d.setInRange(v, dst, fresh, s)
 	}
 }
@@ -510,8 +488,8 @@ func (d *decoder) literal(v hujson.Value, s spot) (string, bool) {
 	return lit.String(), true
 }
 
-// free fills a field whose form is its own business: any, json.RawMessage, or
-// a type that reads JSON itself. Keys may still not be there twice.
+// free fills a field whose form is its own business: json.RawMessage, or a type
+// that reads JSON itself. Keys may still not be there twice.
 func (d *decoder) free(v hujson.Value, dst reflect.Value, s spot) {
 	before := len(d.problems)
 	d.walk(v, s)
@@ -520,17 +498,6 @@ func (d *decoder) free(v hujson.Value, dst reflect.Value, s spot) {
 	}
 	plain := v.Clone()
 	plain.Minimize()
-	if dst.Type() == anyType {
-		decoder := json.NewDecoder(strings.NewReader(plain.String()))
-		decoder.UseNumber()
-		var tree any
-		if err := decoder.Decode(&tree); err != nil {
-			d.complainErr(v.StartOffset, s, err)
-			return
-		}
-		dst.Set(reflect.ValueOf(tree))
-		return
-	}
 	if err := json.Unmarshal([]byte(plain.String()), dst.Addr().Interface()); err != nil {
 		d.complainErr(v.StartOffset, s, err)
 	}
