@@ -1,3 +1,5 @@
+//go:build unix
+
 package upstream
 
 import (
@@ -36,7 +38,7 @@ type script struct {
 	JSON   bool   // HTTP: answers with JSON and not with event streams
 	Tools  int    // how many, beside the fixed ones; listed in pages of 1000
 	Status int    // HTTP: every answer has this status
-	Log    string // file that effects are written to
+	Log    string // file that requests and effects are written to; with it, times are counted over all processes
 }
 
 // exact is a result that no decoder into Go values brings through unchanged.
@@ -259,6 +261,9 @@ func (f *fake) fault(stage string, words []string) string {
 	defer f.mu.Unlock()
 	n := f.seen[stage]
 	f.seen[stage]++
+	if data, err := os.ReadFile(f.Log); err == nil {
+		n = strings.Count(string(data), stage) - 1
+	}
 	if len(words) == 0 {
 		return ""
 	}
@@ -320,7 +325,7 @@ func (f *fake) handle(msg []byte, w wire) {
 	result, stage, words := "", "", []string(nil)
 	switch q.Method {
 	case "server/discover":
-		stage, words = "discover", f.Discover
+		stage, words = "server/discover", f.Discover
 		result = `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"fake","version":"1"}}}`
 		if !f.Modern && len(words) == 0 {
 			words = []string{"error"}
@@ -329,10 +334,10 @@ func (f *fake) handle(msg []byte, w wire) {
 		stage, words = "initialize", f.Initialize
 		result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"fake\u202e","version":"1"}}`
 	case "tools/list":
-		stage, words = "list", f.List
+		stage, words = "tools/list", f.List
 		result = f.page(q.Params.Cursor)
 	case "tools/call":
-		stage, words = "call", f.Call
+		stage, words = "tools/call", f.Call
 		if q.Params.Name == "fail" {
 			words = []string{string(bytes.Trim(q.Params.Arguments, `{"}:`))}
 		}

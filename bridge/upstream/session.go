@@ -290,7 +290,7 @@ func (s *session) call(ctx context.Context, tool string, args json.RawMessage) (
 		return raw, false, nil
 	}
 	failure = s.classify(ctx, x, err)
-	return nil, x.unread.Load() || !failure.Sent && failure.Kind == Unavailable && s.isOver(), failure
+	return nil, x.unread.Load() || !failure.Sent && ctx.Err() == nil && s.isLost(err), failure
 }
 
 // deliver passes reports on until stop is closed, and then those that are
