@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,6 +55,7 @@ type fake struct {
 	names []string // of the Names frames it got, "revision:count"
 	words []string // of the source
 	input []byte
+	burns atomic.Int64 // since when (Unix time in ns) it uses a processor, in memory
 }
 
 func (f *fake) serve() {
@@ -84,6 +86,12 @@ func (f *fake) serve() {
 			}
 			act(f)
 		}
+	}
+}
+
+// spin uses a processor for ever.
+func spin() {
+	for n := 1; n != 0; n |= 1 {
 	}
 }
 
@@ -237,21 +245,22 @@ var acts = map[string]func(*fake){
 	},
 
 	// Limits, as a broken runtime breaks them.
-	"spin": func(*fake) {
-		for {
-		}
-	},
+	"spin": func(*fake) { spin() },
 	"deaf": func(f *fake) { f.conn.Read() }, // until the pipe is closed
 	"liar": func(f *fake) {
 		f.call(wire.OpTool, "t", "")
 		f.idle()
-		for {
-		}
+		spin()
+	},
+	"quiet-liar": func(f *fake) {
+		f.call(wire.OpTool, "t", "")
+		f.burns.Store(time.Now().UnixNano())
+		f.idle()
+		f.conn.Read()
 	},
 	"afterlife": func(f *fake) {
+		f.burns.Store(time.Now().UnixNano())
 		f.done("done, it says")
-		for {
-		}
 	},
 	"exit": func(f *fake) { f.exit(f.word(1)) },
 	"stderr": func(f *fake) {
@@ -400,7 +409,12 @@ func inMemory() (*process, error) {
 		conn:   wire.New(fromR, toW),
 		exited: make(chan struct{}),
 		kill:   func() { end(ending{code: -1, status: "signal: killed"}) },
-		cpu:    func() (time.Duration, bool) { return 0, false },
-		wait:   func() ending { e := <-gone; return e },
+		cpu: func() (time.Duration, bool) {
+			if since := f.burns.Load(); since != 0 {
+				return time.Since(time.Unix(0, since)), true
+			}
+			return 0, true
+		},
+		wait: func() ending { e := <-gone; return e },
 	}, nil
 }

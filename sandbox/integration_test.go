@@ -83,6 +83,9 @@ func TestRealWorkerDies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("each of these runs into a limit")
 	}
+	if raceDetector {
+		t.Skip("the race detector itself needs more memory than a worker gets here")
+	}
 	pool := workers(t, Options{Limits: Limits{Heap: 64 << 20}})
 	innocent := pool.Session()
 	gives(t, innocent, "return 1", nil, "1")

@@ -453,8 +453,8 @@ func (p *Pool) expireLocked(now time.Time) (next time.Time) {
 }
 
 // busy reports whether a process that nothing was asked of has used more than
-// half a processor since it was last looked at, which it is at most every
-// idleSampleEvery.
+// a tenth of a processor since it was last looked at, which it is at most
+// every idleSampleEvery.
 func (p *process) busy(now time.Time) bool {
 	last := p.sampled
 	if now.Sub(last.at) < idleSampleEvery {
@@ -462,7 +462,7 @@ func (p *process) busy(now time.Time) bool {
 	}
 	cpu, _ := p.cpu()
 	p.sampled = sample{now, cpu}
-	return !last.at.IsZero() && cpu-last.cpu > now.Sub(last.at)/2
+	return !last.at.IsZero() && cpu-last.cpu > now.Sub(last.at)/10
 }
 
 // A Session runs the scripts of one client. Its methods may be called by

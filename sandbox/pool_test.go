@@ -175,7 +175,7 @@ func TestWorkerIsKeptBySession(t *testing.T) {
 	}
 
 	fresh := fakes(t, Options{Fresh: true}).Session()
-	if pid(fresh) == pid(fresh) {
+	if once, twice := pid(fresh), pid(fresh); once == twice {
 		t.Error("fresh runs share a worker")
 	}
 }
@@ -274,7 +274,7 @@ func TestHostileWorker(t *testing.T) {
 	if runtime.GOOS == "linux" {
 		rows = append(rows, row{"liar", "script CPU time limit of 100 ms exceeded"})
 	}
-	pool := fakes(t, Options{})
+	pool := fakes(t, Options{Limits: Limits{CPU: time.Minute}})
 	innocent := pool.Session()
 	returns(t, innocent, "one", nil, "1")
 	for _, row := range rows {
@@ -598,6 +598,27 @@ func TestClockOfScript(t *testing.T) {
 			if err == nil || time.Since(before) != row.is+grace {
 				t.Errorf("limit of %v: %v after %v", row.wish, err, time.Since(before))
 			}
+		}
+	})
+}
+
+// Processor time that a worker uses while it says that it waits, or after it
+// said that it is done, is not overlooked.
+func TestIdleIsChecked(t *testing.T) {
+	bubble(t, Options{Warm: -1}, func(t *testing.T, pool *Pool) {
+		s := pool.Session()
+		before := time.Now()
+		_, err := s.Run(t.Context(), Script{Source: "quiet-liar"}, &recorder{answer: waitForEver})
+		if took := time.Since(before); err == nil || err.Error() != "script CPU time limit of 10 s exceeded" || took < 10*time.Second || took > 15*time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+		if _, err := s.Run(t.Context(), Script{Source: "afterlife"}, &recorder{}); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if st := pool.Status(); st.Live != 0 || st.Killed != 2 {
+			t.Errorf("%+v", st)
 		}
 	})
 }

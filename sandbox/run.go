@@ -692,7 +692,7 @@ func (r *run) tick() {
 }
 
 // sampleLocked compares the worker's processor time with its clock. A worker
-// that says Idle and works on is charged for what it really uses. A quarter
+// that says Idle and works on is charged for what it really uses. A twentieth
 // of a processor is free, and three while it runs: it collects garbage and
 // watches its own memory.
 func (r *run) sampleLocked(now time.Time) {
@@ -702,7 +702,7 @@ func (r *run) sampleLocked(now time.Time) {
 	}
 	shown := r.shownLocked(now)
 	if last := r.sampled; !last.at.IsZero() {
-		excess := (cpu - last.cpu) - now.Sub(last.at)/4 - 3*(shown-r.usedAt)
+		excess := (cpu - last.cpu) - now.Sub(last.at)/20 - 3*(shown-r.usedAt)
 		r.burnt += max(0, excess)
 	}
 	r.sampled, r.usedAt = sample{now, cpu}, shown

@@ -213,13 +213,13 @@ func TestTextsAreCut(t *testing.T) {
 	for _, text := range []string{
 		strings.Repeat("x", 100<<10), strings.Repeat("\x00", 100<<10), strings.Repeat("ä", 100<<10), strings.Repeat("\xff", 100<<10), strings.Repeat("<\u2028", 100<<10), "\xff", "a\xf0\x9f",
 	} {
-		var failure *Failure
-		for range 20 {
+		failure := &Failure{Fields: json.RawMessage(`{"a":"` + strings.Repeat("<", MaxFields) + `"}`)}
+		for range MaxCauses + 1 {
 			failure = &Failure{Kind: FailureError, Name: text, Message: text, Frame: text, Hint: text, Cause: failure,
-				Stack: strings.SplitAfterN(strings.Repeat(text[:1]+"\n", 100)+text, "\n", 101), Fields: json.RawMessage(`{"a":"` + strings.Repeat("x", 600<<10) + `"}`)}
+				Stack: append(make([]string, MaxStack-1), text, "more"), Fields: json.RawMessage(`{"a":"<"}`)}
 		}
-		notes := make([]string, 100)
-		sites := make([]analysis.CallSite, 5000)
+		notes := make([]string, MaxNotes+1)
+		sites := make([]analysis.CallSite, MaxSites+1)
 		for i := range notes {
 			notes[i] = text
 		}
@@ -234,7 +234,7 @@ func TestTextsAreCut(t *testing.T) {
 			{KindLog, &Log{Level: "log", Text: text}},
 			{KindDone, Done{Notes: notes, Err: failure}},
 			{KindDone, &Done{Notes: notes, Err: failure}},
-			{KindPreview, Preview{Report: analysis.Report{Calls: sites, Unknown: 5000}}},
+			{KindPreview, Preview{Report: analysis.Report{Calls: sites, Unknown: MaxSites + 1}}},
 			{KindReply, Reply{Time: when, Err: &Thrown{Message: text}}},
 		} {
 			f, err := New(bytes.NewReader(encoded(t, s.kind, s.header)), nil).Read()
