@@ -152,7 +152,7 @@ func (s *server) connect() (*session, []Tool, error) {
 		sess, err = connect(s.life, s.spec, s.options, Legacy, patience, s.log, s.shown)
 		s.legacy = err == nil // it may be another program by now
 	default:
-		sess, err = connect(s.life, s.spec, s.options, Auto, patience/2, s.log, s.shown)
+		sess, err = connect(s.life, s.spec, s.options, Auto, patience, s.log, s.shown)
 		// Servers of the old era may end, fall silent or answer with anything
 		// when the first message is not initialize. So what is not certain to
 		// be something else is tried again without the question.
