@@ -9,9 +9,9 @@
 // job:    {"command": [program, arg...], "env": {...}} or {"url": "http://..."},
 //         and "steps", each one of
 //           {"op": "list"}
-//           {"op": "call", "name", "arguments", "progress"?: true, "cancel"?: true}
+//           {"op": "call", "name", "arguments", "progress"?: true, "cancel"?: "text"}
 //           {"op": "together", "steps": [...]}
-//         "cancel" cancels the call as soon as its first progress arrives.
+//         "cancel" cancels the call when progress with this text arrives.
 // answer: {"protocol", "server", "steps": [...]}, each step with "result" or
 //         "error", and "progress", the notifications in the order they came.
 
@@ -71,7 +71,7 @@ async function step(s) {
     if (s.progress || s.cancel) {
       options.onprogress = (p) => {
         progress.push(p);
-        if (s.cancel) stop.abort('the user pressed stop');
+        if (s.cancel && p.message?.includes(s.cancel)) stop.abort('the user pressed stop');
       };
     }
     return { result: await call({ name: s.name, arguments: s.arguments }, options), progress };
