@@ -255,7 +255,7 @@ func TestDuties(t *testing.T) {
 	        {"tools": ["s__quorum"], "action": "ask", "quorum": {"need": 2, "of": ["ops", "security"], "inOrder": true}},
 	        {"tools": ["s__manual"], "action": "manual"},
 	        {"tools": ["s__maybe"], "when": "args.x", "remember": true, "requireReason": false, "risk": "low"},
-	        {"tools": ["s__maybe"], "when": "args.y", "requireReason": true, "risk": "critical"}
+	        {"tools": ["s__maybe"], "when": "args.y", "requireReason": true, "risk": "critical", "quorum": {"need": 3}}
 	      ]},
 	    "q": {"asklist": ["*"]}}}`)
 	p, _ := s.Profile("p")
@@ -280,7 +280,7 @@ func TestDuties(t *testing.T) {
 		{p, "s__crit", Critical, 50 * time.Second, false, false, 1, FallbackDeny},
 		{p, "s__quorum", Medium, 100 * time.Second, false, false, 1, FallbackDeny},
 		{p, "s__manual", Medium, 100 * time.Second, false, false, 0, FallbackDeny},
-		{p, "s__maybe", Critical, 50 * time.Second, false, true, 1, FallbackDeny},
+		{p, "s__maybe", Critical, 50 * time.Second, false, true, 2, FallbackDeny},
 	} {
 		d := test.p.Decide(call(t, test.tool, `{}`))
 		if d.Disposition != Ask || d.Risk != test.risk || d.Timeout != test.timeout || d.Remember != test.remember ||

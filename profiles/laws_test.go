@@ -91,14 +91,13 @@ func naivePath(args map[string]any) truth {
 }
 
 type worldRule struct {
-	tools           []string
-	condition       int
-	action, risk    string
-	timeout         int // seconds; 0: not set
-	remember        *bool
-	requireReason   *bool
-	quorum          int
-	conditionalName string
+	tools         []string
+	condition     int
+	action, risk  string
+	timeout       int // seconds; 0: not set
+	remember      *bool
+	requireReason *bool
+	quorum        int
 }
 
 func (r worldRule) asks() bool { return r.action == "" || r.action == "ask" || r.action == "manual" }
