@@ -14,7 +14,7 @@ import (
 // maxSteps bounds the values that a path looks at. The parser of paths is
 // ojg's; the walk is ours, for that of the library has no bound, and two ".."
 // on a large document take minutes.
-const maxSteps = 2_000_000
+const maxSteps = 1_000_000
 
 // query gives the values that path selects, in document order, with members
 // of objects sorted by name.

@@ -169,6 +169,9 @@ func scalar(n *yaml.Node) (any, error) {
 		if len(digits) > 300 { // see inRange
 			return nil, fmt.Errorf("line %d: the number has %d digits, at most 300 are read", n.Line, len(digits))
 		}
+		if json.Valid([]byte(digits)) {
+			return json.Number(digits), nil
+		}
 		// Base 0 reads 0x, 0o and 0b; a leading zero alone is YAML 1.1's octal.
 		i, ok := new(big.Int).SetString(digits, 0)
 		if !ok {

@@ -83,7 +83,7 @@ func TestNames(t *testing.T) {
 		server("a", "b__c", "$x"), server("a__b", "c"),
 		server("big", long, long+"y"),
 		server("__proto", ""), server("", "search_tools"),
-		server("evil", "x\x00y", "‮drow", "\xff"),
+		server("evil", "x\x00y", "\u202edrow", "\xff"),
 	})
 	row := func(server, tool, want string) {
 		t.Helper()
@@ -120,7 +120,7 @@ func TestNames(t *testing.T) {
 	row("big", long+"y", "big__"+strings.Repeat("x", MaxName-5-7)+"_#")
 	row("__proto", "", "__proto_#")
 	row("evil", "x\x00y", "evil__x_y_#")
-	row("evil", "‮drow", "evil___drow_#")
+	row("evil", "\u202edrow", "evil___drow_#")
 	row("evil", "\xff", "evil_#")
 
 	if _, ok := c.Lookup("a__b__c"); ok {

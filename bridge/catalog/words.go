@@ -3,6 +3,7 @@ package catalog
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // maxIndexed bounds how much of one text is looked at, in bytes.
@@ -34,8 +35,11 @@ func fields(text string) []string {
 		if len(f) > 64 {
 			f = strings.ToValidUTF8(f[:64], "")
 		}
-		runes := []rune(f)
-		if len(runes) > 2 && unicode.In(runes[0], unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
+		if first, _ := utf8.DecodeRuneInString(f); first < 0x1100 || !unicode.In(first, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
+			out = append(out, f)
+			continue
+		}
+		if runes := []rune(f); len(runes) > 2 {
 			for i := range len(runes) - 1 {
 				out = append(out, string(runes[i:i+2]))
 			}
@@ -49,6 +53,9 @@ func fields(text string) []string {
 // camel splits a word where its letter case says that one begins, and makes
 // the parts lower case.
 func camel(word string) []string {
+	if !strings.ContainsFunc(word, unicode.IsUpper) {
+		return []string{word} // nearly always
+	}
 	runes := []rune(word)
 	var parts []string
 	from := 0

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	maxSchema  = 4 << 20 // bytes of a schema that is read at all
+	maxSchema  = 2 << 20 // bytes of a schema that is read at all
 	maxNesting = 64      // depth to which a schema is followed
 	maxNodes   = 20000   // subschemas that are looked at
 	maxEnum    = 40      // values of an enum that are written
