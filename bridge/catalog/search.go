@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode"
@@ -212,9 +213,10 @@ type hit struct {
 	words uint32 // the words of the query that it has, as bits
 }
 
-// search finds the tools that fit, best first, among those that let through;
-// unmatched are the words that none of these has.
-func (x *index) search(query []queryWord, let func(tool int32) bool) (hits []hit, unmatched []string) {
+// search finds the tools that fit among those that let lets through: the best
+// limit of them, best first, how many they are in all, and the words that no
+// tool has.
+func (x *index) search(query []queryWord, limit int, let func(tool int32) bool) (hits []hit, total int, unmatched []string) {
 	scores := make([]float64, len(x.tools))
 	best := make([]float64, len(x.tools)) // of the word at hand
 	matched := make([]uint32, len(x.tools))
@@ -258,32 +260,37 @@ func (x *index) search(query []queryWord, let func(tool int32) bool) (hits []hit
 		common |= bit
 	}
 
+	// Having more of the query's words is worth more than having one of them
+	// often. And a query that names things is not answered by a verb.
 	top := 0.0
 	for _, t := range found {
-		// A query that names things is not answered by a verb.
 		if topics != 0 && matched[t]&topics == 0 {
+			scores[t] = -1
 			continue
 		}
-		// Having more of the query's words is worth more than having one of
-		// them often.
-		n, of := ones(matched[t]), ones(common)
-		h := hit{t, scores[t] * (0.4 + 0.6*float64(n)/float64(of)), matched[t]}
-		hits = append(hits, h)
-		top = max(top, h.score)
+		scores[t] *= 0.4 + 0.6*float64(bits.OnesCount32(matched[t]))/float64(bits.OnesCount32(common))
+		top = max(top, scores[t])
 	}
-	hits = slices.DeleteFunc(hits, func(h hit) bool { return h.score < fits*top })
-	slices.SortFunc(hits, func(a, b hit) int {
-		// The place in the list settles ties, so the order is always the same.
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.tool, b.tool))
-	})
-	return hits, unmatched
+	// Of thousands that fit only the best few are put in order.
+	for _, t := range found {
+		if scores[t] < fits*top {
+			continue
+		}
+		total++
+		h := hit{t, scores[t], matched[t]}
+		if len(hits) == limit && hits[limit-1].compare(h) < 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(hits, h, hit.compare)
+		hits = slices.Insert(hits, at, h)[:min(len(hits)+1, limit)]
+	}
+	return hits, total, unmatched
 }
 
-func ones(bits uint32) (n int) {
-	for ; bits != 0; bits &= bits - 1 {
-		n++
-	}
-	return n
+// compare says which hit comes first. The place in the list settles ties, so
+// the order is always the same.
+func (h hit) compare(other hit) int {
+	return cmp.Or(cmp.Compare(other.score, h.score), cmp.Compare(h.tool, other.tool))
 }
 
 func abs(n int) int { return max(n, -n) }

@@ -128,16 +128,15 @@ type SearchResult struct {
 func (v *View) Search(q SearchQuery) SearchResult {
 	x, seen := v.catalog.index(), v.seen()
 	query := x.parse(q.Query)
-	hits, unmatched := x.search(query, func(tool int32) bool {
-		return seen.let[tool] && (q.Server == "" || x.tools[tool].Server == q.Server)
-	})
 	limit := q.Limit
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	limit = min(limit, MaxLimit)
-	r := SearchResult{Tools: []Entry{}, Unmatched: unmatched, More: max(0, len(hits)-limit)}
-	for i, h := range hits[:min(limit, len(hits))] {
+	hits, total, unmatched := x.search(query, min(limit, MaxLimit), func(tool int32) bool {
+		return seen.let[tool] && (q.Server == "" || x.tools[tool].Server == q.Server)
+	})
+	r := SearchResult{Tools: []Entry{}, Unmatched: unmatched, More: total - len(hits)}
+	for i, h := range hits {
 		e := entry(x.tools[h.tool], i < maxDeclared)
 		for bit, w := range query {
 			if h.words&(1<<bit) == 0 {
