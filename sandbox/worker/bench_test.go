@@ -12,10 +12,12 @@ import (
 // The figures of docs/rationale.md: what a run costs in the worker, pipes of
 // memory included, and what crossing the border costs.
 
-func BenchmarkRunTrivial(b *testing.B)  { benchmarkRun(b, "return 1") }
-func BenchmarkRunFeatures(b *testing.B) { benchmarkRun(b, "console.log(1); setTimeout; new Map(); return new URL('https://a.b').href") }
-func BenchmarkRunTypes(b *testing.B)    { benchmarkRun(b, "const x: number = 1; return x") }
-func BenchmarkRunCall(b *testing.B)     { benchmarkRun(b, "return await codemode.time__now({})") }
+func BenchmarkRunTrivial(b *testing.B) { benchmarkRun(b, "return 1") }
+func BenchmarkRunFeatures(b *testing.B) {
+	benchmarkRun(b, "console.log(1); setTimeout; new Map(); return new URL('https://a.b').href")
+}
+func BenchmarkRunTypes(b *testing.B) { benchmarkRun(b, "const x: number = 1; return x") }
+func BenchmarkRunCall(b *testing.B)  { benchmarkRun(b, "return await codemode.time__now({})") }
 
 func benchmarkRun(b *testing.B, script string) {
 	p := start(b)

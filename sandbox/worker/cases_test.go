@@ -61,6 +61,8 @@ func TestCases(t *testing.T) {
 							s.idle = true
 						case "cpu":
 							s.limits.CPU = 50 * time.Millisecond
+						case "anywhere":
+							s.anywhere = true
 						case "few":
 							s.limits.Calls, s.limits.Parallel = 3, 2
 						case "small":

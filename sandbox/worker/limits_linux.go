@@ -11,7 +11,7 @@ import (
 
 // slack is what the process needs beside the heap: Go's own tables, stacks,
 // and what has been freed and not yet given back.
-const slack = 64 << 20
+const slack = 128 << 20
 
 // harden confines the process, each step best effort, and says what held. It
 // runs after Hello, when everything that is needed is loaded and open; none

@@ -31,6 +31,7 @@ type run struct {
 	held    []heldCall      // numbered, waiting for fewer open calls, in order
 	dropped map[int]bool    // timers that were cleared
 
+	flushed     time.Time // the last flush for a log's sake
 	logged      int64
 	logsDropped int
 	err         error // the pipe's, which ends the worker
@@ -63,6 +64,9 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 	var notes []string
 	if fail == nil {
 		r.write(wire.KindPreview, wire.Preview{Run: header.ID, Report: report})
+		if len(report.Calls) > 0 {
+			r.flush() // somebody may be shown it while the script runs
+		}
 		e.begin()
 		for !e.ended() && r.err == nil {
 			if len(r.open) == 0 {
@@ -208,7 +212,16 @@ func (r *run) log(level, text string) {
 	}
 	r.logged += int64(len(text))
 	r.write(wire.KindLog, wire.Log{Run: r.header.ID, Level: level, Text: text})
+	// A script that never comes to rest is ended with its process: what it
+	// logged is then all there is to go by.
+	if now := time.Now(); now.Sub(r.flushed) > logDelay {
+		r.flushed = now
+		r.flush()
+	}
 }
+
+// logDelay is how long lines of the console may wait for others.
+const logDelay = 5 * time.Millisecond
 
 func (r *run) now() time.Time      { return r.time }
 func (r *run) limits() wire.Limits { return r.header.Limits }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/analysis"
 	"codemode-bridge/sandbox/wire"
 )
 
@@ -155,6 +156,8 @@ type scriptedRun struct {
 	names   bool // also write the preview
 	idle    bool // also write idle frames
 	seed    byte
+
+	anywhere bool // leave out where the script was stopped
 }
 
 // run runs a script and returns what the worker sent, a line a frame.
@@ -258,6 +261,9 @@ func (p *parent) run(s scriptedRun) string {
 				}
 				fmt.Fprintf(&out, "result %s\n", body)
 				return out.String()
+			}
+			if s.anywhere {
+				h.Err.Position, h.Err.Frame, h.Err.Stack = analysis.Position{}, "", nil
 			}
 			writeFailure(&out, h.Err, "")
 			return out.String()

@@ -1,0 +1,233 @@
+package worker
+
+import (
+	"encoding/json"
+	"go/build"
+	"math"
+	"os/exec"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/dop251/goja"
+
+	"codemode-bridge/sandbox/wire"
+)
+
+// TestImports keeps rule 2 of the house: the worker has no way to the network
+// or to other programs in its own code, and knows nothing of the bridge.
+//
+// esbuild's api package links net and net/http for its development server,
+// which nothing here calls; it is the only package that may bring them.
+func TestImports(t *testing.T) {
+	p, err := build.ImportDir(".", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range p.Imports {
+		if path == "net" || strings.HasPrefix(path, "net/") || path == "os/exec" || strings.HasPrefix(path, "codemode-bridge/bridge") {
+			t.Errorf("imports %s", path)
+		}
+	}
+	out, err := exec.Command("go", "list", "-deps", "-f", `{{.ImportPath}} {{.Standard}} {{join .Imports ","}}`, ".").Output()
+	if err != nil {
+		t.Skipf("go list: %v", err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		fields := strings.SplitN(line, " ", 3)
+		path, standard, imports := fields[0], fields[1] == "true", ","+fields[2]+","
+		if path == "os/exec" || strings.HasPrefix(path, "codemode-bridge/bridge") || path == "codemode-bridge/sandbox" {
+			t.Errorf("depends on %s", path)
+		}
+		if standard || strings.HasPrefix(path, "github.com/evanw/esbuild/") {
+			continue
+		}
+		for _, bad := range []string{",net,", ",net/http,"} {
+			if strings.Contains(imports, bad) {
+				t.Errorf("%s imports %s", path, strings.Trim(bad, ","))
+			}
+		}
+	}
+}
+
+// TestRepeats holds that the same script with the same seed and answers sends
+// the same frames, and that another seed gives other random values.
+func TestRepeats(t *testing.T) {
+	script := `
+		const out = [Math.random(), crypto.randomUUID(), Date.now(), new Date().toString()];
+		const o = {}; for (const k of "zyxwvutsrq") o[k] = k;
+		const r = await Promise.all([1, 2, 3].map(n => codemode.time__now({ n, o })));
+		out.push(r, Object.keys(codemode), Date.now(), performance.now(), [..."hello"].sort(() => Math.random() - 0.5));
+		console.log(out, new Map(Object.entries(o)));
+		return out;`
+	run := func(seed byte) string {
+		p := start(t)
+		p.sendNames()
+		return p.run(scriptedRun{script: script, seed: seed})
+	}
+	first := run(1)
+	for range 20 {
+		if again := run(1); again != first {
+			t.Fatalf("first:\n%s\nagain:\n%s", first, again)
+		}
+	}
+	if run(2) == first {
+		t.Error("another seed gives the same run")
+	}
+}
+
+// TestRunsShareNothing holds that a run leaves nothing behind for the next one
+// in the same worker.
+func TestRunsShareNothing(t *testing.T) {
+	p := start(t)
+	p.sendNames()
+	p.run(scriptedRun{script: `
+		globalThis.left = 1; Object.prototype.left = 2; Array.prototype.map = null; JSON.parse = null;
+		ToolError.prototype.left = 3; Promise.prototype.left = 4; setTimeout(() => 1, 5); codemode.mail__send({}); return 1`})
+	got := p.run(scriptedRun{script: `return [typeof left, {}.left, [1].map(x => x), JSON.parse("1"), ToolError.prototype.left, Promise.prototype.left]`})
+	want := "result [\"undefined\",null,[1],1,null,null]\n"
+	if got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestNames holds that a run uses the names of its own revision only.
+func TestNames(t *testing.T) {
+	p := start(t)
+	script := scriptedRun{script: `return ["time__now" in codemode, Object.keys(codemode).length]`}
+	if got := p.run(script); got != "result [false,5]\n" {
+		t.Errorf("without names: %s", got)
+	}
+	p.sendNames()
+	if got := p.run(script); got != "result [true,17]\n" {
+		t.Errorf("with names: %s", got)
+	}
+	p.send(wire.KindNames, wire.Names{Revision: "r2", Servers: []string{}}, []byte("only"))
+	if got := p.run(script); got != "result [false,5]\n" {
+		t.Errorf("with the names of another revision: %s", got)
+	}
+}
+
+// TestInventory holds the global object to a stored list: nothing comes in or
+// goes unnoticed.
+func TestInventory(t *testing.T) {
+	p := start(t)
+	got := p.run(scriptedRun{script: `return Object.getOwnPropertyNames(globalThis).sort().join(" ")`})
+	want := "result \"AggregateError Array ArrayBuffer BigInt BigInt64Array BigUint64Array Boolean DataView Date Error EvalError Float32Array Float64Array Function GoError Infinity Int16Array Int32Array Int8Array JSON Map Math NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Set String Symbol SyntaxError TypeError URIError Uint16Array Uint32Array Uint8Array Uint8ClampedArray WeakMap WeakSet codemode decodeURI decodeURIComponent encodeURI encodeURIComponent escape eval globalThis input isFinite isNaN parseFloat parseInt undefined unescape\"\n"
+	if got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+func TestClockPausesWhileWaiting(t *testing.T) {
+	stopped := make(chan bool, 1)
+	c := newClock(1<<40, func() { stopped <- true }, func() {})
+	c.resume()
+	c.pause()
+	before := c.used()
+	if c.resume(); c.since.IsZero() {
+		t.Error("a resumed clock does not run")
+	}
+	c.pause()
+	if c.used() < before {
+		t.Error("the time used went back")
+	}
+	c.fire(c.turn)
+	select {
+	case <-stopped:
+		t.Error("a timer of before the pause stopped the script")
+	default:
+	}
+}
+
+func TestMoveColumns(t *testing.T) {
+	// AAAA is [0,0,0,0]; CAAC is [1,0,0,1].
+	for in, want := range map[string]string{"AAAA": "CAAC", "AAAA,EAAE;AACA": "CAAC,EAAE;CACA", ";;A": ";;C"} {
+		if got, err := moveColumns(in); err != nil || got != want {
+			t.Errorf("moveColumns(%q) = %q, %v, want %q", in, got, err, want)
+		}
+	}
+	if _, err := moveColumns("!"); err == nil {
+		t.Error("a map that is none is taken")
+	}
+}
+
+func TestCutText(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		n    int
+		want string
+	}{{"abc", 3, "abc"}, {"abcdef", 5, "ab…"}, {"ééé", 5, "é…"}, {"abc", 2, ""}} {
+		if got := cutText(c.text, c.n); got != c.want || len(got) > c.n {
+			t.Errorf("cutText(%q, %d) = %q, want %q", c.text, c.n, got, c.want)
+		}
+	}
+}
+
+// FuzzIntake holds that no text breaks the intake: it gives a program or says
+// in words what is wrong, at a place that exists.
+func FuzzIntake(f *testing.F) {
+	for _, s := range []string{
+		"", "return 1", "{a: 1}", "const x: number = 1", "```js\nreturn 1\n```", "async (codemode) => 1", "}); (async()=>{", "\ufeff#!/bin/sh\n",
+		"import x from 'y'", "for await (const x of y) {}", "export default function () {}", "\u2028let é = `\n`;\r\nx(", "/*", "//", "`", "'", "<", "a<b>(c)", "class A { static { await 1 } }",
+		"return /\\p{L}/u", "//# sourceMappingURL=data:application/json;base64,e30=",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, source string) {
+		if len(source) > 2000 || strings.Count(source, "(")+strings.Count(source, "[")+strings.Count(source, "{")+strings.Count(source, "`")+strings.Count(source, "=>") > 30 {
+			return // what nests deep ends the process by design
+		}
+		script, fail := intake(source)
+		if fail == nil {
+			_, fail = script.compile()
+		}
+		if fail == nil {
+			return
+		}
+		if fail.Message == "" || fail.Name == "" || !utf8.ValidString(fail.Message) || !utf8.ValidString(fail.Frame) {
+			t.Errorf("a failure without words: %+v", fail)
+		}
+		if lines := strings.Count(source, "\n") + strings.Count(source, "\r") + strings.Count(source, "\u2028") + strings.Count(source, "\u2029") + 1; fail.Position.Line > lines {
+			t.Errorf("line %d of %d", fail.Position.Line, lines)
+		}
+	})
+}
+
+// FuzzDecode holds that the decoder takes what encoding/json takes, and that
+// what it reads is written back with the same meaning.
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{`{"a":[1,-2.5e3,"x",null,true,false,{}]}`, `"\ud83d\ude00\n\u0000"`, `12345678901234567890`, `-0`, `[1,]`, `{"a":1,"a":2}`, `01`, `1.`, `"`, ` [ ] `, `{"__proto__":{}}`, `1e400`, "\"\x01\"", `nul`, `[[[[`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if !utf8.ValidString(text) {
+			return
+		}
+		r := &realm{vm: goja.New()}
+		v, err := r.decode(text)
+		if valid := json.Valid([]byte(text)); valid != (err == nil) {
+			if _, ok := err.(*jsonError); ok && valid {
+				return // deeper or longer than is taken
+			}
+			t.Fatalf("decode(%q): %v, but valid is %v", text, err, valid)
+		}
+		if err != nil {
+			return
+		}
+		e := encoder{r: r, max: math.MaxInt32}
+		once, err := e.encode(v)
+		if err != nil {
+			t.Fatalf("encoding %q: %v", text, err)
+		}
+		again, err := r.decode(string(once))
+		if err != nil {
+			t.Fatalf("decoding %s again: %v", once, err)
+		}
+		e = encoder{r: r, max: math.MaxInt32}
+		twice, err := e.encode(again)
+		if err != nil || string(twice) != string(once) {
+			t.Errorf("%s became %s (%v)", once, twice, err)
+		}
+	})
+}
