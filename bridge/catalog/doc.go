@@ -20,7 +20,7 @@
 //
 // Then illegal characters become "_" and a suffix follows: "_" and six hex
 // digits of a hash of the pair (server, raw name), as in
-// context7__resolve_library_id_1f60c2. Every such tool has its suffix, not only
+// context7__resolve_library_id_8f9c48. Every such tool has its suffix, not only
 // the second to come, so
 //
 //   - no two tools share a name: letter case, Unicode forms and the order in
