@@ -82,7 +82,7 @@ func (a *app) root() *cobra.Command {
 	root.SetIn(a.in)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.PersistentFlags().StringVarP(&a.configPath, "config", "c", "", "the configuration `file` (default: $CODEMODE_CONFIG, then the user's own)")
-	root.AddCommand(a.runCommand(), a.serveCommand(), a.evalCommand(), a.checkCommand(), a.serversCommand(), a.toolsCommand(), a.tailCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.serveCommand(), a.evalCommand(), a.checkCommand(), a.serversCommand(), a.toolsCommand(), a.profilesCommand(), a.tailCommand(), a.versionCommand())
 	// A command that only groups others must not pass over a wrong word.
 	for _, c := range root.Commands() {
 		if c.HasSubCommands() && c.RunE == nil {

@@ -1,0 +1,595 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/profiles"
+
+	"github.com/spf13/cobra"
+)
+
+// evalProfile names, on the command line, the profile that binds the base eval
+// tool. No profile can have this name.
+const evalProfile = "-"
+
+// profilesCommand shows and explains the policy.
+func (a *app) profilesCommand() *cobra.Command {
+	group := &cobra.Command{
+		Use: "profiles", Short: "What scripts may do, and why",
+		Long: "Shows and explains the profiles of the configuration. Where a profile is named, " + evalProfile + " stands\n" +
+			"for the one that binds the base eval tool: evaluation.defaultProfile or, without it,\nthe unrestricted one.",
+	}
+	list := &cobra.Command{
+		Use: "list", Short: "List the profiles and the eval tools that they bind", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error { return a.listProfiles() },
+	}
+	show := &cobra.Command{
+		Use: "show profile", Short: "Print what a profile comes to, with all that it extends", Args: exactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return a.showProfile(args[0]) },
+	}
+	explain := &cobra.Command{
+		Use: "explain profile tool [arguments]", Short: "Say what a call may do, and everything that was tried to decide it", Args: rangeArgs(2, 3),
+		Long: "Decides one call as the first of a run, without making it, and prints the decision,\n" +
+			"its reasons, and every list entry and rule with its outcome. The arguments are JSON.\n" +
+			"The exit code is 0 whatever the decision.",
+		Example: `  codemode-bridge profiles explain supervised filesystem__write_file '{"path": "/etc/hosts"}'
+  codemode-bridge profiles explain - time__now`,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.explain(c.Context(), args[0], args[1], strings.Join(args[2:], ""))
+		},
+	}
+	check := &cobra.Command{
+		Use: "check", Short: "Find entries and rules that do nothing with the tools there are", Args: noArgs,
+		Long: "Connects to the servers and warns of list entries and rules that match no tool, that\n" +
+			"a stricter one always overrules, or whose condition can never be decided. The exit\ncode is 1 if there is one.",
+		RunE: func(c *cobra.Command, _ []string) error { return a.checkProfiles(c.Context()) },
+	}
+	for _, c := range []*cobra.Command{list, show, explain, check} {
+		a.jsonFlag(c)
+		group.AddCommand(c)
+	}
+	return group
+}
+
+// namedProfile is the profile that a word of the command line names.
+func namedProfile(set *profiles.Set, name string) (*profiles.Profile, error) {
+	if name == evalProfile {
+		return set.Default(), nil
+	}
+	if p, ok := set.Profile(name); ok {
+		return p, nil
+	}
+	known := "the configuration has none"
+	if names := set.Names(); len(names) > 0 {
+		known = "there are: " + strings.Join(names, ", ")
+	}
+	return nil, &usageError{fmt.Errorf("there is no profile %q; %s", name, known)}
+}
+
+// called is what people call a profile.
+func called(p *profiles.Profile) string {
+	if p.Name() == "" {
+		return "the unrestricted profile"
+	}
+	return "profile " + p.Name()
+}
+
+// boundTools are the eval tools that clients see of a profile.
+func boundTools(set *profiles.Set, p *profiles.Profile) []string {
+	var tools []string
+	if p.Name() == set.Default().Name() {
+		tools = append(tools, "eval")
+	}
+	if p.Name() != "" {
+		tools = append(tools, "codemode_eval_"+p.Name())
+	}
+	return tools
+}
+
+// listProfiles prints a line for each profile, first that of eval if it has
+// no name.
+func (a *app) listProfiles() error {
+	cfg, err := a.load()
+	if err != nil {
+		return err
+	}
+	set := cfg.Profiles
+	type row struct {
+		Name      string   `json:"name"` // empty for the unrestricted one
+		Tools     []string `json:"tools"`
+		Extends   string   `json:"extends,omitempty"`
+		Denylist  int      `json:"denylist"`
+		Asklist   int      `json:"asklist"`
+		Allowlist *int     `json:"allowlist,omitempty"` // absent where the profile has none
+		Rules     int      `json:"rules"`
+		Otherwise string   `json:"otherwise"`
+	}
+	rows := []row{}
+	add := func(p *profiles.Profile) {
+		e := p.Effective()
+		r := row{
+			Name: p.Name(), Tools: boundTools(set, p), Denylist: len(e.Denylist), Asklist: len(e.Asklist), Rules: len(e.Rules),
+			Otherwise: otherwise(e),
+		}
+		if line := lineage(cfg, p.Name()); len(line) > 1 {
+			r.Extends = line[len(line)-2]
+		}
+		if e.Allowlist != nil {
+			n := len(e.Allowlist)
+			r.Allowlist = &n
+		}
+		rows = append(rows, r)
+	}
+	if p := set.Default(); p.Name() == "" {
+		add(p)
+	}
+	for _, name := range set.Names() {
+		p, _ := set.Profile(name)
+		add(p)
+	}
+	if a.json {
+		return a.printJSON(rows)
+	}
+	table := [][]string{{"profile", "tools", "extends", "deny", "ask", "allow", "rules", "otherwise"}}
+	for _, r := range rows {
+		name, extends, allow := r.Name, r.Extends, "-"
+		if name == "" {
+			name = evalProfile
+		}
+		if extends == "" {
+			extends = "-"
+		}
+		if r.Allowlist != nil {
+			allow = strconv.Itoa(*r.Allowlist)
+		}
+		table = append(table, []string{
+			name, strings.Join(r.Tools, ", "), extends,
+			strconv.Itoa(r.Denylist), strconv.Itoa(r.Asklist), allow, strconv.Itoa(r.Rules), r.Otherwise,
+		})
+	}
+	if err := a.table(table); err != nil {
+		return err
+	}
+	if !set.Enabled() {
+		fmt.Fprintln(a.err, "evaluation.enabled is false: what would be asked is allowed")
+	}
+	return nil
+}
+
+// otherwise is what becomes of a call that nothing speaks of.
+func otherwise(e profiles.ProfileSpec) string {
+	switch {
+	case e.Allowlist != nil:
+		return "deny"
+	case e.Default != nil:
+		return *e.Default
+	}
+	return "allow"
+}
+
+// lineage are a profile and all that it extends, the root first. The
+// configuration was checked: there is no circle and nobody missing.
+func lineage(cfg *config.Config, name string) []string {
+	if name == "" {
+		return nil
+	}
+	line := []string{name}
+	for s := cfg.Evaluation.Profiles[name]; s != nil && s.Extends != nil; s = cfg.Evaluation.Profiles[*s.Extends] {
+		line = append(line, *s.Extends)
+	}
+	slices.Reverse(line)
+	return line
+}
+
+// showProfile prints what a profile comes to.
+func (a *app) showProfile(name string) error {
+	cfg, err := a.load()
+	if err != nil {
+		return err
+	}
+	p, err := namedProfile(cfg.Profiles, name)
+	if err != nil {
+		return err
+	}
+	e, line := p.Effective(), lineage(cfg, p.Name())
+	if a.json {
+		return a.printJSON(struct {
+			Name    string               `json:"name"`
+			Tools   []string             `json:"tools"`
+			Lineage []string             `json:"lineage"` // the root first
+			Profile profiles.ProfileSpec `json:"profile"`
+		}{p.Name(), boundTools(cfg.Profiles, p), slices.Concat([]string{}, line), e})
+	}
+	fmt.Fprintf(a.out, "%s binds %s\n", called(p), strings.Join(boundTools(cfg.Profiles, p), " and "))
+	if len(line) > 1 {
+		fmt.Fprintf(a.out, "extends %s\n", strings.Join(line[:len(line)-1], ", which is extended by "))
+	}
+	fmt.Fprintln(a.out)
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	printLists(w, cfg, line, e)
+	printRules(w, cfg, line)
+	fmt.Fprintf(w, "otherwise\t%s\n", otherwise(e))
+	if e.ElicitationFallback != nil {
+		fmt.Fprintf(w, "client cannot ask\t%s\n", *e.ElicitationFallback)
+	}
+	if e.Limits != nil {
+		limits, err := json.Marshal(e.Limits)
+		if err != nil {
+			return fmt.Errorf("printing the limits: %w", err)
+		}
+		fmt.Fprintf(w, "limits\t%s\n", limits)
+	}
+	if err := w.Flush(); err != nil || e.Risk == nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	return a.table(riskRows(e.Risk))
+}
+
+// printLists prints the three lists, each entry with the profile that it was
+// inherited from.
+func printLists(w *tabwriter.Writer, cfg *config.Config, line []string, e profiles.ProfileSpec) {
+	for _, list := range []struct {
+		label   string
+		entries []string
+		of      func(*profiles.ProfileSpec) []string
+	}{
+		{"deny", e.Denylist, func(s *profiles.ProfileSpec) []string { return s.Denylist }},
+		{"ask", e.Asklist, func(s *profiles.ProfileSpec) []string { return s.Asklist }},
+		{"allow", e.Allowlist, func(s *profiles.ProfileSpec) []string { return s.Allowlist }},
+	} {
+		label := list.label
+		if list.entries != nil && len(list.entries) == 0 {
+			fmt.Fprintf(w, "%s\tnothing: the list is empty\n", label)
+		}
+		for _, entry := range list.entries {
+			from := ""
+			for _, name := range line[:max(0, len(line)-1)] {
+				if slices.Contains(list.of(cfg.Evaluation.Profiles[name]), entry) {
+					from = "  (" + name + ")"
+					break
+				}
+			}
+			fmt.Fprintf(w, "%s\t%s%s\n", label, canon.Visible(entry), from)
+			label = ""
+		}
+	}
+}
+
+// printRules prints the rules of a line of profiles.
+func printRules(w *tabwriter.Writer, cfg *config.Config, line []string) {
+	for i, name := range line {
+		for n, r := range cfg.Evaluation.Profiles[name].Rules {
+			label, from, action := fmt.Sprintf("rules/%d", n), "", "no action"
+			if r.Name != nil {
+				label = "rule " + *r.Name
+			}
+			if i < len(line)-1 {
+				from = "  (" + name + ")"
+			}
+			if r.Action != nil {
+				action = *r.Action
+			}
+			fmt.Fprintf(w, "%s\t%s %s%s\n", canon.Visible(label), action, canon.Visible(strings.Join(r.Tools, ", ")), from)
+			for _, detail := range ruleDetails(r) {
+				fmt.Fprintf(w, "\t  %s\n", canon.Visible(detail))
+			}
+		}
+	}
+}
+
+// ruleDetails are the lines below a rule.
+func ruleDetails(r profiles.RuleSpec) []string {
+	var lines []string
+	if r.When != nil && r.When.Params == nil {
+		lines = append(lines, "when "+r.When.Expr)
+	} else if r.When != nil {
+		for _, p := range r.When.Params {
+			lines = append(lines, fmt.Sprintf("when %s matches %s", p.Param, p.Matches))
+		}
+	}
+	if r.Reason != nil {
+		lines = append(lines, "because "+*r.Reason)
+	}
+	if r.Risk != nil {
+		lines = append(lines, "risk "+*r.Risk)
+	}
+	if r.Timeout != nil {
+		lines = append(lines, "time to answer "+span(time.Duration(*r.Timeout)))
+	}
+	if r.Remember != nil {
+		lines = append(lines, "may be remembered: "+yesNo(*r.Remember))
+	}
+	if r.RequireReason != nil {
+		lines = append(lines, "needs a reason: "+yesNo(*r.RequireReason))
+	}
+	if r.Quorum != nil {
+		lines = append(lines, "yes from "+quorum(r.Quorum))
+	}
+	for _, check := range r.Check {
+		lines = append(lines, "check "+check)
+	}
+	for key := range r.Hidden {
+		lines = append(lines, "hides "+key)
+	}
+	slices.Sort(lines[len(lines)-len(r.Hidden):])
+	return lines
+}
+
+// riskRows are a table of how people are asked at each risk.
+func riskRows(t *profiles.RiskTable) [][]string {
+	rows := [][]string{{"risk", "time to answer", "may be remembered", "needs a reason", "yes from"}}
+	for _, level := range []struct {
+		name string
+		spec *profiles.RiskPolicySpec
+	}{{"low", t.Low}, {"medium", t.Medium}, {"high", t.High}, {"critical", t.Critical}} {
+		if s := level.spec; s != nil {
+			rows = append(rows, []string{level.name, span(time.Duration(*s.Timeout)), yesNo(*s.Remember), yesNo(*s.RequireReason), quorum(s.Quorum)})
+		}
+	}
+	return rows
+}
+
+// quorum says who must agree.
+func quorum(q *profiles.QuorumSpec) string {
+	if q == nil {
+		return "1 person"
+	}
+	text := "1 person"
+	if q.Need != nil && *q.Need != 1 {
+		text = fmt.Sprintf("%d people", *q.Need)
+	}
+	if len(q.Of) > 0 {
+		text += " of " + strings.Join(q.Of, ", ")
+	}
+	if q.InOrder != nil && *q.InOrder {
+		text += ", in this order"
+	}
+	return text
+}
+
+// span is a duration without the zeros at its end: 5m, 1h30m, 90ms.
+func span(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// An explained is one call and everything about its decision.
+type explained struct {
+	Profile string          `json:"profile"`
+	Tool    string          `json:"tool"`
+	Args    json.RawMessage `json:"args"`
+	// Known reports that a server lists the tool; without that, Note says
+	// what the decision goes by.
+	Known bool   `json:"known"`
+	Note  string `json:"note,omitempty"`
+	// Hidden reports that scripts of the profile are not told of the tool.
+	Hidden bool `json:"hidden,omitempty"`
+	profiles.Explanation
+}
+
+// explain decides a call without making it.
+func (a *app) explain(ctx context.Context, profile, tool, arguments string) error {
+	args, err := canon.Parse([]byte(arguments))
+	if err != nil {
+		return &usageError{err}
+	}
+	var x explained
+	var title string
+	err = a.once(ctx, func(_ context.Context, p *parts) error {
+		view := p.gate.View()
+		policy, err := namedProfile(view.Profiles, profile)
+		if err != nil {
+			return err
+		}
+		a.complain(p)
+		title = called(policy)
+		call, note, err := lookUp(view, p.cfg, tool)
+		if err != nil {
+			return err
+		}
+		call.Args = args.Value()
+		x = explained{
+			Profile: policy.Name(), Tool: call.Path(), Args: args.Bytes(), Known: note == "", Note: note,
+			Hidden: !policy.Sees(call.Server, call.Tool), Explanation: policy.Explain(call),
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(x)
+	}
+	return a.printExplained(x, title)
+}
+
+// lookUp finds what is known of a tool, by its script name or its path. For a
+// tool that no server lists, that is its name, and note says so.
+func lookUp(view *gate.View, cfg *config.Config, name string) (call profiles.Call, note string, err error) {
+	if t, ok := view.Catalog.Lookup(name); ok {
+		return factsOf(view, t), "", nil
+	}
+	server, tool, ok := strings.Cut(name, "__")
+	if !ok || server == "" || tool == "" {
+		_, err := view.Catalog.View(nil).Declare(name)
+		return profiles.Call{}, "", err
+	}
+	note = fmt.Sprintf("no server lists %s: this goes by the name alone", canon.Visible(name))
+	if cfg.Servers[server] == nil {
+		note = fmt.Sprintf("there is no server %q in the configuration: this goes by the name alone", server)
+	}
+	if near := view.Catalog.Near(name, 1); len(near) > 0 {
+		note += fmt.Sprintf(" (did you mean %s?)", near[0])
+	}
+	return profiles.Call{Server: server, Tool: tool, TrustAnnotations: view.Trusted[server]}, note, nil
+}
+
+// factsOf is a call of a tool with all that policy may know of the tool.
+func factsOf(view *gate.View, t *catalog.Tool) profiles.Call {
+	return profiles.Call{
+		Server: t.Server, Tool: t.Name, Title: t.Title, Description: t.Description,
+		Annotations: t.Annotations, TrustAnnotations: view.Trusted[t.Server],
+	}
+}
+
+// printExplained prints the decision first, then why, then what was tried.
+func (a *app) printExplained(x explained, profile string) error {
+	d := x.Decision
+	said := d.Disposition.String()
+	switch {
+	case d.Manual:
+		said += " (manual)"
+	case d.Notify:
+		said += " (and notify)"
+	}
+	fmt.Fprintf(a.out, "%s: %s %s\n", said, canon.Visible(x.Tool), cut(canon.Visible(string(x.Args)), 200))
+	fmt.Fprintf(a.out, "%s, risk %s\n", profile, d.Risk)
+	if x.Note != "" {
+		fmt.Fprintln(a.out, x.Note)
+	}
+	if x.Hidden {
+		fmt.Fprintln(a.out, "scripts of this profile are not told of the tool: no call of it can pass")
+	}
+	fmt.Fprintf(a.out, "\nWHY\n")
+	for _, r := range d.Reasons {
+		text := r.String()
+		if r.Kind == profiles.KindRule && r.Risk != 0 {
+			text += ", risk " + r.Risk.String()
+		}
+		fmt.Fprintf(a.out, "  %s\n", canon.Visible(text))
+	}
+	if d.Disposition == profiles.Ask {
+		fmt.Fprintf(a.out, "\nHOW IT IS ASKED\n")
+		for _, line := range askedHow(d) {
+			fmt.Fprintf(a.out, "  %s\n", canon.Visible(line))
+		}
+	}
+	fmt.Fprintln(a.out)
+	table := [][]string{{"tried", "for", "of profile", "counts", "outcome"}}
+	for _, t := range x.Tried {
+		what := string(t.Kind)
+		switch t.Kind {
+		case profiles.KindRule:
+			if what = t.Rule; !strings.HasPrefix(t.Rule, "rules/") {
+				what = "rule " + t.Rule
+			}
+			if t.Action != 0 {
+				what += " (" + t.Action.String() + ")"
+			}
+		case profiles.KindOwnFile:
+			what = "the bridge's own files"
+		case profiles.KindNotListed, profiles.KindDefault:
+			what = "otherwise"
+		}
+		of, tools := t.Profile, strings.Join(t.Patterns, ", ")
+		if of == "" {
+			of = "-"
+		}
+		if tools == "" {
+			tools = "every tool"
+		}
+		table = append(table, []string{canon.Visible(what), canon.Visible(tools), of, yesNo(t.Matched), canon.Visible(t.Outcome)})
+	}
+	return a.table(table)
+}
+
+// askedHow says what is asked of the people who are asked.
+func askedHow(d profiles.Decision) []string {
+	lines := []string{span(d.Timeout) + " to answer; silence is a no"}
+	if d.Manual {
+		lines = append(lines, "the tool's name must be typed, or the arguments edited; a client's own prompt will not do")
+	}
+	if d.Remember {
+		lines = append(lines, "a yes may hold for the session")
+	} else {
+		lines = append(lines, "a yes is for this call alone")
+	}
+	if d.RequireReason {
+		lines = append(lines, "the answer needs a reason")
+	}
+	for _, q := range d.Quorums {
+		lines = append(lines, "yes from "+quorum(&profiles.QuorumSpec{Need: &q.Need, Of: q.Of, InOrder: &q.InOrder}))
+	}
+	return append(lines, fmt.Sprintf("a client that cannot ask: %s", d.Fallback))
+}
+
+// checkProfiles prints what does nothing.
+func (a *app) checkProfiles(ctx context.Context) error {
+	var warnings []profiles.Warning
+	var tools, all int
+	err := a.once(ctx, func(_ context.Context, p *parts) error {
+		a.complain(p)
+		view := p.gate.View()
+		facts := []profiles.ToolFacts{}
+		for _, t := range view.Catalog.Tools() {
+			facts = append(facts, profiles.ToolFacts{
+				Server: t.Server, Tool: t.Name, Title: t.Title, Description: t.Description,
+				Annotations: t.Annotations, TrustAnnotations: view.Trusted[t.Server], Input: t.Input,
+			})
+		}
+		tools, all = len(facts), len(view.Profiles.Names())
+		warnings = view.Profiles.Check(facts)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range warnings {
+		warnings[i].Path = "/evaluation" + warnings[i].Path
+	}
+	switch {
+	case a.json:
+		if warnings == nil {
+			warnings = []profiles.Warning{}
+		}
+		if err := a.printJSON(map[string]any{"ok": len(warnings) == 0, "warnings": warnings}); err != nil {
+			return err
+		}
+	case len(warnings) == 0:
+		fmt.Fprintf(a.out, "%s, %s: every entry and rule does something\n", count(all, "profile"), count(tools, "tool"))
+	default:
+		for _, w := range warnings {
+			fmt.Fprintln(a.out, canon.Visible(w.String()))
+		}
+		fmt.Fprintln(a.err, count(len(warnings), "warning"))
+	}
+	if len(warnings) > 0 {
+		return &exitError{exitFailed}
+	}
+	return nil
+}
+
+func exactArgs(n int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error { return usage(cobra.ExactArgs(n)(c, args)) }
+}
+
+func rangeArgs(least, most int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		return usage(cobra.RangeArgs(least, most)(c, args))
+	}
+}
