@@ -228,7 +228,6 @@ func (s *scriptText) unsupported(err error) *wire.Failure {
 var (
 	staticImport  = regexp.MustCompile(`^\s*import(\s+type)?\s*([\w$*{][^;]*?\sfrom\s*)?["'][^"']+["']`)
 	dynamicImport = regexp.MustCompile(`\bimport\s*\(`)
-	reExport      = regexp.MustCompile(`^\s*export\s*(\*|\{)`)
 )
 
 // refuseModules answers import statements in words of our own: inside the

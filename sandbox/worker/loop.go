@@ -9,10 +9,6 @@ import (
 	"codemode-bridge/sandbox/wire"
 )
 
-// maxTimers bounds the timers of one run, fired ones included: an interval
-// counts at every turn. They are no calls and do not count as such.
-const maxTimers = 10_000
-
 // A run is one script being run: what it may still do, and what is open.
 // It is the engine's host.
 type run struct {
@@ -160,8 +156,8 @@ func (r *run) next(e engine) error {
 
 func (r *run) call(op wire.Op, name string, args []byte, at analysis.Position) (int, error) {
 	switch {
-	case op == wire.OpTimer && r.timers >= maxTimers:
-		return 0, &limitError{wire.LimitTimers, fmt.Sprintf("%d timers a run", maxTimers)}
+	case op == wire.OpTimer && r.timers >= wire.MaxTimers:
+		return 0, &limitError{wire.LimitTimers, fmt.Sprintf("%d timers a run", wire.MaxTimers)}
 	case op != wire.OpTimer && r.calls >= r.header.Limits.Calls:
 		return 0, &limitError{wire.LimitCalls, fmt.Sprintf("%d calls a run", r.header.Limits.Calls)}
 	case len(args) > wire.MaxArgs:
