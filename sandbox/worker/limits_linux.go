@@ -32,7 +32,9 @@ func harden(heap int64) map[string]string {
 	step("no-new-privileges", everyThread(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0))
 	// RLIMIT_DATA stops one huge allocation in native code, between two looks
 	// of the monitor. RLIMIT_AS is of no use: Go reserves far more than it takes.
-	step("memory-limit", limit(unix.RLIMIT_DATA, uint64(2*heap+slack)))
+	if limitData {
+		step("memory-limit", limit(unix.RLIMIT_DATA, uint64(2*heap+slack)))
+	}
 	step("no-core-dump", limit(unix.RLIMIT_CORE, 0))
 	step("small-files", limit(unix.RLIMIT_FSIZE, 1<<20)) // stderr may be one
 	// 0, 1 and 2 are open, and what the runtime polls with.

@@ -124,6 +124,9 @@ func TestProcessLimits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes that fill memory")
 	}
+	if !limitData {
+		t.Skip("nothing would bound the memory of these processes")
+	}
 	short := testLimits()
 	short.CPU = 300 * time.Millisecond
 	long := testLimits()
@@ -225,7 +228,10 @@ func TestProcessHardening(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return
 	}
-	for _, step := range []string{"memory-limit", "no-core-dump", "few-descriptors", "not-dumpable", "parent-death-signal"} {
+	if limitData && c.ready.Hardening["memory-limit"] != "on" {
+		t.Errorf("memory-limit: %q, want on", c.ready.Hardening["memory-limit"])
+	}
+	for _, step := range []string{"no-core-dump", "few-descriptors", "not-dumpable", "parent-death-signal"} {
 		if c.ready.Hardening[step] != "on" {
 			t.Errorf("%s: %q, want on (all: %v)", step, c.ready.Hardening[step], c.ready.Hardening)
 		}

@@ -1,0 +1,7 @@
+//go:build race
+
+package worker
+
+// limitData is off because the race detector takes memory of its own, many
+// times what the program does.
+const limitData = false
