@@ -9,7 +9,7 @@ import (
 	"github.com/dop251/goja"
 )
 
-// The figures of docs/rationale.md: what a run costs in the worker, pipes of
+// What a run costs in the worker, pipes of
 // memory included, and what crossing the border costs.
 
 func BenchmarkRunTrivial(b *testing.B) { benchmarkRun(b, "return 1") }

@@ -17,7 +17,7 @@
 // the engine has no microtask left; then what the script asked for is sent,
 // and exactly one answer is taken. So answers reach the script in the order in
 // which they arrived, and the same answers in the same order give the same
-// run (FACTS of determinism: seeded randomness, a clock that stands between
+// run (so too: seeded randomness, a clock that stands between
 // answers, JSON text across the border in both directions).
 //
 // The files, by idea: worker.go and loop.go speak the protocol and know no
