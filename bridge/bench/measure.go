@@ -72,7 +72,24 @@ func (m *machine) startBridge(ctx context.Context, tools int) (*peer, error) {
 	if err := os.WriteFile(path, config, 0o600); err != nil {
 		return nil, err
 	}
-	return m.start(ctx, exec.CommandContext(ctx, m.bridge, "run", "--config", path))
+	p, err := m.start(ctx, exec.CommandContext(ctx, m.bridge, "run", "--config", path))
+	if err != nil || tools < 0 {
+		return p, err
+	}
+	// Ten thousand tools take the upstream a moment to list.
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		err := p.eval(ctx, `return await codemode.bench__noop({})`, `"ok"`)
+		if err == nil {
+			return p, nil
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, errors.Join(err, p.Close())
+		}
+	}
 }
 
 // call calls a tool; a tool's own error is an error.
