@@ -129,14 +129,14 @@ func newView(t *testing.T, spec profiles.Spec, more ...string) *gate.View {
 		{Name: "a", Tools: a}, {Name: "b", Tools: []catalog.Definition{{Name: "echo", Input: any}}}})}
 }
 
-// connect connects an MCP client in memory.
+// connect connects an MCP client with a session, in memory.
 func (b *bench) connect(t *testing.T, o *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	ours, theirs := mcp.NewInMemoryTransports()
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan struct{})
 	go func() { defer close(served); b.Serve(ctx, ours) }()
-	client, err := mcp.NewClient(&mcp.Implementation{Name: "tester"}, o).Connect(t.Context(), theirs, nil)
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "tester"}, o).Connect(t.Context(), theirs, &mcp.ClientSessionOptions{ProtocolVersion: newestSessionProtocol})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +347,7 @@ func TestToolsFollowTheView(t *testing.T) {
 	}
 	b.Replace(newView(t, profiles.Spec{Profiles: map[string]*profiles.ProfileSpec{"safe": {Allowlist: []string{"b__*", "search_tools"}}}}, "new"))
 	<-changed
-	if got := names(); !slices.Equal(got, []string{"codemode_eval_safe", "eval", "get_tools", "search_tools"}) {
+	if got := names(); !slices.Equal(got, []string{"codemode_eval_safe", "eval", "eval_resume", "get_tools", "search_tools"}) {
 		t.Errorf("tools %q", got)
 	}
 	b.Replace(newView(t, profiles.Spec{}))

@@ -22,9 +22,21 @@ type evalArgs struct {
 }
 
 // eval runs a script under a profile and answers with its result. The run is
-// owned by the server; this handler is attached to it, and stops it when the
-// client gives up.
+// owned by the server; the request is attached to it, and stops it when the
+// client gives up. A request that carries a state is one that comes back with
+// answers: it attaches to the run that the state names.
 func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile string) (*mcp.CallToolResult, error) {
+	if text := req.Params.RequestState; text != "" {
+		st, err := s.seal.open(text, principal(req), callDigest(req), s.o.Now())
+		if err != nil {
+			return failure(err.Error()), nil
+		}
+		r, ok := s.find(st.Run, st.Principal)
+		if !ok {
+			return failure("run " + st.Run + " is over and its answer is no longer kept"), nil
+		}
+		return s.attach(ctx, req, r)
+	}
 	var args evalArgs
 	if err := readArguments(req.Params.Arguments, &args); err != nil {
 		return failure(req.Params.Name + ": " + err.Error() + `; it takes {"code": "...", "input"?: any}`), nil
@@ -33,18 +45,11 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 	if err != nil {
 		return failure(err.Error()), nil
 	}
-	r, err := s.start(sess, profile, args)
+	r, err := s.start(sess, gate.Origin{Profile: profile, Reach: reach(req)}, principal(req), args)
 	if err != nil {
 		return failure(err.Error()), nil
 	}
-	defer s.report(ctx, req, r)()
-	select {
-	case <-r.done:
-	case <-ctx.Done():
-		r.stop(errClientGone)
-		<-r.done
-	}
-	return r.answer(), nil
+	return s.attach(ctx, req, r)
 }
 
 var errClientGone = errors.New("the client cancelled the call")
@@ -54,7 +59,7 @@ var errClientGone = errors.New("the client cancelled the call")
 func (s *Server) Eval(ctx context.Context, profile, code string, input json.RawMessage) (*mcp.CallToolResult, error) {
 	sess := &session{id: newID("s"), client: "command line", brief: true, sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now)}
 	defer sess.sandbox.Close()
-	r, err := s.start(sess, profile, evalArgs{Code: code, Input: input})
+	r, err := s.start(sess, gate.Origin{Profile: profile, Reach: gate.Nobody}, "", evalArgs{Code: code, Input: input})
 	if err != nil {
 		return nil, err
 	}

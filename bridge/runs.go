@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/sandbox"
@@ -24,24 +26,27 @@ type run struct {
 	id      string
 	server  *Server
 	session *session
-	gate    *gate.Run
-	stop    context.CancelCauseFunc // the first reason is kept
-	done    chan struct{}           // closed when result and err are set
-	news    chan string             // for the attached client, lossy
+	// principal is who may come back for the run.
+	principal string
+	gate      *gate.Run
+	ended     time.Time               // guarded by Server.mu; when done was closed
+	stop      context.CancelCauseFunc // the first reason is kept
+	done      chan struct{}           // closed when result and err are set
+	news      chan string             // for the attached client, lossy
 
 	result sandbox.Result
 	err    error
 
 	mu      sync.Mutex
-	preview analysis.Report
 	media   []mcp.Content // emitted, in order
 	emitted int           // bytes of media
 	made    int           // calls
 	settled int
+	open    int // open calls when the script was last idle; 0 while it is not
 }
 
 // start begins a run of a script. An error means that there is no run.
-func (s *Server) start(sess *session, profile string, args evalArgs) (*run, error) {
+func (s *Server) start(sess *session, o gate.Origin, principal string, args evalArgs) (*run, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -49,11 +54,12 @@ func (s *Server) start(sess *session, profile string, args evalArgs) (*run, erro
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	r := &run{
-		id: newID("r"), server: s, session: sess, stop: stop,
+		id: newID("r"), server: s, session: sess, principal: principal, stop: stop,
 		done: make(chan struct{}), news: make(chan string, 16),
 	}
 	var err error
-	r.gate, err = s.o.Gate.Begin(ctx, gate.Origin{ID: r.id, Session: sess.id, Client: sess.client, Profile: profile})
+	o.ID, o.Session, o.Client, o.Stop = r.id, sess.id, sess.client, stop
+	r.gate, err = s.o.Gate.Begin(ctx, o)
 	if err != nil {
 		stop(err)
 		return nil, err
@@ -61,12 +67,13 @@ func (s *Server) start(sess *session, profile string, args evalArgs) (*run, erro
 	script := sandbox.Script{
 		Source: args.Code,
 		Input:  args.Input,
-		Names:  s.names(profile),
+		Names:  s.names(o.Profile),
 		Limits: s.o.Limits,
 		Start:  s.o.Now(),
 	}
 	rand.Read(script.Seed[:])
 	s.live[r.id] = r
+	sess.runs++
 	s.runs.Add(1)
 	go func() {
 		defer s.runs.Done()
@@ -83,12 +90,54 @@ func (s *Server) start(sess *session, profile string, args evalArgs) (*run, erro
 		if err := r.gate.End(ctx, outcomeOf(r.err), why); err != nil {
 			s.o.Logger.Error("recording the end of a run", "run", r.id, "err", err)
 		}
-		s.mu.Lock()
-		delete(s.live, r.id)
-		s.mu.Unlock()
 		close(r.done)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		sess.runs--
+		s.releaseLocked(sess)
+		delete(s.live, r.id)
+		s.keepLocked(r)
 	}()
 	return r, nil
+}
+
+// Bounds on the answers that are kept of runs that have ended: a client may
+// come back for one that it was told to wait for.
+const (
+	keptFor = 10 * time.Minute
+	keptMax = 100
+)
+
+// keepLocked keeps a run that has ended for a while.
+func (s *Server) keepLocked(r *run) {
+	r.ended = time.Now()
+	s.ended = append(s.ended, r)
+	for len(s.ended) > keptMax || len(s.ended) > 0 && time.Since(s.ended[0].ended) > keptFor {
+		s.ended[0] = nil
+		s.ended = s.ended[1:]
+	}
+}
+
+// find returns a run by its ID, for the principal that started it.
+func (s *Server) find(id, principal string) (*run, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.live[id]
+	for _, old := range s.ended {
+		if old.id == id && time.Since(old.ended) <= keptFor {
+			r = old
+		}
+	}
+	return r, r != nil && r.principal == principal
+}
+
+// quiet reports whether the script can do nothing until a person answers: it
+// is idle, and every open call of it waits for one.
+func (r *run) quiet(b *approval.Broker) bool {
+	r.mu.Lock()
+	open := r.open
+	r.mu.Unlock()
+	return open > 0 && open == b.Waiting(r.id)
 }
 
 // names are what a script under a profile may call. They are the same value
@@ -139,13 +188,15 @@ type host run
 
 // Preview keeps what could be read from the script before it ran.
 func (h *host) Preview(report analysis.Report) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.preview = report
+	h.gate.Preview(report)
 }
 
 // Idle is told when only answers can move the script on.
-func (h *host) Idle(int) {}
+func (h *host) Idle(open int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.open = open
+}
 
 // Call does what the script asks for.
 func (h *host) Call(ctx context.Context, c sandbox.Call, settle func(sandbox.Reply)) {
@@ -165,6 +216,9 @@ func (r *run) count(made, settled int) {
 	defer r.mu.Unlock()
 	r.made += made
 	r.settled += settled
+	if settled > 0 {
+		r.open = 0 // the answer moves the script; it says when it is idle again
+	}
 }
 
 // serve answers one call of the script. Tools are behind the gate; the rest
@@ -245,7 +299,7 @@ func thrown(err error) *sandbox.ReplyError {
 		}
 		return b
 	}
-	var denied *gate.DeniedError
+	var denied *approval.DeniedError
 	var args *gate.ArgumentError
 	var name *gate.UnknownToolError
 	var unknown *gate.UnknownOutcomeError

@@ -54,14 +54,16 @@ type Options struct {
 // A Server is the bridge. Its methods may be called by any number of
 // goroutines.
 type Server struct {
-	o   Options
-	mcp *mcp.Server
+	o    Options
+	mcp  *mcp.Server
+	seal *seal
 
 	runs     sync.WaitGroup
 	mu       sync.Mutex
 	closed   bool
 	sessions map[*mcp.ServerSession]*session
-	live     map[string]*run
+	live     map[string]*run   // by ID
+	ended    []*run            // kept for clients that come back, the oldest first
 	tools    map[string]string // by name: the tool as it was added
 	rebuild  sync.Mutex        // held while tools are rewritten; guards tools
 	known    sync.Map          // *catalog.View -> *sandbox.Names, of the present view
@@ -86,6 +88,10 @@ func New(o Options) *Server {
 		sessions: make(map[*mcp.ServerSession]*session),
 		live:     make(map[string]*run),
 		tools:    make(map[string]string),
+	}
+	var err error
+	if s.seal, err = newSeal(); err != nil {
+		panic("bridge: AES is missing: " + err.Error()) // it is part of Go
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "codemode", Title: "codemode-bridge", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: instructions,

@@ -1,8 +1,6 @@
 package bridge
 
 import (
-	"sync"
-
 	"codemode-bridge/sandbox"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -17,6 +15,11 @@ type session struct {
 	brief   bool   // ends with the request: nothing can be left for a later script
 	sandbox *sandbox.Session
 	handles *handles
+
+	// Guarded by Server.mu.
+	runs     int // under way
+	over     bool
+	released bool
 }
 
 // session returns the session that a request came on, and makes it at the
@@ -41,16 +44,30 @@ func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
 	}
 	s.sessions[req.Session] = sess
 	conn := req.Session
-	var once sync.Once
-	end := func() {
-		once.Do(func() {
-			s.mu.Lock()
-			delete(s.sessions, conn)
-			s.mu.Unlock()
-			sess.sandbox.Close()
-		})
-	}
 	// The SDK has no hook for the end of a session; Wait returns then.
-	go func() { conn.Wait(); end() }()
+	go func() {
+		conn.Wait()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.sessions, conn)
+		sess.over = true
+		s.releaseLocked(sess)
+	}()
 	return sess, nil
+}
+
+// releaseLocked gives back what a session holds once its connection is over
+// and its last run has ended: a run that waits for a person outlives the
+// stateless request that started it.
+func (s *Server) releaseLocked(sess *session) {
+	if !sess.over || sess.runs > 0 || sess.released {
+		return
+	}
+	sess.released = true
+	s.o.Gate.Broker().EndSession(sess.id)
+	s.runs.Add(1)
+	go func() {
+		defer s.runs.Done()
+		sess.sandbox.Close()
+	}()
 }

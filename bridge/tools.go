@@ -9,6 +9,7 @@ import (
 
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -45,6 +46,10 @@ func (s *Server) retool() {
 	}
 }
 
+// canPause reports whether a run can come to wait for a person: only where
+// there are profiles, since nothing else asks.
+func canPause(set *profiles.Set) bool { return len(set.Names()) > 0 }
+
 type offered struct {
 	tool    *mcp.Tool
 	handler mcp.ToolHandler
@@ -78,6 +83,15 @@ func (s *Server) wanted(view *gate.View) map[string]offered {
 		offer(&mcp.Tool{Name: t.name, Title: t.title, Description: t.description, InputSchema: json.RawMessage(t.schema), Annotations: discovery},
 			func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				return s.discover(ctx, req)
+			})
+	}
+	if canPause(view.Profiles) {
+		offer(&mcp.Tool{Name: "eval_resume", Title: "Go on with a paused run",
+			Description: "Goes on with a run that was paused to wait for a person, by the id that the paused answer gave. It approves nothing.",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"run":{"type":"string"}},"required":["run"],"additionalProperties":false}`),
+			Annotations: &mcp.ToolAnnotations{Title: "Go on with a paused run", OpenWorldHint: ptr(true)}},
+			func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return s.resume(ctx, req)
 			})
 	}
 	if s.o.Full {
@@ -123,7 +137,8 @@ const [open, mine] = (await Promise.all([
 return open.filter(i => !mine.some(m => m.title === i.title)).map(i => ({n: i.number, t: i.title}));
 RULES
 - Tool failures throw ToolError: catch it to go on with the rest.
-- ToolCallDeniedError is final: no retry, no other route; tell the user its reason.
+- Some calls wait for a person. ToolCallDeniedError is final: no retry, no other route; tell the user its reason.
+- {status:"paused", run} is not an error: tell the user and stop. Call eval_resume(run) only after they say they are ready.
 - A failed script lists "effects", the calls already made. Do not make those again.
 - Large results come back as {shape, sample, handle}; next script: codemode.read(handle, "items[0:50]").
 - Media arrive as handles; emit(handle) shows one to the user.

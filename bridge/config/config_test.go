@@ -167,7 +167,7 @@ func TestExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(c.ServerNames(), " "); got != "time utils" || len(c.Evaluation.Profiles) != 0 {
+	if got := strings.Join(c.ServerNames(), " "); got != "time utils" || strings.Join(c.Profiles.Names(), " ") != "safe supervised" {
 		t.Errorf("the example has servers %s and profiles %v", got, c.Evaluation.Profiles)
 	}
 

@@ -5,35 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
-	"codemode-bridge/profiles"
 )
-
-// A Reason says why a call was denied. The words are part of the script API.
-type Reason string
-
-const (
-	Denied           Reason = "denied"            // by policy
-	NoApprover       Reason = "no_approver"       // a person should decide and none could be reached
-	AuditUnavailable Reason = "audit_unavailable" // the call could not be written down
-	PolicyError      Reason = "policy_error"      // deciding failed
-)
-
-// A DeniedError is a call that was not sent because it may not be. In a
-// script it is a ToolCallDeniedError.
-type DeniedError struct {
-	Tool    string // the script name
-	Reason  Reason
-	Message string
-	Err     error // what stood in the way, if it was no decision; not for the script
-}
-
-func (e *DeniedError) Error() string { return e.Message }
-func (e *DeniedError) Unwrap() error { return e.Err }
-
-// Retryable reports whether the same call might be allowed later.
-func (e *DeniedError) Retryable() bool { return e.Reason == AuditUnavailable }
 
 // An ArgumentError is a call that was not sent because its arguments are not
 // what the tool takes.
@@ -80,7 +55,7 @@ func (e *CallError) Unwrap() error { return e.Err }
 // unknownTool says that nothing is called name, and what is.
 func unknownTool(view *View, r *Run, name string) *UnknownToolError {
 	e := &UnknownToolError{Name: name, Near: view.Sees(r.Profile).Near(name, 3)}
-	e.Message = fmt.Sprintf("there is no tool %q", canon.Visible(name))
+	e.Message = fmt.Sprintf("there is no tool %q", name)
 	if len(e.Near) > 0 {
 		e.Message += "; did you mean " + strings.Join(e.Near, " or ") + "?"
 	} else {
@@ -105,35 +80,39 @@ func unfit(tool *catalog.Tool, err error) *ArgumentError {
 	return e
 }
 
-// denied says that policy refuses c, and why.
-func denied(c *call, reason Reason) *DeniedError {
-	e := &DeniedError{Tool: c.tool.Script, Reason: reason}
-	why := because(c.decision)
+// denied says that c was not sent, and why. The text is what a person or the
+// broker wrote, if anybody wrote something.
+func denied(c *call, reason approval.Reason, text string) *approval.DeniedError {
+	why := c.decision.Because()
+	var words string
 	switch reason {
-	case NoApprover:
-		e.Message = fmt.Sprintf("%s was not sent: a person must allow it (%s) and none can be asked here", c.tool.Script, why)
+	case approval.Denied:
+		words = fmt.Sprintf("policy denies it (%s)", why)
+	case approval.ElicitationDeclined:
+		words = "a person was asked and said no"
+	case approval.ElicitationUnsupported:
+		words = fmt.Sprintf("a person must allow it (%s), and this client cannot ask one", why)
+	case approval.NoApprover:
+		words = fmt.Sprintf("a person must allow it (%s), and nobody could be reached", why)
+	case approval.Timeout:
+		words = fmt.Sprintf("a person was asked and did not answer within %v", c.decision.Timeout)
+	case approval.Expired:
+		words = "the run ended before anybody answered"
+	case approval.RateLimited:
+		words = "this session has asked too often"
+	case approval.Stale:
+		words = "what was allowed is not what would be sent now"
 	default:
-		e.Message = fmt.Sprintf("%s was not sent: policy denies it (%s)", c.tool.Script, why)
+		words = string(reason)
 	}
-	return e
-}
-
-// because puts a decision's reasons into words, the strictest first.
-func because(d profiles.Decision) string {
-	var words []string
-	for _, reason := range d.Reasons {
-		if reason.Disposition == d.Disposition {
-			words = append(words, reason.String())
-		}
+	if text != "" {
+		words += ": " + text
 	}
-	if len(words) == 0 {
-		return "no reason was given"
-	}
-	return strings.Join(words, "; ")
+	return &approval.DeniedError{Tool: c.tool.Script, Reason: reason, Message: fmt.Sprintf("%s was not sent: %s", c.tool.Script, words)}
 }
 
 // unrecorded says that c was refused because it could not be written down.
-func unrecorded(c *call, err error) *DeniedError {
-	return &DeniedError{Tool: c.tool.Script, Reason: AuditUnavailable, Err: err,
+func unrecorded(c *call, err error) *approval.DeniedError {
+	return &approval.DeniedError{Tool: c.tool.Script, Reason: approval.AuditUnavailable, Err: err,
 		Message: c.tool.Script + " was not sent: its record could not be written, and what cannot be recorded is not done"}
 }

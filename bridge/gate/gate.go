@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/ledger"
@@ -38,6 +39,7 @@ type Caller interface {
 type Options struct {
 	Caller   Caller
 	Recorder ledger.Recorder
+	Broker   *approval.Broker // nil means one with default limits
 	Now      func() time.Time // nil means time.Now
 }
 
@@ -45,6 +47,7 @@ type Options struct {
 type Gate struct {
 	caller   Caller
 	recorder ledger.Recorder
+	broker   *approval.Broker
 	now      func() time.Time
 	view     atomic.Pointer[View]
 }
@@ -54,10 +57,16 @@ func New(view *View, o Options) *Gate {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	g := &Gate{caller: o.Caller, recorder: o.Recorder, now: o.Now}
+	if o.Broker == nil {
+		o.Broker = approval.New(approval.Limits{})
+	}
+	g := &Gate{caller: o.Caller, recorder: o.Recorder, broker: o.Broker, now: o.Now}
 	g.view.Store(view)
 	return g
 }
+
+// Broker returns the broker that the gate asks.
+func (g *Gate) Broker() *approval.Broker { return g.broker }
 
 // View returns what the gate decides on at this moment.
 func (g *Gate) View() *View { return g.view.Load() }
@@ -93,15 +102,16 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	}
 	made := &call{Call: c, tool: tool, args: args}
 	made.decision = r.decide(view, made)
-	switch made.decision.Disposition {
-	case profiles.Allow:
-	case profiles.Ask: // there is no channel to a person
-		return Answer{}, r.refuse(ctx, c, made, denied(made, NoApprover))
-	default:
-		return Answer{}, r.refuse(ctx, c, made, denied(made, Denied))
+	if err := view.check(tool, args); err != nil && made.decision.Disposition != profiles.Deny {
+		return Answer{}, r.refuse(ctx, c, made, err) // before a person is asked in vain
 	}
-	if err := view.check(tool, args); err != nil {
-		return Answer{}, r.refuse(ctx, c, made, err)
+	if made.decision.Disposition == profiles.Ask {
+		if err := r.ask(ctx, made); err != nil {
+			return Answer{}, r.refuse(ctx, c, made, err)
+		}
+	}
+	if made.decision.Disposition == profiles.Deny || !made.allowed() {
+		return Answer{}, r.refuse(ctx, c, made, denied(made, approval.Denied, ""))
 	}
 	if err := r.intend(ctx, made); err != nil {
 		return Answer{}, r.refuse(ctx, c, made, unrecorded(made, err))

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/profiles"
@@ -123,20 +124,20 @@ func TestCallIsRefused(t *testing.T) {
 		spec   profiles.ProfileSpec
 		call   string
 		args   string
-		reason Reason
+		reason approval.Reason
 		text   string
 	}{
-		{"by the denylist", profiles.ProfileSpec{Denylist: list("fs__d*")}, "fs__delete", `{"path":"x"}`, Denied, "denylist"},
-		{"by an allowlist that lacks it", profiles.ProfileSpec{Allowlist: list("fs__read")}, "fs__delete", `{"path":"x"}`, Denied, "fs__delete was not sent"},
-		{"for want of a person", profiles.ProfileSpec{Asklist: list("mail__*")}, "mail__send", `{}`, NoApprover, "asklist"},
-		{"under its path as well", profiles.ProfileSpec{Denylist: list("mail__*")}, "mail__send", `{}`, Denied, "denylist"},
-		{"as a discovery function", profiles.ProfileSpec{Allowlist: list("fs__*")}, "search_tools", `{"query":"x"}`, Denied, "search_tools"},
+		{"by the denylist", profiles.ProfileSpec{Denylist: list("fs__d*")}, "fs__delete", `{"path":"x"}`, approval.Denied, "denylist"},
+		{"by an allowlist that lacks it", profiles.ProfileSpec{Allowlist: list("fs__read")}, "fs__delete", `{"path":"x"}`, approval.Denied, "fs__delete was not sent"},
+		{"for want of a person", profiles.ProfileSpec{Asklist: list("mail__*")}, "mail__send", `{}`, approval.NoApprover, "asklist"},
+		{"under its path as well", profiles.ProfileSpec{Denylist: list("mail__*")}, "mail__send", `{}`, approval.Denied, "denylist"},
+		{"as a discovery function", profiles.ProfileSpec{Allowlist: list("fs__*")}, "search_tools", `{"query":"x"}`, approval.Denied, "search_tools"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			caller, b := &fakeCaller{reply: okReply}, &book{}
 			g := newGate(t, supervised(c.spec), caller, b)
 			_, err := g.Call(t.Context(), begin(t, g, "p"), Call{Number: 1, Name: c.call, Args: json.RawMessage(c.args)})
-			var denied *DeniedError
+			var denied *approval.DeniedError
 			if !errors.As(err, &denied) {
 				t.Fatalf("got %v, want a DeniedError", err)
 			}
@@ -146,8 +147,12 @@ func TestCallIsRefused(t *testing.T) {
 			if len(caller.calls) > 0 {
 				t.Errorf("sent %q", caller.calls)
 			}
-			if got := b.events(); got != "run_started call_refused:refused" {
-				t.Errorf("recorded %s", got)
+			want := "run_started call_refused:refused"
+			if c.reason == approval.NoApprover {
+				want = "run_started call_verdict call_refused:refused"
+			}
+			if got := b.events(); got != want {
+				t.Errorf("recorded %s, want %s", got, want)
 			}
 		})
 	}
@@ -202,8 +207,8 @@ func TestWhatCannotBeRecordedIsNotSent(t *testing.T) {
 	caller := &fakeCaller{reply: okReply}
 	g := newGate(t, profiles.Spec{}, caller, &book{refuse: ledger.Intent})
 	_, err := g.Call(t.Context(), begin(t, g, ""), Call{Number: 1, Name: "fs__delete", Args: json.RawMessage(`{"path":"x"}`)})
-	var denied *DeniedError
-	if !errors.As(err, &denied) || denied.Reason != AuditUnavailable || len(caller.calls) > 0 {
+	var denied *approval.DeniedError
+	if !errors.As(err, &denied) || denied.Reason != approval.AuditUnavailable || len(caller.calls) > 0 {
 		t.Fatalf("got %v, sent %q", err, caller.calls)
 	}
 	if _, err := newGate(t, profiles.Spec{}, caller, &book{refuse: ledger.RunStarted}).Begin(t.Context(), Origin{ID: "r"}); !errors.As(err, &denied) {

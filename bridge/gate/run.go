@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/ledger"
@@ -22,7 +24,20 @@ type Origin struct {
 	// Profile binds the run. The empty name stands for whatever binds the
 	// tool `eval`: the default profile, or nothing.
 	Profile string
+	// Reach says how a person can be asked. The zero value is Nobody.
+	Reach Reach
+	// Stop ends the run; the gate calls it when a run asks and asks in vain.
+	Stop func(error)
 }
+
+// Reach says how a run can reach a person.
+type Reach int
+
+const (
+	Nobody        Reach = iota // there is no client with a person: a pipeline
+	NoElicitation              // the client has declared that it cannot ask
+	ByElicitation              // the client can ask
+)
 
 // A Run is one execution of a script, as far as its calls go: the policy it
 // began with, what it has done, and how much. Its methods may be called by
@@ -34,6 +49,7 @@ type Run struct {
 	started time.Time
 
 	mu      sync.Mutex
+	preview analysis.Report
 	effects []Effect // in the order the calls were decided
 	facts   profiles.RunFacts
 }
@@ -44,17 +60,21 @@ type call struct {
 	tool     *catalog.Tool
 	args     canon.Args
 	decision profiles.Decision
+	verdict  *approval.Verdict // of a person, if one was asked
 }
 
 // Begin starts a run and records it. The profile is looked up once here and
 // once for each call; the stricter of the two decides, so an edit of the
 // configuration can tighten a run that is under way and never loosen it.
 func (g *Gate) Begin(ctx context.Context, o Origin) (*Run, error) {
+	if o.Stop == nil {
+		o.Stop = func(error) {}
+	}
 	r := &Run{Origin: o, gate: g, started: g.now()}
 	r.began, _ = g.View().profile(o.Profile)
 	err := r.record(ctx, ledger.Record{Event: ledger.RunStarted})
 	if err != nil {
-		return nil, &DeniedError{Reason: AuditUnavailable, Message: "the run was not started: its record could not be written", Err: err}
+		return nil, &approval.DeniedError{Reason: approval.AuditUnavailable, Message: "the run was not started: its record could not be written", Err: err}
 	}
 	return r, nil
 }
@@ -62,9 +82,18 @@ func (g *Gate) Begin(ctx context.Context, o Origin) (*Run, error) {
 // End records that the run is over, with one of the outcomes of package
 // ledger and, if it did not end well, why.
 func (r *Run) End(ctx context.Context, outcome string, why string) error {
+	r.gate.broker.EndRun(r.ID)
 	return r.record(context.WithoutCancel(ctx), ledger.Record{
 		Event: ledger.RunEnded, Outcome: outcome, Error: canon.Visible(why), Duration: r.gate.now().Sub(r.started),
 	})
+}
+
+// Preview notes what could be read from the script before it ran. It is shown
+// to whoever is asked, and decides nothing.
+func (r *Run) Preview(report analysis.Report) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.preview = report
 }
 
 // decide judges c by the policy that the run began with and by today's.
@@ -174,13 +203,14 @@ func (c *call) record(event ledger.Event) ledger.Record {
 	return rec
 }
 
-// shown are the arguments as a person may see them.
-func (c *call) shown() json.RawMessage {
-	hidden := make(map[string]string, len(c.decision.Hidden))
-	for _, key := range c.decision.Hidden {
-		hidden[key] = "[hidden]"
-	}
-	return canon.Display(c.args, canon.DisplayOptions{Hidden: hidden}).JSON
+// shown is the JSON of display.
+func (c *call) shown() json.RawMessage { return c.display().JSON }
+
+// display are the arguments as a person may see them.
+func (c *call) display() canon.Shown {
+	d := c.decision.Display
+	return canon.Display(c.args, canon.DisplayOptions{Hidden: c.decision.Hidden,
+		MaxString: d.MaxString, MaxArray: d.MaxArray, MaxObject: d.MaxObject, MaxDepth: d.MaxDepth})
 }
 
 // readOnly reports whether the tool says of itself that it only reads. It

@@ -24,6 +24,8 @@ const (
 	Intent     Event = "call_intent"  // a call is about to be sent
 	Outcome    Event = "call_outcome" // a call that was sent has ended
 	Refusal    Event = "call_refused" // a call was not sent
+	Asked      Event = "call_asked"   // a person is asked about a call
+	Verdict    Event = "call_verdict" // the answer came, or stands in for one
 )
 
 // Results of a run or call, as they stand in Record.Outcome.
@@ -54,6 +56,10 @@ type Record struct {
 	Risk        string          `json:"risk,omitempty"`
 	Reasons     []string        `json:"reasons,omitempty"`
 	Revision    string          `json:"revision,omitempty"` // of the policy
+
+	Approver string `json:"approver,omitempty"` // who decided
+	Channel  string `json:"channel,omitempty"`  // how: elicitation, fallback, grant, timeout, limit
+	Answer   string `json:"answer,omitempty"`   // yes and how far, or no and why
 
 	Outcome  string        `json:"outcome,omitempty"`
 	Error    string        `json:"error,omitempty"`
@@ -114,6 +120,9 @@ func (r Record) attrs() []slog.Attr {
 		as = append(as, slog.Any("reasons", r.Reasons))
 	}
 	text("revision", r.Revision)
+	text("approver", r.Approver)
+	text("channel", r.Channel)
+	text("answer", r.Answer)
 	text("outcome", r.Outcome)
 	text("error", r.Error)
 	if r.Duration != 0 {

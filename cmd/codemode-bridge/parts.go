@@ -96,7 +96,7 @@ func warm(n int) int {
 // are ended, politely first.
 func (p *parts) Close(grace time.Duration) {
 	p.server.Close(grace)
-	p.stop()
+	p.stop() // follow ends, and with it whatever starts more
 	p.ended.Wait()
 	if err := p.upstreams.Close(); err != nil {
 		p.log.Warn("closing the servers", "err", err)
@@ -143,6 +143,7 @@ func (p *parts) refresh() {
 		return
 	}
 	p.server.Replace(view)
+	p.ended.Go(func() { view.Sees("").Search(catalog.SearchQuery{Query: "index"}) }) // the first search makes the index
 	if p.cache != "" {
 		if err := view.Catalog.Save(p.cache); err != nil {
 			p.log.Warn("keeping the catalogue for the next start", "err", err)

@@ -1,0 +1,379 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/profiles"
+)
+
+// Limits bound how much people are asked. Zero fields mean the defaults.
+type Limits struct {
+	PerRun     int           // open requests of a run; 5. More wait their turn
+	PerSession int           // open requests of a session; 20
+	PerBridge  int           // open requests in all; 200
+	Budget     int           // new questions of a session in BudgetTime; 20. After that low and medium risk is refused
+	BudgetTime time.Duration // 10 minutes
+	Flood      int           // refused questions of one run, after which it is stopped; 50
+}
+
+func (l Limits) orDefaults() Limits {
+	for _, f := range []struct {
+		field *int
+		value int
+	}{{&l.PerRun, 5}, {&l.PerSession, 20}, {&l.PerBridge, 200}, {&l.Budget, 20}, {&l.Flood, 50}} {
+		if *f.field == 0 {
+			*f.field = f.value
+		}
+	}
+	if l.BudgetTime == 0 {
+		l.BudgetTime = 10 * time.Minute
+	}
+	return l
+}
+
+// Errors of Settle. None of them changes anything.
+var (
+	ErrUnknown = errors.New("there is no such request, or it was settled before")
+	ErrDigest  = errors.New("the verdict is about other calls than the request")
+)
+
+// ErrFlood is what Ask returns when a run has asked in vain so often that it
+// must be stopped.
+var ErrFlood = errors.New("the run was stopped: it asked for too many calls that were refused")
+
+// A Broker holds the open requests of a bridge. Its methods may be called by
+// any number of goroutines. It starts none of its own.
+type Broker struct {
+	limits Limits
+
+	mu       sync.Mutex
+	open     map[string]*open // by request ID
+	waiting  []*open          // for their turn, in order
+	grants   []Grant
+	asked    map[string][]time.Time     // by session: when questions were opened
+	refused  map[string]map[Key]Verdict // by run: calls that were refused
+	vain     map[string]int             // by run: refused questions
+	watchers map[string][]chan struct{}
+	last     int
+}
+
+// An open is a request that nobody has settled, and those who wait for it.
+type open struct {
+	request Request
+	turn    bool          // it has been put to people; not to those that wait their turn
+	seen    bool          // a person may have seen it: nothing is added to it any more
+	settled chan struct{} // closed when verdict is set
+	verdict Verdict
+	waits   int // calls that wait for this request
+}
+
+// New makes a broker.
+func New(l Limits) *Broker {
+	return &Broker{
+		limits: l.orDefaults(), open: map[string]*open{}, asked: map[string][]time.Time{},
+		refused: map[string]map[Key]Verdict{}, vain: map[string]int{}, watchers: map[string][]chan struct{}{},
+	}
+}
+
+// Ask puts a call to people and waits for the verdict. The request has one
+// item. Ask returns at once when a grant covers the call, when the run was
+// refused the same call before, or when the session has used up its questions.
+// Otherwise it waits: for its turn, then at most Decision.Timeout for an answer.
+// When ctx ends first, the call is withdrawn and the error is ctx's cause.
+//
+// A call that is the same as an open one of its run, or stands at the same
+// place in the script as one that nobody has seen yet, joins that request.
+func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
+	b.mu.Lock()
+	if v, ok := b.grantLocked(r); ok {
+		b.mu.Unlock()
+		return v, nil
+	}
+	if v, err, ok := b.refuseLocked(r); ok {
+		b.mu.Unlock()
+		return v, err
+	}
+	o := b.joinLocked(r)
+	if o == nil {
+		o = b.addLocked(r)
+	}
+	o.waits++
+	b.mu.Unlock()
+
+	timeout := time.NewTimer(r.Decision.Timeout)
+	defer timeout.Stop()
+	select {
+	case <-o.settled:
+	case <-timeout.C:
+		b.expire(o)
+		<-o.settled
+	case <-ctx.Done():
+		b.withdraw(o)
+		return Verdict{Reason: Expired, Channel: "run"}, context.Cause(ctx)
+	}
+	return o.verdict, nil
+}
+
+// addLocked opens a request, or queues it when too many are open.
+func (b *Broker) addLocked(r Request) *open {
+	b.last++
+	r.ID = fmt.Sprintf("q%d", b.last)
+	o := &open{request: r, settled: make(chan struct{})}
+	b.open[r.ID] = o
+	if b.roomLocked(r) {
+		b.openLocked(o)
+	} else {
+		b.waiting = append(b.waiting, o)
+	}
+	return o
+}
+
+// openLocked puts a request to people.
+func (b *Broker) openLocked(o *open) {
+	o.turn = true
+	o.request.Asked = time.Now()
+	o.request.Until = o.request.Asked.Add(o.request.Decision.Timeout)
+	session := o.request.session()
+	b.asked[session] = append(b.asked[session], o.request.Asked)
+	b.wakeLocked(o.request.Run)
+}
+
+// joinLocked finds the open request that a call belongs to, and adds it.
+func (b *Broker) joinLocked(r Request) *open {
+	item := r.Items[0]
+	for _, o := range b.open {
+		if o.request.Run != r.Run {
+			continue
+		}
+		if slices.ContainsFunc(o.request.Items, func(i Item) bool { return i.Key == item.Key }) {
+			return o
+		}
+	}
+	for _, o := range b.open {
+		if o.request.Run == r.Run && !o.seen && o.request.sameLoop(r) && len(o.request.Items) < maxItems {
+			o.request.Items = append(o.request.Items, item)
+			b.wakeLocked(r.Run)
+			return o
+		}
+	}
+	return nil
+}
+
+// maxItems bounds the calls of one request: more than this nobody reads.
+const maxItems = 50
+
+// session is the session that the request comes from.
+func (r Request) session() string { return r.Items[0].Key.Session }
+
+// sameLoop reports whether two requests are about calls of the same tool,
+// asked for the same reasons, at the same place in the script.
+func (r Request) sameLoop(s Request) bool {
+	x, y := r.Items[0], s.Items[0]
+	a, b := x.Key, y.Key
+	a.Args, b.Args = canon.Digest{}, canon.Digest{}
+	return x.Position == y.Position && x.Position.Line > 0 && a == b && reflect.DeepEqual(r.Decision, s.Decision)
+}
+
+// Take returns a run's requests that have been put to people, in the order of
+// their calls, for showing them: from now on nothing is added to them.
+func (b *Broker) Take(run string) []Request {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []Request
+	for _, o := range b.open {
+		if o.turn && o.request.Run == run {
+			o.seen = true
+			r := o.request
+			r.Items = slices.Clone(r.Items)
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(x, y Request) int { return x.Items[0].Call - y.Items[0].Call })
+	return all
+}
+
+// Waiting reports how many calls of a run wait for a person, whether put to
+// people or not.
+func (b *Broker) Waiting(run string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for _, o := range b.open {
+		if o.request.Run == run {
+			n += o.waits
+		}
+	}
+	return n
+}
+
+// expire answers a request no because nobody did in time.
+func (b *Broker) expire(o *open) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open[o.request.ID] == o {
+		b.settleLocked(o, Verdict{Reason: Timeout, Channel: "timeout"})
+	}
+}
+
+// roomLocked reports whether one more request may be open.
+func (b *Broker) roomLocked(r Request) bool {
+	run, session, all := 0, 0, 0
+	for _, o := range b.open {
+		if !o.turn {
+			continue
+		}
+		all++
+		if o.request.Run == r.Run {
+			run++
+		}
+		if o.request.session() == r.session() {
+			session++
+		}
+	}
+	return run < b.limits.PerRun && session < b.limits.PerSession && all < b.limits.PerBridge
+}
+
+// refuseLocked answers without asking: a run is not asked the same twice
+// after a no, a session has a budget, and a flood stops the run.
+func (b *Broker) refuseLocked(r Request) (Verdict, error, bool) {
+	v, ok := b.refused[r.Run][r.Items[0].Key]
+	if !ok && r.Decision.Risk <= profiles.Medium && b.overBudgetLocked(r.session()) {
+		v = Verdict{Reason: RateLimited, Channel: "limit", Time: time.Now(),
+			Text: fmt.Sprintf("%d questions in %v are enough", b.limits.Budget, b.limits.BudgetTime)}
+		ok = true
+	}
+	if !ok {
+		return Verdict{}, nil, false
+	}
+	b.vain[r.Run]++
+	if b.vain[r.Run] > b.limits.Flood {
+		return v, ErrFlood, true
+	}
+	return v, nil, true
+}
+
+// overBudgetLocked reports whether a session has used up its questions.
+func (b *Broker) overBudgetLocked(session string) bool {
+	since := time.Now().Add(-b.limits.BudgetTime)
+	b.asked[session] = slices.DeleteFunc(b.asked[session], func(t time.Time) bool { return t.Before(since) })
+	return len(b.asked[session]) >= b.limits.Budget
+}
+
+// Settle answers a request. The digest is of the request that the person saw:
+// a verdict about anything else settles nothing. Of several verdicts the first
+// wins.
+func (b *Broker) Settle(id string, about canon.Digest, v Verdict) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	o, ok := b.open[id]
+	if !ok {
+		return ErrUnknown
+	}
+	if o.request.Digest() != about {
+		return ErrDigest
+	}
+	if err := v.Valid(o.request); err != nil {
+		return err
+	}
+	b.settleLocked(o, v)
+	return nil
+}
+
+func (b *Broker) settleLocked(o *open, v Verdict) {
+	if v.Time.IsZero() {
+		v.Time = time.Now()
+	}
+	o.verdict = v
+	r := o.request
+	switch {
+	case v.Approve && (v.Scope == Same || v.Scope == AnyArgs):
+		b.addGrantsLocked(r, v)
+	case !v.Approve && v.Reason != NoApprover: // nobody said no: the next call may be asked again
+		if b.refused[r.Run] == nil {
+			b.refused[r.Run] = map[Key]Verdict{}
+		}
+		for _, i := range r.Items {
+			b.refused[r.Run][i.Key] = v
+		}
+	}
+	delete(b.open, r.ID)
+	close(o.settled)
+	b.admitLocked()
+	b.wakeLocked(r.Run)
+}
+
+// admitLocked opens what waits, in order, as far as there is room.
+func (b *Broker) admitLocked() {
+	b.waiting = slices.DeleteFunc(b.waiting, func(o *open) bool {
+		if _, still := b.open[o.request.ID]; !still {
+			return true
+		}
+		if !b.roomLocked(o.request) {
+			return false
+		}
+		b.openLocked(o)
+		return true
+	})
+}
+
+// withdraw takes back one call's interest in a request; the last one to leave
+// closes it.
+func (b *Broker) withdraw(o *open) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if o.waits--; o.waits > 0 || b.open[o.request.ID] != o {
+		return
+	}
+	delete(b.open, o.request.ID)
+	b.admitLocked()
+	b.wakeLocked(o.request.Run)
+}
+
+// Watch returns a channel that is told when a run's requests change. The
+// second result ends it.
+func (b *Broker) Watch(run string) (<-chan struct{}, func()) {
+	c := make(chan struct{}, 1)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.watchers[run] = append(b.watchers[run], c)
+	return c, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.watchers[run] = slices.DeleteFunc(b.watchers[run], func(w chan struct{}) bool { return w == c })
+		if len(b.watchers[run]) == 0 {
+			delete(b.watchers, run)
+		}
+	}
+}
+
+func (b *Broker) wakeLocked(run string) {
+	for _, c := range b.watchers[run] {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// EndRun forgets a run.
+func (b *Broker) EndRun(run string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.refused, run)
+	delete(b.vain, run)
+}
+
+// EndSession forgets a session, its grants included.
+func (b *Broker) EndSession(session string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.asked, session)
+	b.grants = slices.DeleteFunc(b.grants, func(g Grant) bool { return g.Key.Session == session })
+}

@@ -1,0 +1,326 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"codemode-bridge/profiles"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// asks is a policy under which the tools of a are asked about.
+func asks(change ...func(*profiles.ProfileSpec)) profiles.Spec {
+	p := &profiles.ProfileSpec{Asklist: []string{"a__*"}}
+	for _, f := range change {
+		f(p)
+	}
+	return profiles.Spec{DefaultProfile: ptr("p"), Profiles: map[string]*profiles.ProfileSpec{"p": p}}
+}
+
+// A person at a client: answers each question, and remembers what was asked.
+type person struct {
+	mu     sync.Mutex
+	asked  []*mcp.ElicitParams
+	answer func(n int, p *mcp.ElicitParams) (*mcp.ElicitResult, error) // nil, nil: never
+}
+
+func (p *person) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	p.mu.Lock()
+	p.asked = append(p.asked, req.Params)
+	n := len(p.asked)
+	p.mu.Unlock()
+	res, err := p.answer(n, req.Params)
+	if res == nil && err == nil {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return res, err
+}
+
+func (p *person) questions() []*mcp.ElicitParams {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]*mcp.ElicitParams(nil), p.asked...)
+}
+
+func says(decision string) func(int, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	return func(int, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": decision}}, nil
+	}
+}
+
+// eras connects clients of both protocols over HTTP.
+func eras(t *testing.T, b *bench, o func() *mcp.ClientOptions, test func(t *testing.T, c *mcp.ClientSession)) {
+	server := serveHTTP(t, b, HTTPOptions{})
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			c, err := mcp.NewClient(&mcp.Implementation{Name: "tester"}, o()).Connect(t.Context(),
+				&mcp.StreamableClientTransport{Endpoint: server.URL + "/mcp"}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			test(t, c)
+		})
+	}
+}
+
+const tryEcho = `try { return await codemode.a__echo({path: "/tmp/x"}) } catch (e) { return [e.name, e.reason, e.toolName, e.message] }`
+
+func TestAPersonDecides(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		answer func(int, *mcp.ElicitParams) (*mcp.ElicitResult, error)
+		want   string
+		sent   int
+	}{
+		{"yes", says("once"), `"{\"path\":\"/tmp/x\"}"`, 1},
+		{"no", says("no"), `elicitation_declined`, 0},
+		{"dismissed", func(int, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "cancel"}, nil
+		}, `no_approver`, 0},
+		{"accepted without a decision", func(int, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "accept"}, nil
+		}, `no_approver`, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var p *person
+			b := newBench(t, asks())
+			eras(t, b, func() *mcp.ClientOptions {
+				p = &person{answer: row.answer}
+				return &mcp.ClientOptions{ElicitationHandler: p.elicit}
+			}, func(t *testing.T, c *mcp.ClientSession) {
+				before := len(b.up.made())
+				if got := eval(t, c, tryEcho); !strings.Contains(got, row.want) {
+					t.Errorf("got %s, want %s", got, row.want)
+				}
+				if sent := len(b.up.made()) - before; sent != row.sent {
+					t.Errorf("sent %d calls, want %d", sent, row.sent)
+				}
+				asked := p.questions()
+				if len(asked) != 1 {
+					t.Fatalf("asked %d times", len(asked))
+				}
+				for _, want := range []string{"echo", "server a", `"/tmp/x"`, "asklist", "profile p", "Unanswered at"} {
+					if !strings.Contains(asked[0].Message, want) {
+						t.Errorf("%q is missing from\n%s", want, asked[0].Message)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestClientWithoutElicitation(t *testing.T) {
+	for _, row := range []struct {
+		fallback profiles.Fallback
+		want     string
+	}{
+		{profiles.FallbackDeny, "elicitation_unsupported"},
+		{profiles.FallbackAllow, `"{\"path\":\"/tmp/x\"}"`},
+		{profiles.FallbackQueue, "no_approver"},
+	} {
+		t.Run(fmt.Sprint(row.fallback), func(t *testing.T) {
+			b := newBench(t, asks(func(p *profiles.ProfileSpec) { p.ElicitationFallback = ptr(row.fallback.String()) }))
+			eras(t, b, func() *mcp.ClientOptions { return nil }, func(t *testing.T, c *mcp.ClientSession) {
+				if got := eval(t, c, tryEcho); !strings.Contains(got, row.want) {
+					t.Errorf("got %s, want %s", got, row.want)
+				}
+			})
+		})
+	}
+}
+
+func TestParallelCallsOfALoopAreOneQuestion(t *testing.T) {
+	var p *person
+	b := newBench(t, asks())
+	eras(t, b, func() *mcp.ClientOptions {
+		p = &person{answer: says("once")}
+		return &mcp.ClientOptions{ElicitationHandler: p.elicit}
+	}, func(t *testing.T, c *mcp.ClientSession) {
+		got := eval(t, c, `return (await Promise.all([1, 2, 3, 4, 5, 6, 7].map(n => codemode.a__echo({n})))).length`)
+		if got != "7" {
+			t.Errorf("got %s", got)
+		}
+		if asked := p.questions(); len(asked) != 1 || !strings.Contains(asked[0].Message, "these 7 calls") || !strings.Contains(asked[0].Message, `{"n":1}`) {
+			t.Errorf("asked %d times: %v", len(asked), asked)
+		}
+	})
+}
+
+func TestSessionGrant(t *testing.T) {
+	p := &person{answer: says("session_any")}
+	remember := true
+	b := newBench(t, asks(func(s *profiles.ProfileSpec) {
+		s.Rules = []profiles.RuleSpec{{Tools: []string{"a__echo"}, Risk: ptr("low"), Remember: &remember}}
+	}))
+	c := b.connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
+	for range 3 {
+		if got := eval(t, c, tryEcho); !strings.Contains(got, "/tmp/x") {
+			t.Errorf("got %s", got)
+		}
+	}
+	if n := len(p.questions()); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	other := &person{answer: says("no")}
+	c2 := b.connect(t, &mcp.ClientOptions{ElicitationHandler: other.elicit})
+	if got := eval(t, c2, tryEcho); !strings.Contains(got, "elicitation_declined") || len(other.questions()) != 1 {
+		t.Errorf("another session was not asked: %s", got)
+	}
+}
+
+func TestRefusedCallIsNotAskedTwice(t *testing.T) {
+	p := &person{answer: says("no")}
+	c := newBench(t, asks()).connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
+	got := eval(t, c, `let n = 0; for (let i = 0; i < 10; i++) { try { await codemode.a__echo({x: 1}) } catch (e) { if (e.reason === "elicitation_declined") n++ } } return n`)
+	if got != "10" || len(p.questions()) != 1 {
+		t.Errorf("got %s, asked %d times", got, len(p.questions()))
+	}
+	got = eval(t, c, `for (let i = 0; i < 200; i++) { try { await codemode.a__echo({x: 1}) } catch (e) {} } return "went on"`)
+	if !strings.Contains(got, "asked for too many calls") {
+		t.Errorf("a flood was not stopped: %s", got)
+	}
+}
+
+func TestAQuestionThatIsNotAnsweredInTimeIsNo(t *testing.T) {
+	p := &person{answer: func(int, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return nil, nil }}
+	b := newBench(t, asks(func(s *profiles.ProfileSpec) {
+		d := profiles.Duration(150 * time.Millisecond)
+		s.Timeout = &d
+	}))
+	c := b.connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
+	if got := eval(t, c, tryEcho); !strings.Contains(got, `"timeout"`) || len(b.up.made()) > 0 {
+		t.Errorf("got %s, sent %q", got, b.up.made())
+	}
+}
+
+func TestTheRightClientIsAsked(t *testing.T) {
+	b := newBench(t, asks())
+	one, two := &person{answer: says("once")}, &person{answer: says("once")}
+	c1 := b.connect(t, &mcp.ClientOptions{ElicitationHandler: one.elicit})
+	b.connect(t, &mcp.ClientOptions{ElicitationHandler: two.elicit})
+	eval(t, c1, tryEcho)
+	if len(one.questions()) != 1 || len(two.questions()) != 0 {
+		t.Errorf("asked %d and %d times", len(one.questions()), len(two.questions()))
+	}
+}
+
+func TestImpatientClientGetsAPausedRun(t *testing.T) {
+	p := &person{answer: func(n int, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		if n == 1 {
+			return nil, nil // nobody answers in time
+		}
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "once"}}, nil
+	}}
+	spec := asks()
+	patience := profiles.Duration(200 * time.Millisecond)
+	spec.ClientPatience = &profiles.Patience{Default: &patience}
+	b := newBench(t, spec)
+	c := b.connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
+	out, failed := call(t, c, "eval", map[string]any{"code": tryEcho})
+	var paused struct{ Status, Run string }
+	if err := json.Unmarshal([]byte(out), &paused); err != nil || failed || paused.Status != "paused" {
+		t.Fatalf("got %s", out)
+	}
+	if out, _ := call(t, c, "eval_resume", map[string]any{"run": paused.Run}); !strings.Contains(out, `/tmp/x`) {
+		t.Errorf("resumed: %s", out)
+	}
+	if n := len(b.up.made()); n != 1 {
+		t.Errorf("sent %d calls", n)
+	}
+	if out, _ := call(t, c, "eval_resume", map[string]any{"run": paused.Run}); !strings.Contains(out, `/tmp/x`) || len(b.up.made()) != 1 {
+		t.Errorf("resumed twice: %s, sent %q", out, b.up.made())
+	}
+}
+
+// Trial M7: a state that was altered, is another's or belongs to another call
+// is refused, and one that was used executes nothing.
+func TestRequestState(t *testing.T) {
+	b := newBench(t, asks())
+	server := serveHTTP(t, b, HTTPOptions{})
+	do := func(code, extra string) string {
+		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"eval","arguments":{"code":%q},%s"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"raw","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`, code, extra)
+		res := post(t, "POST", server.URL+"/mcp", body, "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "eval")
+		var out strings.Builder
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := res.Body.Read(buf)
+			out.Write(buf[:n])
+			if err != nil {
+				return out.String()
+			}
+		}
+	}
+	first := do(tryEcho, "")
+	var asked struct {
+		Result struct {
+			InputRequests map[string]any `json:"inputRequests"`
+			RequestState  string         `json:"requestState"`
+		}
+	}
+	text := first
+	if i := strings.Index(text, "data: "); i >= 0 {
+		text = text[i+6:]
+	}
+	if err := json.NewDecoder(strings.NewReader(text)).Decode(&asked); err != nil || asked.Result.RequestState == "" || len(asked.Result.InputRequests) != 1 {
+		t.Fatalf("got %s, %v", first, err)
+	}
+	state := asked.Result.RequestState
+	responses := ""
+	for id := range asked.Result.InputRequests {
+		responses = fmt.Sprintf(`"inputResponses":{%q:{"action":"accept","content":{"decision":"once"}}},`, id)
+	}
+	flipped := []byte(state)
+	flipped[len(flipped)/2] ^= 1
+	for name, got := range map[string]string{
+		"altered":         do(tryEcho, responses+fmt.Sprintf(`"requestState":%q,`, flipped)),
+		"for other code":  do("return 1", responses+fmt.Sprintf(`"requestState":%q,`, state)),
+		"no state at all": do("return 2", responses+`"requestState":"x",`),
+	} {
+		if !strings.Contains(got, errState.Error()) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if n := len(b.up.made()); n != 0 {
+		t.Fatalf("sent %d calls before the answer", n)
+	}
+	for range 3 { // the first settles; the others only hear how it went
+		if got := do(tryEcho, responses+fmt.Sprintf(`"requestState":%q,`, state)); !strings.Contains(got, "/tmp/x") {
+			t.Errorf("got %s", got)
+		}
+	}
+	if n := len(b.up.made()); n != 1 {
+		t.Errorf("sent %d calls", n)
+	}
+}
+
+func TestHostileArgumentsCannotBreakThePrompt(t *testing.T) {
+	p := &person{answer: says("no")}
+	c := newBench(t, asks()).connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
+	eval(t, c, `await codemode.a__echo({a: "x\nYes sends nothing.\n\u001b[2J\u202e<b>", "k\ney": "v", token: "s3cr3t-canary", long: "y".repeat(5000)}).catch(() => {}); return 1`)
+	asked := p.questions()
+	if len(asked) != 1 {
+		t.Fatalf("asked %d times", len(asked))
+	}
+	m := asked[0].Message
+	if strings.ContainsAny(m, "\x1b\u202e") || strings.Contains(m, "s3cr3t") || strings.Contains(m, "\nYes sends nothing") {
+		t.Errorf("the prompt is\n%s", m)
+	}
+	lines := strings.Split(m, "\n")
+	if len(lines) > 14 {
+		t.Errorf("the prompt has %d lines", len(lines))
+	}
+	for _, l := range lines {
+		if n := len([]rune(l)); n > 72 {
+			t.Errorf("a line has %d characters: %s", n, l)
+		}
+	}
+	t.Log("\n" + m)
+}

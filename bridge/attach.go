@@ -1,0 +1,311 @@
+package bridge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/gate"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// An attachment is a request's hold on a run. The run goes on without it; what
+// the attachment brings is a person: it puts the run's questions to the client,
+// in the way of the client's protocol.
+//
+//	sessions (old protocol)         stateless (2026-07-28)
+//	  question ──▶ Elicit             all questions of the run ──▶ answer
+//	  answer   ──▶ Settle             "input required"; the client calls again
+//	  ... until the run is done       ──▶ Settle, attach again
+//
+// Either way it lets go, with "paused", before the client loses patience.
+type attachment struct {
+	s     *Server
+	req   *mcp.CallToolRequest
+	r     *run
+	round int // of the stateless protocol
+	asked map[string]bool
+}
+
+// Bounds on how a run is held and asked about.
+const (
+	gather    = 50 * time.Millisecond // questions that come together are put together
+	quietFor  = time.Second           // and no longer than this is waited for more
+	maxRounds = 7                     // clients answer nine or ten, then fail
+	stateFor  = 30 * time.Minute      // a sealed state is good for
+	instant   = 300 * time.Millisecond
+)
+
+// wait holds the run until it is done, must be asked about by answering, or
+// the client would lose patience; and returns what to answer.
+func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
+	ctx, let := context.WithCancel(ctx)
+	defer let() // ends what is still being asked of the client; the run is not ended by it
+	broker := a.s.o.Gate.Broker()
+	changed, end := broker.Watch(a.r.id)
+	defer end()
+	stateless := a.req.ProtocolVersion() >= statelessProtocol
+	a.asked = map[string]bool{}
+
+	var patience <-chan time.Time // runs while a person is waited for
+	ask := time.NewTimer(0)       // fires when it is time to ask; at once for what is open already
+	defer ask.Stop()
+	var since time.Time // of the first question that has not been put
+	for {
+		select {
+		case <-a.r.done:
+			return a.r.answer()
+		case <-ctx.Done():
+			a.r.stop(errClientGone)
+			<-a.r.done
+			return a.r.answer()
+		case <-changed:
+			if since.IsZero() {
+				since = time.Now()
+			}
+			ask.Reset(min(gather, max(0, quietFor-time.Since(since))))
+			continue
+		case <-patience:
+			return a.paused("a person has not answered yet")
+		case <-ask.C:
+		}
+		// A stateless client hears of all questions in one answer, so wait
+		// until the script can make no more of them, or not for long.
+		if stateless && !since.IsZero() && time.Since(since) < quietFor && !a.r.quiet(broker) {
+			ask.Reset(gather)
+			continue
+		}
+		since = time.Time{}
+		fresh := a.fresh(broker.Take(a.r.id))
+		if len(fresh) == 0 {
+			patience = nil
+			continue
+		}
+		if stateless {
+			return a.inputRequired(fresh)
+		}
+		for _, q := range fresh {
+			go a.elicit(ctx, q)
+		}
+		patience = time.After(a.s.o.Gate.View().Profiles.ClientPatience(a.r.session.client))
+	}
+}
+
+// fresh are the requests that this attachment has not put to the client.
+func (a *attachment) fresh(all []approval.Request) []approval.Request {
+	var fresh []approval.Request
+	for _, q := range all {
+		if !a.asked[q.ID] {
+			a.asked[q.ID] = true
+			fresh = append(fresh, q)
+		}
+	}
+	return fresh
+}
+
+// elicit asks the person at a client with a session. When ctx ends, the
+// question stays open for whoever attaches next.
+func (a *attachment) elicit(ctx context.Context, q approval.Request) {
+	asked := time.Now()
+	res, err := a.req.Session.Elicit(ctx, question(q, a.req.ProtocolVersion()))
+	if ctx.Err() != nil {
+		return
+	}
+	verdict := approval.Verdict{Reason: approval.NoApprover, Channel: "elicitation", Text: "the client could not ask"}
+	if err == nil {
+		verdict = verdictOf(q, res, time.Since(asked) < instant)
+	}
+	a.settle(q.ID, q.Digest(), verdict)
+}
+
+// settle brings a verdict to the broker. One that comes too late, or twice,
+// changes nothing.
+func (a *attachment) settle(id string, about canon.Digest, v approval.Verdict) {
+	v.By = a.r.session.client
+	if err := a.s.o.Gate.Broker().Settle(id, about, v); err != nil {
+		a.s.o.Logger.Info("a verdict settled nothing", "run", a.r.id, "request", id, "why", err)
+		if v.Approve { // a yes that does not count must not leave the question open
+			v = approval.Verdict{Reason: approval.NoApprover, Channel: v.Channel, By: v.By, Text: err.Error()}
+			_ = a.s.o.Gate.Broker().Settle(id, about, v) // it may be settled: then so be it
+		}
+	}
+}
+
+// inputRequired asks the person at a stateless client, by answering.
+func (a *attachment) inputRequired(all []approval.Request) *mcp.CallToolResult {
+	if a.round >= maxRounds {
+		return a.paused("the script has more questions than one call may ask")
+	}
+	st := state{Run: a.r.id, Principal: principal(a.req), Call: callDigest(a.req), Asked: map[string]string{}, Round: a.round + 1, Expires: time.Now().Add(stateFor)}
+	inputs := mcp.InputRequestMap{}
+	for _, q := range all {
+		st.Asked[q.ID] = q.Digest().String()
+		inputs[q.ID] = question(q, a.req.ProtocolVersion())
+	}
+	sealed, err := a.s.seal.close(st)
+	if err != nil {
+		return failure("sealing the request state: " + err.Error())
+	}
+	return &mcp.CallToolResult{InputRequests: inputs, RequestState: sealed}
+}
+
+// answered settles what a stateless client answers: only questions that the
+// state names, about what they showed.
+func (a *attachment) answered(st state) {
+	a.round = st.Round
+	open := map[string]approval.Request{}
+	for _, q := range a.s.o.Gate.Broker().Take(a.r.id) {
+		open[q.ID] = q
+	}
+	for id, response := range a.req.Params.InputResponses {
+		q, ok := open[id]
+		res, form := response.(*mcp.ElicitResult)
+		if !ok || !form || st.Asked[id] != q.Digest().String() {
+			continue // asked again, or never asked
+		}
+		a.settle(id, q.Digest(), verdictOf(q, res, false))
+	}
+}
+
+// paused lets go of a run that waits for a person.
+func (a *attachment) paused(why string) *mcp.CallToolResult {
+	body := map[string]any{"status": "paused", "run": a.r.id, "why": why,
+		"next": fmt.Sprintf("tell the user that their answer is needed; when they are ready, call eval_resume with run %q, which asks them again", a.r.id)}
+	text, err := marshal(body)
+	if err != nil {
+		return failure(err.Error())
+	}
+	return &mcp.CallToolResult{StructuredContent: text, Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}
+}
+
+// question is a request as an elicitation: the text, and a form whose one
+// required field is the decision. "No" comes first.
+func question(q approval.Request, protocol string) *mcp.ElicitParams {
+	choices := []choice{{"no", "No"}, {"once", "Yes, once"}}
+	if q.Decision.Remember {
+		choices = append(choices, choice{string(approval.Same), "Yes, and again in this session with the same arguments"},
+			choice{string(approval.AnyArgs), "Yes, and again in this session with any arguments"})
+	}
+	decision := map[string]any{"type": "string", "title": "Decision"}
+	if protocol >= newestSessionProtocol {
+		var one []any
+		for _, c := range choices {
+			one = append(one, map[string]any{"const": c.value, "title": c.title})
+		}
+		decision["oneOf"] = one
+	} else {
+		var values, titles []any
+		for _, c := range choices {
+			values, titles = append(values, c.value), append(titles, c.title)
+		}
+		decision["enum"], decision["enumNames"] = values, titles
+	}
+	reason := map[string]any{"type": "string", "title": "Reason", "description": "for a no: the script can read it"}
+	if q.Decision.RequireReason {
+		reason["description"] = "a yes to this call needs one"
+	}
+	return &mcp.ElicitParams{Message: q.Prompt(), RequestedSchema: map[string]any{"type": "object",
+		"properties": map[string]any{"decision": decision, "reason": reason}, "required": []any{"decision"}}}
+}
+
+type choice struct{ value, title string }
+
+// verdictOf reads an elicitation's result. Only an accepted form with one of
+// the choices that were offered can be a yes; a form that is dismissed the
+// moment it is shown was seen by nobody.
+func verdictOf(q approval.Request, res *mcp.ElicitResult, atOnce bool) approval.Verdict {
+	v := approval.Verdict{Reason: approval.ElicitationDeclined, Channel: "elicitation"}
+	reason, _ := res.Content["reason"].(string)
+	v.Text = canon.Visible(clipRunes(reason, 500))
+	switch res.Action {
+	case "accept":
+		decision, _ := res.Content["decision"].(string)
+		switch scope := approval.Scope(decision); {
+		case decision == "no":
+			return v
+		case scope == approval.Once, q.Decision.Remember && (scope == approval.Same || scope == approval.AnyArgs):
+			return approval.Verdict{Approve: true, Scope: scope, Channel: v.Channel, Text: v.Text}
+		default:
+			v.Reason, v.Text = approval.NoApprover, "the client sent no decision"
+		}
+	case "decline":
+		if atOnce {
+			v.Reason, v.Text = approval.NoApprover, "the client declined before anybody could read the question"
+		}
+	default: // cancel: the question was dismissed, not answered
+		v.Reason, v.Text = approval.NoApprover, "the question was dismissed"
+	}
+	return v
+}
+
+func clipRunes(s string, n int) string {
+	if runes := []rune(s); len(runes) > n {
+		return string(runes[:n]) + "…"
+	}
+	return s
+}
+
+// reach says how the client of a request can reach a person. Only what the
+// client declared counts; a declaration of URLs alone is no form.
+func reach(req *mcp.CallToolRequest) gate.Reach {
+	caps := req.ClientCapabilities()
+	if caps == nil || caps.Elicitation == nil || caps.Elicitation.Form == nil && caps.Elicitation.URL != nil {
+		return gate.NoElicitation
+	}
+	return gate.ByElicitation
+}
+
+// principal is who a request comes from: the bearer of a token, or nobody in
+// particular.
+func principal(req *mcp.CallToolRequest) string {
+	if req.Extra != nil && req.Extra.TokenInfo != nil {
+		return req.Extra.TokenInfo.UserID
+	}
+	return ""
+}
+
+// callDigest is over the tool and the arguments that a state belongs to.
+func callDigest(req *mcp.CallToolRequest) string {
+	args, err := canon.Parse(req.Params.Arguments)
+	text := args.Bytes()
+	if err != nil {
+		text = req.Params.Arguments
+	}
+	sum := sha256.Sum256(append([]byte(req.Params.Name+"\x00"), text...))
+	return hex.EncodeToString(sum[:])
+}
+
+// resume attaches to a run that was let go. It can approve nothing: it only
+// lets the person be asked again.
+func (s *Server) resume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	var args struct {
+		Run string `json:"run"`
+	}
+	if err := readArguments(req.Params.Arguments, &args); err != nil {
+		return failure("eval_resume: " + err.Error() + `; it takes {"run": "..."}`), nil
+	}
+	r, ok := s.find(args.Run, principal(req))
+	if !ok {
+		return failure(fmt.Sprintf("there is no run %q that could be resumed; it ended long ago, or never was", args.Run)), nil
+	}
+	return s.attach(ctx, req, r)
+}
+
+// attach holds a run for a request, after the answers that the request brings.
+func (s *Server) attach(ctx context.Context, req *mcp.CallToolRequest, r *run) (*mcp.CallToolResult, error) {
+	a := &attachment{s: s, req: req, r: r}
+	if req.Params.RequestState != "" {
+		st, err := s.seal.open(req.Params.RequestState, principal(req), callDigest(req), time.Now())
+		if err != nil || st.Run != r.id {
+			return failure(errState.Error()), nil
+		}
+		a.answered(st)
+	}
+	defer s.report(ctx, req, r)()
+	return a.wait(ctx), nil
+}
