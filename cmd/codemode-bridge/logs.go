@@ -78,7 +78,7 @@ func (a *app) terminalLog(format config.LogFormat, level slog.Level) slog.Handle
 	terminal := isFile && term.IsTerminal(int(file.Fd()))
 	if format == config.LogText || format != config.LogJSON && terminal {
 		_, noColor := a.env("NO_COLOR")
-		return tint.NewHandler(a.err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: noColor || !terminal})
+		return tint.NewTextHandler(a.err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: noColor || !terminal})
 	}
 	return slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: level})
 }

@@ -1,0 +1,254 @@
+package profiles
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// resolve builds the profile of a layer and, before it, of what it extends.
+// Lists add up. What the parent denies by name or asks stays denied or asked
+// whatever the child adds, because the strictest match wins; the settings
+// that could undo it are refused here if they are looser than the parent's.
+func (b *builder) resolve(l *layer, base *Profile, global *RiskTable) *Profile {
+	if l.profile != nil || l.resolving {
+		return l.profile
+	}
+	l.resolving = true
+	defer func() { l.resolving = false }()
+	at := pointer("/profiles", l.name)
+	p := &Profile{}
+	*p = *base
+	p.name = l.name
+	var chain []*ProfileSpec // nearest first
+	if l.spec.Extends != nil {
+		parent, ok := b.layers[*l.spec.Extends]
+		switch {
+		case !ok:
+			b.problem(at+"/extends", fmt.Sprintf("there is no profile %q", *l.spec.Extends), near(*l.spec.Extends, sortedKeys(b.layers)))
+		case parent.resolving:
+			b.problem(at+"/extends", "the profiles extend each other in a circle: "+b.circle(l.name), "")
+		default:
+			if up := b.resolve(parent, base, global); up != nil {
+				p.deny, p.ask, p.allow = slices.Clone(up.deny), slices.Clone(up.ask), slices.Clone(up.allow)
+				p.hasAllowlist, p.rules = up.hasAllowlist, slices.Clone(up.rules)
+				p.otherwise, p.fallback, p.limits = up.otherwise, up.fallback, up.limits
+				chain = b.chain(*l.spec.Extends)
+				b.notWeaker(l, at, chain)
+			}
+		}
+	}
+	chain = append([]*ProfileSpec{l.spec}, chain...)
+	p.deny, p.ask, p.allow = append(p.deny, l.deny...), append(p.ask, l.ask...), append(p.allow, l.allow...)
+	p.hasAllowlist = p.hasAllowlist || l.spec.Allowlist != nil
+	p.rules = append(p.rules, l.rules...)
+	if p.setsDefault = l.spec.Default != nil; p.setsDefault {
+		p.otherwise = otherwise(max(0, slices.Index(otherwiseWords, *l.spec.Default)))
+	}
+	if l.spec.ElicitationFallback != nil {
+		p.fallback = Fallback(max(0, slices.Index(fallbackWords, *l.spec.ElicitationFallback)))
+	}
+	if l.spec.Limits != nil {
+		p.limits = p.limits.tighter(*l.spec.Limits)
+	}
+	b.setDuties(p, chain, global)
+	p.effective = effective(p, chain)
+	l.profile = p
+	return p
+}
+
+// chain are the specs from the named profile up, nearest first.
+func (b *builder) chain(name string) []*ProfileSpec {
+	var chain []*ProfileSpec
+	for seen := map[string]bool{}; !seen[name]; {
+		seen[name] = true
+		l, ok := b.layers[name]
+		if !ok {
+			break
+		}
+		chain = append(chain, l.spec)
+		if l.spec.Extends == nil {
+			break
+		}
+		name = *l.spec.Extends
+	}
+	return chain
+}
+
+// circle spells out a circle of extends that name is part of or leads to.
+func (b *builder) circle(name string) string {
+	names := []string{name}
+	for seen := map[string]bool{name: true}; ; {
+		name = *b.layers[name].spec.Extends
+		names = append(names, name)
+		if seen[name] {
+			return strings.Join(names, " -> ")
+		}
+		seen[name] = true
+	}
+}
+
+// notWeaker refuses what a profile sets looser than what it extends.
+func (b *builder) notWeaker(l *layer, at string, parents []*ProfileSpec) {
+	weaker := func(key, mine, theirs string) {
+		b.problem(at+key, fmt.Sprintf("%s would weaken %s, which the profile inherits", mine, theirs), "what is inherited can only be made stricter")
+	}
+	nearest := func(f func(*ProfileSpec) *string) *string {
+		for _, p := range parents {
+			if v := f(p); v != nil {
+				return v
+			}
+		}
+		return nil
+	}
+	theirs := nearest(func(p *ProfileSpec) *string { return p.Default })
+	if mine := l.spec.Default; mine != nil && theirs != nil && slices.Index(otherwiseWords, *mine) >= 0 &&
+		slices.Index(otherwiseWords, *mine) < slices.Index(otherwiseWords, *theirs) {
+		weaker("/default", *mine, *theirs)
+	}
+	theirs = nearest(func(p *ProfileSpec) *string { return p.ElicitationFallback })
+	if mine := l.spec.ElicitationFallback; mine != nil && theirs != nil && *mine == "allow" && *theirs != "allow" {
+		weaker("/elicitationFallback", *mine, *theirs)
+	}
+	for r := Low; r <= Critical; r++ {
+		mine := l.spec.Risk.of(r)
+		if mine == nil {
+			continue
+		}
+		at := "/risk/" + r.String()
+		for _, p := range parents {
+			theirs := p.Risk.of(r)
+			if theirs == nil {
+				continue
+			}
+			if isFalse(theirs.Remember) && isTrue(mine.Remember) {
+				weaker(at+"/remember", "true", "false")
+			}
+			if isTrue(theirs.RequireReason) && isFalse(mine.RequireReason) {
+				weaker(at+"/requireReason", "false", "true")
+			}
+			if theirs.Quorum != nil && theirs.Quorum.Need != nil && mine.Quorum != nil && mine.Quorum.Need != nil && *mine.Quorum.Need < *theirs.Quorum.Need {
+				weaker(at+"/quorum/need", strconv.Itoa(*mine.Quorum.Need), strconv.Itoa(*theirs.Quorum.Need))
+			}
+		}
+	}
+}
+
+func isTrue(b *bool) bool  { return b != nil && *b }
+func isFalse(b *bool) bool { return b != nil && !*b }
+
+// of is the row of the table for a risk; nil if there is none.
+func (t *RiskTable) of(r Risk) *RiskPolicySpec {
+	if t == nil {
+		return nil
+	}
+	switch r {
+	case Low:
+		return t.Low
+	case Medium:
+		return t.Medium
+	case High:
+		return t.High
+	case Critical:
+		return t.Critical
+	}
+	return nil
+}
+
+// setDuties works out how to ask at each risk. For the time: the risk tables,
+// the profile's before the section's, then the profile's own, then the
+// section's, then 300 s.
+func (b *builder) setDuties(p *Profile, chain []*ProfileSpec, global *RiskTable) {
+	for r := Low; r <= Critical; r++ {
+		var rows []*RiskPolicySpec
+		for _, spec := range chain {
+			rows = append(rows, spec.Risk.of(r))
+		}
+		rows = append(rows, global.of(r))
+		d := duty{remember: r <= Medium, requireReason: r == Critical}
+		for i := len(rows) - 1; i >= 0; i-- { // the nearest last, so that it stays
+			if row := rows[i]; row != nil {
+				if row.Timeout != nil {
+					d.timeout = time.Duration(*row.Timeout)
+				}
+				if row.Remember != nil {
+					d.remember = *row.Remember
+				}
+				if row.RequireReason != nil {
+					d.requireReason = *row.RequireReason
+				}
+				if row.Quorum != nil {
+					d.quorum = row.Quorum.quorum()
+				}
+			}
+		}
+		for _, spec := range chain {
+			if d.timeout == 0 && spec.Timeout != nil {
+				d.timeout = time.Duration(*spec.Timeout)
+			}
+		}
+		if d.timeout == 0 && b.spec.Timeout != nil {
+			d.timeout = time.Duration(*b.spec.Timeout)
+		}
+		if d.timeout == 0 {
+			d.timeout = defaultTimeout
+		}
+		p.duties[r] = d
+	}
+}
+
+// effective spells out what a profile comes to.
+func effective(p *Profile, chain []*ProfileSpec) ProfileSpec {
+	var e ProfileSpec
+	texts := func(entries []entry) []string {
+		var all []string
+		for _, x := range entries {
+			all = appendNew(all, x.text)
+		}
+		return all
+	}
+	e.Denylist, e.Asklist, e.Allowlist = texts(p.deny), texts(p.ask), texts(p.allow)
+	if p.hasAllowlist && e.Allowlist == nil {
+		e.Allowlist = []string{}
+	}
+	for i := len(chain) - 1; i >= 0; i-- {
+		e.Rules = append(e.Rules, chain[i].Rules...)
+	}
+	otherwise, fallback, limits := otherwiseWords[p.otherwise], p.fallback.String(), p.limits
+	e.Default, e.ElicitationFallback = &otherwise, &fallback
+	if limits != (Limits{}) {
+		e.Limits = &limits
+	}
+	row := func(r Risk) *RiskPolicySpec {
+		d := p.duties[r]
+		timeout := Duration(d.timeout)
+		s := &RiskPolicySpec{Timeout: &timeout, Remember: &d.remember, RequireReason: &d.requireReason}
+		if d.quorum != nil {
+			s.Quorum = &QuorumSpec{Need: &d.quorum.Need, Of: d.quorum.Of, InOrder: &d.quorum.InOrder}
+		}
+		return s
+	}
+	e.Risk = &RiskTable{Low: row(Low), Medium: row(Medium), High: row(High), Critical: row(Critical)}
+	return e
+}
+
+// tighter takes the smaller of each limit.
+func (l Limits) tighter(o Limits) Limits {
+	return Limits{
+		CPU: least(l.CPU, o.CPU), Call: least(l.Call, o.Call), Heap: least(l.Heap, o.Heap),
+		Calls: least(l.Calls, o.Calls), Parallel: least(l.Parallel, o.Parallel),
+		Source: least(l.Source, o.Source), Input: least(l.Input, o.Input), Logs: least(l.Logs, o.Logs),
+		Result: least(l.Result, o.Result), Reply: least(l.Reply, o.Reply),
+	}
+}
+
+func least[T ~int | ~int64](a, b *T) *T {
+	if a == nil || b != nil && *b < *a {
+		return b
+	}
+	return a
+}
+
+// The checks of single values.

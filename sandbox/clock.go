@@ -1,0 +1,112 @@
+package sandbox
+
+import (
+	"container/heap"
+	"time"
+
+	"codemode-bridge/sandbox/wire"
+)
+
+// The script's clock.
+
+func (r *run) startClockLocked(now time.Time) {
+	if !r.running && !r.ended {
+		r.running, r.since = true, now
+		r.armLocked(now)
+	}
+}
+
+func (r *run) stopLocked(now time.Time) {
+	if r.running {
+		r.used += now.Sub(r.since)
+		r.running = false
+	}
+}
+
+// shownLocked returns what the script's clock shows.
+func (r *run) shownLocked(now time.Time) time.Duration {
+	if r.running {
+		return r.used + now.Sub(r.since)
+	}
+	return r.used
+}
+
+// armLocked sets the clock to the next moment at which there is something to
+// do.
+func (r *run) armLocked(now time.Time) {
+	next := r.sample
+	if len(r.due) > 0 && r.due[0].at.Before(next) {
+		next = r.due[0].at
+	}
+	if r.running {
+		if at := now.Add(r.limits.CPU + grace - r.shownLocked(now) - r.burnt); at.Before(next) {
+			next = at
+		}
+	}
+	r.clock.Reset(next.Sub(now))
+}
+
+// tick does what is due.
+func (r *run) tick() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	now := time.Now()
+	for len(r.due) > 0 && !r.due[0].at.After(now) {
+		t := heap.Pop(&r.due).(scriptTimer)
+		r.settleLocked(t.number, Reply{})
+	}
+	if !r.sample.After(now) {
+		r.sampleLocked(now)
+		r.sample = now.Add(sampleEvery)
+	}
+	if r.shownLocked(now)+r.burnt >= r.limits.CPU+grace {
+		r.failLocked(&LimitError{Limit: wire.LimitCPU, Value: duration(r.limits.CPU)})
+		return
+	}
+	r.armLocked(now)
+}
+
+// sampleLocked compares the worker's processor time with its clock. A worker
+// that says Idle and works on is charged for what it really uses. A twentieth
+// of a processor is free, and three while it runs: it collects garbage and
+// watches its own memory.
+func (r *run) sampleLocked(now time.Time) {
+	cpu, ok := r.p.cpu()
+	if !ok {
+		return
+	}
+	shown := r.shownLocked(now)
+	if last := r.sampled; !last.at.IsZero() {
+		excess := (cpu - last.cpu) - now.Sub(last.at)/20 - 3*(shown-r.usedAt)
+		r.burnt += max(0, excess)
+	}
+	r.sampled, r.usedAt = sample{now, cpu}, shown
+}
+
+// scriptTimer is a timer of the script. Timers end in the order of their
+// times, those of one time in the order in which they were set.
+type scriptTimer struct {
+	at     time.Time
+	number int
+}
+
+type timerHeap []scriptTimer
+
+func (h timerHeap) Len() int      { return len(h) }
+func (h timerHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h timerHeap) Less(i, j int) bool {
+	if !h[i].at.Equal(h[j].at) {
+		return h[i].at.Before(h[j].at)
+	}
+	return h[i].number < h[j].number
+}
+func (h *timerHeap) Push(x any) { *h = append(*h, x.(scriptTimer)) }
+func (h *timerHeap) Pop() any {
+	old := *h
+	t := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return t
+}
