@@ -12,8 +12,9 @@ package main_test
 //	                              the answer to the one before, and keeps
 //	                              standard output, which must be protocol and
 //	                              nothing else, in the file `answers`
-//	interrupt TEXT PROGRAM ARGS   interrupts it once its standard error has
-//	                              TEXT; it must end with exit code 0
+//	interrupt CODE TEXT PROGRAM ARGS
+//	                              interrupts it once its standard error has
+//	                              TEXT; it must end with this exit code
 
 import (
 	"bufio"
@@ -192,19 +193,22 @@ func converse(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func interrupt(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, neg, args, 2, "interrupt TEXT PROGRAM ARGS...")
-	cmd := command(ts, args[1:])
+	need(ts, neg, args, 3, "interrupt CODE TEXT PROGRAM ARGS...")
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	cmd := command(ts, args[2:])
 	talk, err := cmd.StderrPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
 	lines := bufio.NewScanner(talk)
-	for lines.Scan() {
+	for sent := false; lines.Scan(); {
 		ts.Logf("%s", lines.Text())
-		if strings.Contains(lines.Text(), args[0]) {
+		if !sent && strings.Contains(lines.Text(), args[1]) {
+			sent = true
 			ts.Check(cmd.Process.Signal(os.Interrupt))
 		}
 	}
-	if code := exitCode(ts, cmd.Wait()); code != 0 {
-		ts.Fatalf("exit code %d, want 0", code)
+	if code := exitCode(ts, cmd.Wait()); code != want {
+		ts.Fatalf("exit code %d, want %d", code, want)
 	}
 }
