@@ -270,6 +270,17 @@ func noBuildMachinePaths(files []file, machine []string) (bad []string) {
 	return bad
 }
 
+// noDownloadHosts finds lock files that name the host a package came from;
+// they are to work with whatever registry npm is set up for.
+func noDownloadHosts(files []file) (bad []string) {
+	for _, f := range files {
+		if path.Base(f.Path) == "package-lock.json" && strings.Contains(f.Text, `"resolved": "http`) {
+			bad = append(bad, f.Path+" names download hosts; is .npmrc beside it?")
+		}
+	}
+	return bad
+}
+
 func noLongFiles(files []file, reviewed map[string]string) (bad []string) {
 	for _, f := range files {
 		lines := strings.Count(f.Text, "\n")
@@ -363,6 +374,7 @@ func TestHouse(t *testing.T) {
 		"nothing is marked as unfinished":             nothingUnfinished(files),
 		"no file mentions a folder of this machine":   noBuildMachinePaths(files, machinePaths(t, root)),
 		"no source file is too long":                  noLongFiles(files, longFiles),
+		"lock files name no download hosts":           noDownloadHosts(files),
 		"a skipped test says why":                     skipsSayWhy(files),
 	} {
 		for _, violation := range bad {
@@ -427,6 +439,9 @@ func TestRulesCanFail(t *testing.T) {
 		{"machine paths",
 			noBuildMachinePaths(text("a.go", "/somewhere/else"), []string{"/build/here"}),
 			noBuildMachinePaths(text("a.txtar", "cd /build/here/sub"), []string{"/build/here"})},
+		{"download host",
+			noDownloadHosts(text("x/package-lock.json", `{"integrity": "sha512-abc"}`)),
+			noDownloadHosts(text("x/package-lock.json", `{"resolved": "https://example.com/a.tgz"}`))},
 		{"long file",
 			noLongFiles(append(text("a_test.go", long), text("b.md", long)...), nil),
 			noLongFiles(text("a.go", long), nil)},
