@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,13 +37,14 @@ func (a *app) profilesCommand() *cobra.Command {
 	}
 	show := &cobra.Command{
 		Use: "show profile", Short: "Print what a profile comes to, with all that it extends", Args: exactArgs(1),
+		Long: "Prints the lists, rules and settings of a profile, its own and those it extends.\nThe profile " + evalProfile + " is the one that binds eval.",
 		RunE: func(_ *cobra.Command, args []string) error { return a.showProfile(args[0]) },
 	}
 	explain := &cobra.Command{
 		Use: "explain profile tool [arguments]", Short: "Say what a call may do, and everything that was tried to decide it", Args: rangeArgs(2, 3),
 		Long: "Decides one call as the first of a run, without making it, and prints the decision,\n" +
 			"its reasons, and every list entry and rule with its outcome. The arguments are JSON.\n" +
-			"The exit code is 0 whatever the decision.",
+			"The profile " + evalProfile + " is the one that binds eval. The exit code is 0 whatever the decision.",
 		Example: `  codemode-bridge profiles explain supervised filesystem__write_file '{"path": "/etc/hosts"}'
   codemode-bridge profiles explain - time__now`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -281,7 +283,7 @@ func printRules(w *tabwriter.Writer, cfg *config.Config, line []string) {
 			if r.Action != nil {
 				action = *r.Action
 			}
-			fmt.Fprintf(w, "%s\t%s %s%s\n", canon.Visible(label), action, canon.Visible(strings.Join(r.Tools, ", ")), from)
+			fmt.Fprintf(w, "%s\t%s: %s%s\n", canon.Visible(label), action, canon.Visible(strings.Join(r.Tools, ", ")), from)
 			for _, detail := range ruleDetails(r) {
 				fmt.Fprintf(w, "\t  %s\n", canon.Visible(detail))
 			}
@@ -320,10 +322,22 @@ func ruleDetails(r profiles.RuleSpec) []string {
 	for _, check := range r.Check {
 		lines = append(lines, "check "+check)
 	}
-	for key := range r.Hidden {
+	for _, key := range slices.Sorted(maps.Keys(r.Hidden)) {
 		lines = append(lines, "hides "+key)
 	}
-	slices.Sort(lines[len(lines)-len(r.Hidden):])
+	if r.Display != nil {
+		for _, bound := range []struct {
+			name string
+			most *int
+		}{
+			{"characters of a text", r.Display.MaxString}, {"elements of an array", r.Display.MaxArray},
+			{"members of an object", r.Display.MaxObject}, {"levels of nesting", r.Display.MaxDepth},
+		} {
+			if bound.most != nil {
+				lines = append(lines, fmt.Sprintf("shows at most %d %s", *bound.most, bound.name))
+			}
+		}
+	}
 	return lines
 }
 
@@ -570,6 +584,8 @@ func (a *app) checkProfiles(ctx context.Context) error {
 		if err := a.printJSON(map[string]any{"ok": len(warnings) == 0, "warnings": warnings}); err != nil {
 			return err
 		}
+	case all == 0:
+		fmt.Fprintln(a.out, "there are no profiles: scripts may call every tool")
 	case len(warnings) == 0:
 		fmt.Fprintf(a.out, "%s, %s: every entry and rule does something\n", count(all, "profile"), count(tools, "tool"))
 	default:
