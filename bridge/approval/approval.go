@@ -17,6 +17,7 @@ package approval
 import (
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"time"
 
 	"codemode-bridge/analysis"
@@ -145,10 +146,12 @@ func (v Verdict) Valid(r Request) error {
 		return fmt.Errorf("there is no scope %q", v.Scope)
 	case (v.Scope == Same || v.Scope == AnyArgs) && !r.Decision.Remember:
 		return fmt.Errorf("a call of %s risk is allowed once only", r.Decision.Risk)
-	case r.Decision.RequireReason && v.Text == "":
+	case r.Decision.RequireReason && strings.TrimSpace(v.Text) == "":
 		return fmt.Errorf("a yes to this call needs a reason")
 	case r.Decision.Manual:
 		return fmt.Errorf("this call needs the tool's name typed, on the page or in the terminal")
+	case len(r.Decision.Quorums) > 0:
+		return fmt.Errorf("this call needs more than one yes")
 	}
 	return nil
 }

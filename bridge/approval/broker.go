@@ -57,7 +57,7 @@ type Broker struct {
 	open     map[string]*open // by request ID
 	waiting  []*open          // for their turn, in order
 	grants   []Grant
-	asked    map[string][]time.Time     // by session: when questions were opened
+	asked    map[string][]time.Time     // by session: when questions came up
 	refused  map[string]map[Key]Verdict // by run: calls that were refused
 	vain     map[string]int             // by run: refused questions
 	watchers map[string][]chan struct{}
@@ -67,7 +67,8 @@ type Broker struct {
 // An open is a request that nobody has settled, and those who wait for it.
 type open struct {
 	request Request
-	turn    bool          // it has been put to people; not to those that wait their turn
+	turn    chan struct{} // closed when it is put to people: until then it waits its turn
+	asked   bool          // turn is closed
 	seen    bool          // a person may have seen it: nothing is added to it any more
 	settled chan struct{} // closed when verdict is set
 	verdict Verdict
@@ -89,8 +90,12 @@ func New(l Limits) *Broker {
 // When ctx ends first, the call is withdrawn and the error is ctx's cause.
 //
 // A call that is the same as an open one of its run, or stands at the same
-// place in the script as one that nobody has seen yet, joins that request.
+// place in the script as one that nobody has seen yet, joins that request if
+// both are asked for the same reasons; it has the time that is left of it.
 func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
+	if ctx.Err() != nil {
+		return withdrawn(ctx)
+	}
 	b.mu.Lock()
 	if v, ok := b.grantLocked(r); ok {
 		b.mu.Unlock()
@@ -107,26 +112,36 @@ func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
 	o.waits++
 	b.mu.Unlock()
 
-	timeout := time.NewTimer(r.Decision.Timeout)
-	defer timeout.Stop()
-	select {
-	case <-o.settled:
-	case <-timeout.C:
-		b.expire(o)
-		<-o.settled
-	case <-ctx.Done():
-		b.withdraw(o)
-		return Verdict{Reason: Expired, Channel: "run"}, context.Cause(ctx)
+	var timeout <-chan time.Time
+	for turn := o.turn; ; {
+		select {
+		case <-turn: // from now on the time runs
+			t := time.NewTimer(time.Until(o.request.Until))
+			defer t.Stop()
+			turn, timeout = nil, t.C
+		case <-timeout:
+			b.expire(o)
+		case <-o.settled:
+			return o.verdict, b.flooded(r.Run, o.verdict)
+		case <-ctx.Done():
+			b.withdraw(o)
+			return withdrawn(ctx)
+		}
 	}
-	return o.verdict, nil
+}
+
+// withdrawn is what Ask returns when ctx ended first.
+func withdrawn(ctx context.Context) (Verdict, error) {
+	return Verdict{Reason: Expired, Channel: "run"}, context.Cause(ctx)
 }
 
 // addLocked opens a request, or queues it when too many are open.
 func (b *Broker) addLocked(r Request) *open {
 	b.last++
 	r.ID = fmt.Sprintf("q%d", b.last)
-	o := &open{request: r, settled: make(chan struct{})}
+	o := &open{request: r, turn: make(chan struct{}), settled: make(chan struct{})}
 	b.open[r.ID] = o
+	b.asked[r.session()] = append(b.asked[r.session()], time.Now())
 	if b.roomLocked(r) {
 		b.openLocked(o)
 	} else {
@@ -137,11 +152,10 @@ func (b *Broker) addLocked(r Request) *open {
 
 // openLocked puts a request to people.
 func (b *Broker) openLocked(o *open) {
-	o.turn = true
+	o.asked = true
 	o.request.Asked = time.Now()
 	o.request.Until = o.request.Asked.Add(o.request.Decision.Timeout)
-	session := o.request.session()
-	b.asked[session] = append(b.asked[session], o.request.Asked)
+	close(o.turn)
 	b.wakeLocked(o.request.Run)
 }
 
@@ -149,7 +163,7 @@ func (b *Broker) openLocked(o *open) {
 func (b *Broker) joinLocked(r Request) *open {
 	item := r.Items[0]
 	for _, o := range b.open {
-		if o.request.Run != r.Run {
+		if o.request.Run != r.Run || !reflect.DeepEqual(o.request.Decision, r.Decision) {
 			continue
 		}
 		if slices.ContainsFunc(o.request.Items, func(i Item) bool { return i.Key == item.Key }) {
@@ -159,6 +173,7 @@ func (b *Broker) joinLocked(r Request) *open {
 	for _, o := range b.open {
 		if o.request.Run == r.Run && !o.seen && o.request.sameLoop(r) && len(o.request.Items) < maxItems {
 			o.request.Items = append(o.request.Items, item)
+			slices.SortFunc(o.request.Items, func(x, y Item) int { return x.Call - y.Call })
 			b.wakeLocked(r.Run)
 			return o
 		}
@@ -188,7 +203,7 @@ func (b *Broker) Take(run string) []Request {
 	defer b.mu.Unlock()
 	var all []Request
 	for _, o := range b.open {
-		if o.turn && o.request.Run == run {
+		if o.asked && o.request.Run == run {
 			o.seen = true
 			r := o.request
 			r.Items = slices.Clone(r.Items)
@@ -218,15 +233,19 @@ func (b *Broker) expire(o *open) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open[o.request.ID] == o {
-		b.settleLocked(o, Verdict{Reason: Timeout, Channel: "timeout"})
+		b.expireLocked(o)
 	}
+}
+
+func (b *Broker) expireLocked(o *open) {
+	b.settleLocked(o, Verdict{Reason: Timeout, Channel: "timeout"})
 }
 
 // roomLocked reports whether one more request may be open.
 func (b *Broker) roomLocked(r Request) bool {
 	run, session, all := 0, 0, 0
 	for _, o := range b.open {
-		if !o.turn {
+		if !o.asked {
 			continue
 		}
 		all++
@@ -253,17 +272,36 @@ func (b *Broker) refuseLocked(r Request) (Verdict, error, bool) {
 		return Verdict{}, nil, false
 	}
 	b.vain[r.Run]++
-	if b.vain[r.Run] > b.limits.Flood {
-		return v, ErrFlood, true
+	return v, b.floodedLocked(r.Run), true
+}
+
+// flooded returns ErrFlood if a verdict is one refusal too many for its run.
+func (b *Broker) flooded(run string, v Verdict) error {
+	if v.Approve {
+		return nil
 	}
-	return v, nil, true
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.floodedLocked(run)
+}
+
+func (b *Broker) floodedLocked(run string) error {
+	if b.vain[run] > b.limits.Flood {
+		return ErrFlood
+	}
+	return nil
 }
 
 // overBudgetLocked reports whether a session has used up its questions.
 func (b *Broker) overBudgetLocked(session string) bool {
 	since := time.Now().Add(-b.limits.BudgetTime)
-	b.asked[session] = slices.DeleteFunc(b.asked[session], func(t time.Time) bool { return t.Before(since) })
-	return len(b.asked[session]) >= b.limits.Budget
+	recent := slices.DeleteFunc(b.asked[session], func(t time.Time) bool { return !t.After(since) })
+	if len(recent) == 0 {
+		delete(b.asked, session)
+		return false
+	}
+	b.asked[session] = recent
+	return len(recent) >= b.limits.Budget
 }
 
 // Settle answers a request. The digest is of the request that the person saw:
@@ -273,7 +311,11 @@ func (b *Broker) Settle(id string, about canon.Digest, v Verdict) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	o, ok := b.open[id]
-	if !ok {
+	if !ok || !o.asked {
+		return ErrUnknown
+	}
+	if !time.Now().Before(o.request.Until) {
+		b.expireLocked(o)
 		return ErrUnknown
 	}
 	if o.request.Digest() != about {
@@ -292,6 +334,9 @@ func (b *Broker) settleLocked(o *open, v Verdict) {
 	}
 	o.verdict = v
 	r := o.request
+	if !v.Approve {
+		b.vain[r.Run]++
+	}
 	switch {
 	case v.Approve && (v.Scope == Same || v.Scope == AnyArgs):
 		b.addGrantsLocked(r, v)
@@ -303,10 +348,15 @@ func (b *Broker) settleLocked(o *open, v Verdict) {
 			b.refused[r.Run][i.Key] = v
 		}
 	}
-	delete(b.open, r.ID)
+	b.closeLocked(o)
+}
+
+// closeLocked ends a request and lets the next have its turn.
+func (b *Broker) closeLocked(o *open) {
+	delete(b.open, o.request.ID)
 	close(o.settled)
 	b.admitLocked()
-	b.wakeLocked(r.Run)
+	b.wakeLocked(o.request.Run)
 }
 
 // admitLocked opens what waits, in order, as far as there is room.
@@ -328,12 +378,9 @@ func (b *Broker) admitLocked() {
 func (b *Broker) withdraw(o *open) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if o.waits--; o.waits > 0 || b.open[o.request.ID] != o {
-		return
+	if o.waits--; o.waits == 0 && b.open[o.request.ID] == o {
+		b.closeLocked(o)
 	}
-	delete(b.open, o.request.ID)
-	b.admitLocked()
-	b.wakeLocked(o.request.Run)
 }
 
 // Watch returns a channel that is told when a run's requests change. The
@@ -362,15 +409,22 @@ func (b *Broker) wakeLocked(run string) {
 	}
 }
 
-// EndRun forgets a run.
+// EndRun forgets a run. What it still asks is withdrawn; no call of it may be
+// asked about any more.
 func (b *Broker) EndRun(run string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for _, o := range b.open {
+		if o.request.Run == run {
+			o.verdict = Verdict{Reason: Expired, Channel: "run", Time: time.Now()}
+			b.closeLocked(o)
+		}
+	}
 	delete(b.refused, run)
 	delete(b.vain, run)
 }
 
-// EndSession forgets a session, its grants included.
+// EndSession forgets a session, its grants included. Its runs have ended.
 func (b *Broker) EndSession(session string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -55,8 +55,8 @@ func (b *Broker) grantLocked(r Request) (Verdict, bool) {
 	if !r.Decision.Remember || r.Decision.Manual || r.Decision.RequireReason {
 		return Verdict{}, false
 	}
+	b.pruneLocked()
 	now := time.Now()
-	b.grants = slices.DeleteFunc(b.grants, func(g Grant) bool { return g.Left == 0 || now.After(g.Until) })
 	for i, g := range b.grants {
 		if g.covers(r.Items[0].Key) {
 			b.grants[i].Left--
@@ -70,5 +70,12 @@ func (b *Broker) grantLocked(r Request) (Verdict, bool) {
 func (b *Broker) Grants() []Grant {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.pruneLocked()
 	return slices.Clone(b.grants)
+}
+
+// pruneLocked drops the grants that are used up or over.
+func (b *Broker) pruneLocked() {
+	now := time.Now()
+	b.grants = slices.DeleteFunc(b.grants, func(g Grant) bool { return g.Left == 0 || !now.Before(g.Until) })
 }
