@@ -31,7 +31,7 @@ func (r Request) Prompt() string {
 		what = fmt.Sprintf("Send these %d calls?", n)
 	}
 	line("%s  risk %s", what, strings.ToUpper(r.Decision.Risk.String()))
-	line("tool     %s (server %s)", canon.Visible(r.Tool), r.Server)
+	line("tool     %s (server %s)", canon.Visible(r.Tool), canon.Visible(r.Server))
 	if len(r.Items) == 1 {
 		for _, l := range argumentLines(r.Items[0].Shown.JSON) {
 			line("%s", l)
@@ -42,7 +42,7 @@ func (r Request) Prompt() string {
 				line("  and %d more calls", len(r.Items)-i)
 				break
 			}
-			line("  #%d %s", item.Call, oneLine(item.Shown.JSON))
+			line("%s", clipValue(fmt.Sprintf("  #%d ", item.Call), item.Shown.JSON))
 		}
 	}
 	if hidden, cut := r.sum(func(s canon.Shown) int { return s.Hidden }), r.sum(func(s canon.Shown) int { return s.Cut }); hidden+cut > 0 {
@@ -98,7 +98,7 @@ func argumentLines(shown []byte) []string {
 	d := json.NewDecoder(bytes.NewReader(shown))
 	var lines []string
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return []string{"args     " + oneLine(shown)}
+		return []string{clipValue("args     ", shown)}
 	}
 	more := 0
 	for d.More() {
@@ -114,7 +114,7 @@ func argumentLines(shown []byte) []string {
 			more++
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("  %-10s %s", oneLine([]byte(key.(string))), oneLine(value)))
+		lines = append(lines, clipValue(fmt.Sprintf("  %-10s ", shownKey(key.(string))), value))
 	}
 	switch {
 	case more > 0:
@@ -125,9 +125,24 @@ func argumentLines(shown []byte) []string {
 	return lines
 }
 
-// oneLine is display JSON on one line, with every line break written out.
-func oneLine(shown []byte) string {
-	return strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(string(shown))
+// shownKey is an argument's name as it stands in a line: in quotes unless it
+// is a plain word, so that no name can look like a name with its value.
+func shownKey(key string) string {
+	plain := func(c rune) bool {
+		return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	}
+	if key != "" && strings.TrimFunc(key, plain) == "" {
+		return key
+	}
+	var quoted strings.Builder
+	e := json.NewEncoder(&quoted)
+	e.SetEscapeHTML(false) // <, > and & are shown as they are
+	if e.Encode(key) != nil {
+		return "?"
+	}
+	// The name was decoded from display form, which is visible but for line
+	// feeds and tabs; those are escapes again now.
+	return clip(strings.TrimSuffix(quoted.String(), "\n"), promptWidth/3)
 }
 
 // previewLine lists the script's other calls.
@@ -161,11 +176,28 @@ func previewLine(p analysis.Report) string {
 	return strings.Join(parts, ", ")
 }
 
-// clip cuts a line to width characters and says that it did.
+// clipMark is the room that is kept for saying what was left out.
+const clipMark = 16
+
+// clip cuts the end off a text that is wider than width, and says how much.
 func clip(s string, width int) string {
 	runes := []rune(s)
 	if len(runes) <= width {
 		return s
 	}
-	return string(runes[:width-1]) + "…"
+	keep := width - clipMark
+	return fmt.Sprintf("%s… %d more", string(runes[:keep]), len(runes)-keep)
+}
+
+// clipValue writes a value after its label, on one line. Of a long one it
+// keeps both ends: what matters in a path or a command often comes last.
+func clipValue(label string, shown []byte) string {
+	runes := []rune(strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(string(shown)))
+	room := promptWidth - len([]rune(label))
+	if len(runes) <= room {
+		return label + string(runes)
+	}
+	keep := room - clipMark
+	head := keep * 2 / 3
+	return fmt.Sprintf("%s%s… %d more …%s", label, string(runes[:head]), len(runes)-keep, string(runes[len(runes)-(keep-head):]))
 }

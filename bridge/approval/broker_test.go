@@ -1,0 +1,753 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/profiles"
+)
+
+const (
+	second  = time.Second
+	minute  = time.Minute
+	patient = 5 * minute // the time to answer, unless a test says otherwise
+)
+
+// question is a request about one call of run r1, session s1, as the changes
+// have it.
+func question(call int, changes ...func(*Request)) Request {
+	args, err := canon.Parse(fmt.Appendf(nil, `{"n":%d}`, call))
+	if err != nil {
+		panic(err)
+	}
+	r := Request{
+		Run: "r1", Server: "fs", Tool: "delete", Script: "fs__delete",
+		Decision: profiles.Decision{Disposition: profiles.Ask, Risk: profiles.High, Timeout: patient, Revision: "rev1"},
+		Items: []Item{{
+			Call: call, Shown: canon.Display(args, canon.DisplayOptions{}),
+			Key: Key{Session: "s1", Server: "fs", Tool: "delete", Definition: "def1", Revision: "rev1", Args: args.Digest()},
+		}},
+	}
+	for _, change := range changes {
+		change(&r)
+	}
+	return r
+}
+
+func inRun(run string) func(*Request)        { return func(r *Request) { r.Run = run } }
+func inSession(s string) func(*Request)      { return func(r *Request) { r.Items[0].Key.Session = s } }
+func risk(risk profiles.Risk) func(*Request) { return func(r *Request) { r.Decision.Risk = risk } }
+func within(d time.Duration) func(*Request)  { return func(r *Request) { r.Decision.Timeout = d } }
+func remembered(r *Request)                  { r.Decision.Remember = true }
+func onLine(n int) func(*Request) {
+	return func(r *Request) { r.Items[0].Position = analysis.Position{Line: n, Column: 3} }
+}
+
+// an answer is what an Ask comes back with.
+type answer struct {
+	verdict Verdict
+	err     error
+	took    time.Duration
+}
+
+// asks runs Ask in the background until it blocks or is answered.
+func asks(ctx context.Context, b *Broker, r Request) <-chan answer {
+	c := make(chan answer, 1)
+	start := time.Now()
+	go func() {
+		v, err := b.Ask(ctx, r)
+		c <- answer{v, err, time.Since(start)}
+	}()
+	synctest.Wait()
+	return c
+}
+
+// answered returns the answer that has come, or fails the test.
+func answered(t *testing.T, c <-chan answer) answer {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case a := <-c:
+		return a
+	default:
+		t.Helper()
+		t.Fatal("Ask has not returned")
+		return answer{}
+	}
+}
+
+func stillAsks(t *testing.T, c <-chan answer) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case a := <-c:
+		t.Fatalf("Ask returned %+v", a)
+	default:
+	}
+}
+
+// reasonOf is the reason of a no, or "yes".
+func reasonOf(v Verdict) Reason {
+	if v.Approve {
+		return "yes"
+	}
+	return v.Reason
+}
+
+func wantAnswer(t *testing.T, c <-chan answer, want Reason) answer {
+	t.Helper()
+	a := answered(t, c)
+	if got := reasonOf(a.verdict); got != want {
+		t.Fatalf("answered %s, want %s (%+v)", got, want, a)
+	}
+	return a
+}
+
+// only returns the run's one question.
+func only(t *testing.T, b *Broker, run string) Request {
+	t.Helper()
+	all := b.Take(run)
+	if len(all) != 1 {
+		t.Fatalf("%d questions are open, want 1: %+v", len(all), all)
+	}
+	return all[0]
+}
+
+func settle(t *testing.T, b *Broker, r Request, v Verdict) {
+	t.Helper()
+	if err := b.Settle(r.ID, r.Digest(), v); err != nil {
+		t.Fatalf("settling %s: %v", r.ID, err)
+	}
+}
+
+var (
+	yes = Verdict{Approve: true, Scope: Once, By: "ann", Channel: "elicitation"}
+	no  = Verdict{Reason: ElicitationDeclined, By: "ann", Channel: "elicitation"}
+)
+
+// empty checks that a broker whose runs and sessions have ended holds nothing.
+func empty(t *testing.T, b *Broker) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.open)+len(b.waiting)+len(b.grants)+len(b.asked)+len(b.refused)+len(b.vain)+len(b.watchers) > 0 {
+		t.Errorf("left behind: open %v, waiting %v, grants %v, asked %v, refused %v, vain %v, watchers %v",
+			b.open, b.waiting, b.grants, b.asked, b.refused, b.vain, b.watchers)
+	}
+}
+
+// bubble runs a test under a fake clock with a new broker, and checks that
+// the broker is empty when everything has ended.
+func bubble(t *testing.T, l Limits, test func(t *testing.T, b *Broker)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := New(l)
+		test(t, b)
+		for i := range 10 {
+			b.EndRun(fmt.Sprintf("r%d", i))
+		}
+		for i := range 10 {
+			b.EndSession(fmt.Sprintf("s%d", i))
+		}
+		synctest.Wait()
+		empty(t, b)
+	})
+}
+
+func TestAnswerReachesTheCall(t *testing.T) {
+	for _, v := range []Verdict{yes, no, {Reason: NoApprover}} {
+		bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+			c := asks(t.Context(), b, question(1))
+			time.Sleep(7 * second)
+			settle(t, b, only(t, b, "r1"), v)
+			a := answered(t, c)
+			at := a.verdict.Time
+			a.verdict.Time = time.Time{}
+			if a.verdict != v || a.err != nil || a.took != 7*second || !at.Equal(time.Now()) {
+				t.Errorf("got %+v at %v, want %+v", a, at, v)
+			}
+		})
+	}
+}
+
+func TestSilenceIsNoExactlyAtTheTimeout(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		c := asks(t.Context(), b, question(1, within(90*second)))
+		q := only(t, b, "r1")
+		if got := q.Until.Sub(q.Asked); got != 90*second || !q.Asked.Equal(time.Now()) {
+			t.Errorf("asked at %v, %v to answer", q.Asked, got)
+		}
+		time.Sleep(90*second - 1)
+		stillAsks(t, c)
+		time.Sleep(1)
+		if a := wantAnswer(t, c, Timeout); a.took != 90*second || a.verdict.Channel != "timeout" || a.verdict.By != "" {
+			t.Errorf("got %+v", a)
+		}
+		if err := b.Settle(q.ID, q.Digest(), yes); !errors.Is(err, ErrUnknown) {
+			t.Errorf("a yes after the time-out: %v", err)
+		}
+	})
+}
+
+// A yes at the very moment of the time-out must lose, whoever gets the lock
+// first: here it is the verdict.
+func TestYesAtTheMomentOfTheTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Limits{})
+		r := question(1, within(second))
+		b.mu.Lock()
+		o := b.addLocked(r) // nobody waits for it, so no timer expires it
+		b.mu.Unlock()
+		time.Sleep(second)
+		if err := b.Settle(o.request.ID, o.request.Digest(), yes); !errors.Is(err, ErrUnknown) {
+			t.Errorf("got %v", err)
+		}
+		<-o.settled
+		if o.verdict.Approve || o.verdict.Reason != Timeout {
+			t.Errorf("settled with %+v", o.verdict)
+		}
+	})
+}
+
+func TestQueueKeepsItsOrderAndItsTime(t *testing.T) {
+	bubble(t, Limits{PerRun: 2}, func(t *testing.T, b *Broker) {
+		var cs []<-chan answer
+		for i := 1; i <= 5; i++ {
+			cs = append(cs, asks(t.Context(), b, question(i)))
+		}
+		calls := func() string {
+			var all []string
+			for _, q := range b.Take("r1") {
+				all = append(all, fmt.Sprint(q.Items[0].Call))
+			}
+			return strings.Join(all, " ")
+		}
+		if got := calls(); got != "1 2" || b.Waiting("r1") != 5 {
+			t.Fatalf("open are %s, %d wait", got, b.Waiting("r1"))
+		}
+		time.Sleep(4 * minute)
+		settle(t, b, b.Take("r1")[1], yes)
+		wantAnswer(t, cs[1], "yes")
+		if got := calls(); got != "1 3" {
+			t.Fatalf("open are %s", got)
+		}
+		time.Sleep(minute) // 1 runs out; 3 has four minutes left; 4 has its turn
+		wantAnswer(t, cs[0], Timeout)
+		if got := calls(); got != "3 4" {
+			t.Fatalf("open are %s", got)
+		}
+		time.Sleep(4*minute - 1)
+		stillAsks(t, cs[2])
+		time.Sleep(1)
+		if a := wantAnswer(t, cs[2], Timeout); a.took != 9*minute {
+			t.Errorf("the third was answered after %v, want its five minutes from its turn", a.took)
+		}
+		stillAsks(t, cs[4])
+		settle(t, b, b.Take("r1")[1], no)
+		wantAnswer(t, cs[4], ElicitationDeclined)
+		wantAnswer(t, asks(t.Context(), b, question(5)), ElicitationDeclined)
+		time.Sleep(minute)
+		wantAnswer(t, cs[3], Timeout)
+	})
+}
+
+func TestBoundsOfOpenQuestions(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		open := func(run string) int { return len(b.Take(run)) }
+		for run := 1; run <= 5; run++ {
+			for call := 1; call <= 6; call++ {
+				asks(ctx, b, question(call, inRun(fmt.Sprintf("r%d", run))))
+			}
+		}
+		for run, want := range map[string]int{"r1": 5, "r2": 5, "r3": 5, "r4": 5, "r5": 0} {
+			if got := open(run); got != want {
+				t.Errorf("%s has %d open questions, want %d", run, got, want)
+			}
+		}
+		asks(ctx, b, question(1, inRun("r6"), inSession("s2")))
+		if got := open("r6"); got != 1 {
+			t.Errorf("another session has %d open questions, want 1", got)
+		}
+		settle(t, b, b.Take("r1")[0], yes)
+		if got := open("r1"); got != 5 { // the sixth of r1 came before those of r5
+			t.Errorf("r1 has %d open questions, want 5", got)
+		}
+		cancel()
+		synctest.Wait()
+	})
+	bubble(t, Limits{PerRun: 1000, PerSession: 1000}, func(t *testing.T, b *Broker) {
+		ctx, cancel := context.WithCancel(t.Context())
+		for call := range 201 {
+			asks(ctx, b, question(call))
+		}
+		if got := len(b.Take("r1")); got != 200 {
+			t.Errorf("%d open questions in all, want 200", got)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+func TestWithdrawnCalls(t *testing.T) {
+	why := errors.New("pressed stop")
+	bubble(t, Limits{PerRun: 1}, func(t *testing.T, b *Broker) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		first, second := asks(ctx, b, question(1)), asks(t.Context(), b, question(2))
+		q := only(t, b, "r1")
+		cancel(why)
+		if a := wantAnswer(t, first, Expired); !errors.Is(a.err, why) {
+			t.Errorf("error %v", a.err)
+		}
+		if err := b.Settle(q.ID, q.Digest(), yes); !errors.Is(err, ErrUnknown) {
+			t.Errorf("a yes to a withdrawn call: %v", err)
+		}
+		settle(t, b, only(t, b, "r1"), yes) // its turn has come
+		wantAnswer(t, second, "yes")
+
+		// One that is withdrawn before its turn leaves the queue, and one that
+		// is withdrawn before it is asked is never seen.
+		third := asks(t.Context(), b, question(3))
+		ctx, cancel = context.WithCancelCause(t.Context())
+		fourth := asks(ctx, b, question(4))
+		cancel(why)
+		wantAnswer(t, fourth, Expired)
+		if a := wantAnswer(t, asks(ctx, b, question(5)), Expired); !errors.Is(a.err, why) {
+			t.Errorf("error %v", a.err)
+		}
+		if n := b.Waiting("r1"); n != 1 || len(b.waiting) != 0 {
+			t.Errorf("%d wait, queue %v", n, b.waiting)
+		}
+		b.EndRun("r1")
+		wantAnswer(t, third, Expired)
+	})
+}
+
+func TestIdenticalCallsShareAQuestion(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		ctx, cancel := context.WithCancel(t.Context())
+		first := asks(ctx, b, question(1))
+		q := only(t, b, "r1")
+		time.Sleep(minute)
+		second := asks(t.Context(), b, question(1)) // though it was seen: it adds nothing
+		if b.Waiting("r1") != 2 || !reflect.DeepEqual(only(t, b, "r1"), q) {
+			t.Errorf("%d wait, %+v", b.Waiting("r1"), b.Take("r1"))
+		}
+		cancel() // the one that asked first goes; the other keeps the question and its time
+		wantAnswer(t, first, Expired)
+		time.Sleep(4*minute - 1)
+		stillAsks(t, second)
+		time.Sleep(1)
+		wantAnswer(t, second, Timeout)
+	})
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		first, second := asks(t.Context(), b, question(1)), asks(t.Context(), b, question(1))
+		settle(t, b, only(t, b, "r1"), yes)
+		wantAnswer(t, first, "yes")
+		wantAnswer(t, second, "yes")
+	})
+}
+
+// What differs in anything that a person would judge by is another question.
+func TestOtherCallsDoNotShareAQuestion(t *testing.T) {
+	for name, change := range map[string]func(*Request){
+		"run":        inRun("r2"),
+		"session":    inSession("s2"),
+		"profile":    func(r *Request) { r.Items[0].Key.Profile = "other" },
+		"server":     func(r *Request) { r.Items[0].Key.Server = "other" },
+		"tool":       func(r *Request) { r.Items[0].Key.Tool = "other" },
+		"definition": func(r *Request) { r.Items[0].Key.Definition = "def2" },
+		"policy":     func(r *Request) { r.Items[0].Key.Revision = "rev2" },
+		"arguments":  func(r *Request) { r.Items[0].Key.Args[0] ^= 1 },
+		"risk":       risk(profiles.Critical),
+		"reasons":    func(r *Request) { r.Decision.Reasons = []profiles.Reason{{Detail: "because"}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+				first, second := asks(t.Context(), b, question(1)), asks(t.Context(), b, question(1, change))
+				q := b.Take("r1")[0]
+				settle(t, b, q, yes)
+				answers := 0
+				for _, c := range []<-chan answer{first, second} {
+					synctest.Wait()
+					answers += len(c)
+				}
+				if answers != 1 {
+					t.Errorf("one yes answered %d calls", answers)
+				}
+				b.EndRun("r1")
+				b.EndRun("r2")
+			})
+		})
+	}
+}
+
+func TestCallsOfALoopFoldUntilTheyAreSeen(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		var cs []<-chan answer
+		for _, call := range []int{2, 1, 3} {
+			cs = append(cs, asks(t.Context(), b, question(call, onLine(4))))
+		}
+		elsewhere := asks(t.Context(), b, question(4, onLine(5)))
+		unplaced := []<-chan answer{asks(t.Context(), b, question(5)), asks(t.Context(), b, question(6))}
+		all := b.Take("r1")
+		if len(all) != 4 || len(all[0].Items) != 3 {
+			t.Fatalf("%d questions: %+v", len(all), all)
+		}
+		for i, item := range all[0].Items {
+			if item.Call != i+1 {
+				t.Errorf("item %d is call %d", i, item.Call)
+			}
+		}
+		late := asks(t.Context(), b, question(7, onLine(4)))
+		if again := b.Take("r1"); len(again[0].Items) != 3 || again[0].Digest() != all[0].Digest() {
+			t.Errorf("a question changed after it was seen: %+v", again[0])
+		}
+		settle(t, b, all[0], yes)
+		for _, c := range cs {
+			wantAnswer(t, c, "yes")
+		}
+		for _, c := range append(unplaced, elsewhere, late) {
+			stillAsks(t, c)
+		}
+		b.EndRun("r1")
+	})
+}
+
+func TestAFoldHasBounds(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		ctx, cancel := context.WithCancel(t.Context())
+		for call := range maxItems + 1 {
+			asks(ctx, b, question(call, onLine(4)))
+		}
+		if all := b.Take("r1"); len(all) != 2 || len(all[0].Items) != maxItems || len(all[1].Items) != 1 {
+			t.Errorf("%d questions", len(all))
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// Trials P6 and P8.
+func TestVerdictsThatSettleNothing(t *testing.T) {
+	bubble(t, Limits{PerRun: 2}, func(t *testing.T, b *Broker) {
+		first, second, third := asks(t.Context(), b, question(1)), asks(t.Context(), b, question(2)), asks(t.Context(), b, question(3))
+		all := b.Take("r1")
+		flipped := all[0].Digest()
+		flipped[31] ^= 1
+		for name, row := range map[string]struct {
+			id    string
+			about canon.Digest
+			v     Verdict
+			want  error
+		}{
+			"no such request":    {"q99", all[0].Digest(), yes, ErrUnknown},
+			"no id":              {"", all[0].Digest(), yes, ErrUnknown},
+			"not its turn":       {"q3", question(3).Digest(), yes, ErrUnknown},
+			"another's digest":   {all[0].ID, all[1].Digest(), yes, ErrDigest},
+			"no digest":          {all[0].ID, canon.Digest{}, yes, ErrDigest},
+			"a flipped bit":      {all[0].ID, flipped, yes, ErrDigest},
+			"a no for others":    {all[0].ID, flipped, no, ErrDigest},
+			"a no for no reason": {all[0].ID, all[0].Digest(), Verdict{}, nil},
+		} {
+			if err := b.Settle(row.id, row.about, row.v); err == nil || row.want != nil && !errors.Is(err, row.want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		for _, c := range []<-chan answer{first, second, third} {
+			stillAsks(t, c)
+		}
+		settle(t, b, all[0], no)
+		if err := b.Settle(all[0].ID, all[0].Digest(), yes); !errors.Is(err, ErrUnknown) {
+			t.Errorf("the second verdict: %v", err)
+		}
+		wantAnswer(t, first, ElicitationDeclined)
+		b.EndRun("r1")
+	})
+}
+
+func TestWhatAVerdictMayBe(t *testing.T) {
+	plain := question(1)
+	critical := question(1, func(r *Request) { r.Decision.RequireReason = true })
+	for _, row := range []struct {
+		name string
+		r    Request
+		v    Verdict
+		ok   bool
+	}{
+		{"yes", plain, Verdict{Approve: true}, true},
+		{"yes, once", plain, yes, true},
+		{"yes, for a scope that there is not", plain, Verdict{Approve: true, Scope: "forever"}, false},
+		{"yes, for the session, where it may not be remembered", plain, Verdict{Approve: true, Scope: Same}, false},
+		{"yes, for any arguments, where it may not be remembered", plain, Verdict{Approve: true, Scope: AnyArgs}, false},
+		{"yes, for the session", question(1, remembered), Verdict{Approve: true, Scope: Same}, true},
+		{"yes, for any arguments", question(1, remembered), Verdict{Approve: true, Scope: AnyArgs}, true},
+		{"yes, without the reason it needs", critical, yes, false},
+		{"yes, with blanks for a reason", critical, Verdict{Approve: true, Text: " \n\t"}, false},
+		{"yes, with a reason", critical, Verdict{Approve: true, Text: "ticket 7"}, true},
+		{"yes, where the name must be typed", question(1, func(r *Request) { r.Decision.Manual = true }), yes, false},
+		{"yes, of one where several must agree", question(1, func(r *Request) { r.Decision.Quorums = make([]profiles.Quorum, 1) }), yes, false},
+		{"no", critical, no, true},
+		{"no, without a reason", plain, Verdict{}, false},
+	} {
+		if err := row.v.Valid(row.r); (err == nil) != row.ok {
+			t.Errorf("%s: %v", row.name, err)
+		}
+	}
+}
+
+func TestRefusedCallIsNotAskedAgainInItsRun(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		c := asks(t.Context(), b, question(1))
+		settle(t, b, only(t, b, "r1"), Verdict{Reason: ElicitationDeclined, Text: "not today"})
+		wantAnswer(t, c, ElicitationDeclined)
+		if a := wantAnswer(t, asks(t.Context(), b, question(1)), ElicitationDeclined); a.verdict.Text != "not today" {
+			t.Errorf("the second time: %+v", a.verdict)
+		}
+		for _, other := range []Request{question(2), question(1, inRun("r2"))} {
+			c := asks(t.Context(), b, other)
+			settle(t, b, only(t, b, other.Run), yes)
+			wantAnswer(t, c, "yes")
+		}
+		b.EndRun("r1")
+		stillAsks(t, asks(t.Context(), b, question(1))) // a run of that name begins anew
+	})
+}
+
+// When nobody was reached, nobody said no.
+func TestUnreachedPersonIsAskedAgain(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		for range 3 {
+			c := asks(t.Context(), b, question(1))
+			settle(t, b, only(t, b, "r1"), Verdict{Reason: NoApprover})
+			wantAnswer(t, c, NoApprover)
+		}
+	})
+}
+
+// Trial P9.
+func TestBudgetOfASession(t *testing.T) {
+	for name, sameTime := range map[string]bool{"one after the other": false, "at the same time": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+				ctx, cancel := context.WithCancel(t.Context())
+				for call := range 20 {
+					c := asks(ctx, b, question(call, risk(profiles.Low)))
+					if !sameTime {
+						settle(t, b, only(t, b, "r1"), yes)
+						wantAnswer(t, c, "yes")
+					}
+				}
+				for _, r := range []profiles.Risk{profiles.Low, profiles.Medium} {
+					a := wantAnswer(t, asks(ctx, b, question(30, risk(r))), RateLimited)
+					if a.verdict.Channel != "limit" || a.verdict.Text != "20 questions in 10m0s are enough" {
+						t.Errorf("got %+v", a.verdict)
+					}
+				}
+				stillAsks(t, asks(ctx, b, question(31, risk(profiles.High))))
+				stillAsks(t, asks(ctx, b, question(32, risk(profiles.Low), inRun("r2"), inSession("s2"))))
+				cancel()
+				synctest.Wait()
+				time.Sleep(10*minute - 1)
+				wantAnswer(t, asks(t.Context(), b, question(33, risk(profiles.Low))), RateLimited)
+				time.Sleep(1)
+				stillAsks(t, asks(t.Context(), b, question(34, risk(profiles.Low))))
+			})
+		})
+	}
+}
+
+func TestFloodStopsTheRun(t *testing.T) {
+	for name, ask := range map[string]func(t *testing.T, b *Broker, i int) answer{
+		"the same call again and again": func(t *testing.T, b *Broker, i int) answer {
+			c := asks(t.Context(), b, question(1))
+			if i == 0 {
+				settle(t, b, only(t, b, "r1"), no)
+			}
+			return answered(t, c)
+		},
+		"other calls, all refused by a person": func(t *testing.T, b *Broker, i int) answer {
+			c := asks(t.Context(), b, question(i))
+			settle(t, b, only(t, b, "r1"), no)
+			return answered(t, c)
+		},
+		"a client that never reaches anybody": func(t *testing.T, b *Broker, i int) answer {
+			c := asks(t.Context(), b, question(1))
+			settle(t, b, only(t, b, "r1"), Verdict{Reason: NoApprover})
+			return answered(t, c)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+				for i := range 50 {
+					if a := ask(t, b, i); a.verdict.Approve || a.err != nil {
+						t.Fatalf("refusal %d: %+v", i+1, a)
+					}
+				}
+				if a := ask(t, b, 50); a.verdict.Approve || !errors.Is(a.err, ErrFlood) {
+					t.Errorf("refusal 51: %+v", a)
+				}
+				stillAsks(t, asks(t.Context(), b, question(1, inRun("r2")))) // another run is not stopped
+			})
+		})
+	}
+}
+
+// grant lets a person say yes for the session.
+func grant(t *testing.T, b *Broker, r Request, scope Scope) {
+	t.Helper()
+	c := asks(t.Context(), b, r)
+	settle(t, b, only(t, b, r.Run), Verdict{Approve: true, Scope: scope, By: "ann"})
+	wantAnswer(t, c, "yes")
+}
+
+// Trial P22: a grant ends, is used up, is visible, and is never broader than
+// it was shown.
+func TestGrant(t *testing.T) {
+	for name, row := range map[string]struct {
+		scope   Scope
+		change  func(*Request)
+		covered bool
+	}{
+		"the same call":                    {Same, func(*Request) {}, true},
+		"in another run":                   {Same, inRun("r2"), true},
+		"in another session":               {Same, inSession("s2"), false},
+		"with other arguments":             {Same, func(r *Request) { r.Items[0].Key.Args[0] ^= 1 }, false},
+		"any arguments":                    {AnyArgs, func(r *Request) { r.Items[0].Key.Args[0] ^= 1 }, true},
+		"any arguments, another session":   {AnyArgs, inSession("s2"), false},
+		"any arguments, another profile":   {AnyArgs, func(r *Request) { r.Items[0].Key.Profile = "other" }, false},
+		"any arguments, another server":    {AnyArgs, func(r *Request) { r.Items[0].Key.Server = "other" }, false},
+		"any arguments, another tool":      {AnyArgs, func(r *Request) { r.Items[0].Key.Tool = "other" }, false},
+		"any arguments, the tool changed":  {AnyArgs, func(r *Request) { r.Items[0].Key.Definition = "def2" }, false},
+		"any arguments, the policy":        {AnyArgs, func(r *Request) { r.Items[0].Key.Revision = "rev2" }, false},
+		"what may not be remembered":       {AnyArgs, func(r *Request) { r.Decision.Remember = false }, false},
+		"what needs a reason":              {AnyArgs, func(r *Request) { r.Decision.RequireReason = true }, false},
+		"what needs the tool's name typed": {AnyArgs, func(r *Request) { r.Decision.Manual = true }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+				grant(t, b, question(1, remembered), row.scope)
+				c := asks(t.Context(), b, question(1, remembered, row.change))
+				if !row.covered {
+					stillAsks(t, c)
+					return
+				}
+				if a := wantAnswer(t, c, "yes"); a.verdict.Channel != "grant" || a.verdict.By != "ann" || a.verdict.Scope != Once {
+					t.Errorf("got %+v", a.verdict)
+				}
+			})
+		})
+	}
+}
+
+func TestGrantOfAFold(t *testing.T) {
+	for scope, want := range map[Scope]int{Same: 3, AnyArgs: 1, Once: 0} {
+		bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+			for call := range 3 {
+				asks(t.Context(), b, question(call, remembered, onLine(1)))
+			}
+			settle(t, b, only(t, b, "r1"), Verdict{Approve: true, Scope: scope})
+			if got := len(b.Grants()); got != want {
+				t.Errorf("%s made %d grants, want %d", scope, got, want)
+			}
+		})
+	}
+}
+
+func TestGrantEnds(t *testing.T) {
+	r := question(1, remembered)
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		grant(t, b, r, Same)
+		g := b.Grants()[0]
+		if g.Until.Sub(g.Made) != time.Hour || g.Left != 100 || g.Key != r.Items[0].Key {
+			t.Errorf("granted %+v", g)
+		}
+		time.Sleep(time.Hour - 1)
+		wantAnswer(t, asks(t.Context(), b, r), "yes")
+		time.Sleep(1)
+		stillAsks(t, asks(t.Context(), b, r))
+		if left := b.Grants(); len(left) > 0 {
+			t.Errorf("still there: %+v", left)
+		}
+	})
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		grant(t, b, r, Same)
+		for range 100 {
+			wantAnswer(t, asks(t.Context(), b, r), "yes")
+		}
+		stillAsks(t, asks(t.Context(), b, r))
+	})
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		grant(t, b, r, Same)
+		b.EndRun("r1")
+		b.EndSession("s2")
+		wantAnswer(t, asks(t.Context(), b, r), "yes")
+		b.EndSession("s1")
+		stillAsks(t, asks(t.Context(), b, r))
+	})
+}
+
+func TestWatchers(t *testing.T) {
+	bubble(t, Limits{PerRun: 1}, func(t *testing.T, b *Broker) {
+		changed, end := b.Watch("r1")
+		again, endAgain := b.Watch("r1")
+		other, endOther := b.Watch("r2")
+		told := func(step string, want bool) {
+			t.Helper()
+			synctest.Wait()
+			if len(changed) == 1 != want || len(again) == 1 != want {
+				t.Errorf("%s: told %d and %d, want %v", step, len(changed), len(again), want)
+			}
+			for _, c := range []<-chan struct{}{changed, again} {
+				if len(c) > 0 {
+					<-c
+				}
+			}
+			if len(other) > 0 {
+				t.Errorf("%s: another run was told", step)
+			}
+		}
+		told("nothing", false)
+		asks(t.Context(), b, question(1, onLine(2)))
+		told("a question", true)
+		asks(t.Context(), b, question(2, onLine(2)))
+		told("a second item", true)
+		asks(t.Context(), b, question(3))
+		told("one that waits its turn", false)
+		settle(t, b, only(t, b, "r1"), yes)
+		told("a verdict", true)
+		asks(t.Context(), b, question(4))
+		time.Sleep(patient)
+		told("a time-out", true)
+		end()
+		endAgain()
+		endOther()
+		endOther() // twice is once
+	})
+}
+
+func TestNoAnswerOutlivesItsRun(t *testing.T) {
+	bubble(t, Limits{PerRun: 1}, func(t *testing.T, b *Broker) {
+		open, queued, other := asks(t.Context(), b, question(1)), asks(t.Context(), b, question(2)), asks(t.Context(), b, question(1, inRun("r2")))
+		q := only(t, b, "r1")
+		b.EndRun("r1")
+		wantAnswer(t, open, Expired)
+		wantAnswer(t, queued, Expired)
+		stillAsks(t, other)
+		if err := b.Settle(q.ID, q.Digest(), yes); !errors.Is(err, ErrUnknown) {
+			t.Errorf("a verdict after the end: %v", err)
+		}
+		b.EndRun("r2")
+		b.EndSession("s1")
+		empty(t, b)
+	})
+}
