@@ -185,12 +185,7 @@ func (s *scriptText) syntaxFailure(first error, front *frontError) *wire.Failure
 			fail.Hint = "write " + front.suggestion
 		}
 		if front.line > len(s.split()) {
-			// The end of the wrapper: the script closed it, or left something open.
-			fail.Message = "the script ends too early: a bracket, quote or brace is not closed"
-			if strings.HasSuffix(front.text, `found "}"`) || front.text == `Unexpected "}"` {
-				fail.Message = errUnbalanced.Error()
-			}
-			fail.Position = s.end()
+			fail.Message, fail.Position = s.endFailure()
 			fail.Hint = ""
 		}
 	case first != nil:
@@ -200,7 +195,7 @@ func (s *scriptText) syntaxFailure(first error, front *frontError) *wire.Failure
 			fail.Position = s.place(list[0].Position.Line, list[0].Position.Column)
 		}
 		if first == errUnbalanced {
-			fail.Position = s.end()
+			fail.Message, fail.Position = s.endFailure()
 		}
 	}
 	fail.Frame = s.frame(fail.Position)

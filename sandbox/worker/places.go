@@ -107,12 +107,12 @@ func (s *scriptText) from(p analysis.Position) string {
 	return string(line[p.Column-1:])
 }
 
-// end is the place after the last character that is not white space.
+// end is the place of the last character that is not white space.
 func (s *scriptText) end() analysis.Position {
 	lines := s.split()
 	for i := len(lines) - 1; i >= 0; i-- {
 		if t := strings.TrimRight(lines[i], " \t"); t != "" {
-			return analysis.Position{Line: i + 1, Column: utf8.RuneCountInString(t) + 1}
+			return analysis.Position{Line: i + 1, Column: utf8.RuneCountInString(t)}
 		}
 	}
 	return analysis.Position{}
