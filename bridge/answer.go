@@ -158,7 +158,7 @@ func sample(v any, depth int) any {
 // failure says how the run ended that did not return: the error, the place,
 // the logs, and what its calls have done.
 func (r *run) failure() *mcp.CallToolResult {
-	f := failed{Effects: r.gate.Effects(), Run: r.id}
+	f := failed{Effects: append([]gate.Effect{}, r.gate.Effects()...), Run: r.id}
 	var script *sandbox.ScriptError
 	var limit *sandbox.LimitError
 	switch {

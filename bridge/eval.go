@@ -41,6 +41,7 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 	if err := readArguments(req.Params.Arguments, &args); err != nil {
 		return failure(req.Params.Name + ": " + err.Error() + `; it takes {"code": "...", "input"?: any}`), nil
 	}
+	s.o.Ready(ctx)
 	sess, err := s.session(req)
 	if err != nil {
 		return failure(err.Error()), nil
@@ -75,6 +76,7 @@ func (s *Server) Eval(ctx context.Context, profile, code string, input json.RawM
 // discover answers a discovery tool: the same function that scripts have,
 // through the same gate, under the profile that binds `eval`.
 func (s *Server) discover(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	s.o.Ready(ctx)
 	sess, err := s.session(req)
 	if err != nil {
 		return failure(err.Error()), nil
@@ -124,6 +126,9 @@ func readArguments(raw json.RawMessage, into any) error {
 	if err := d.Decode(into); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
+			if wrong.Field == "" {
+				return fmt.Errorf("the arguments must be an object, not a %s", wrong.Value)
+			}
 			return fmt.Errorf("%q must be a %s, not a %s", wrong.Field, wrong.Type, wrong.Value)
 		}
 		return errors.New(unprefixed(err))

@@ -73,7 +73,8 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 // method.
 func (o HTTPOptions) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !o.hostAllowed(r.Host) {
+		local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		if !o.hostAllowed(r.Host, local) {
 			http.Error(w, fmt.Sprintf("Forbidden: host %q is not ours; add it to http.allowedHosts if it is", r.Host), http.StatusForbidden)
 			return
 		}
@@ -88,8 +89,9 @@ func (o HTTPOptions) guard(next http.Handler) http.Handler {
 }
 
 // hostAllowed reports whether a Host header names this machine's loopback, at
-// whatever port a tunnel gives it, or a configured host.
-func (o HTTPOptions) hostAllowed(host string) bool {
+// whatever port a tunnel gives it, the very address that the request came in
+// on (a name that was rebound to us is no address), or a configured host.
+func (o HTTPOptions) hostAllowed(host string, local net.Addr) bool {
 	if slices.ContainsFunc(o.Hosts, func(h string) bool { return strings.EqualFold(h, host) }) {
 		return true
 	}
@@ -104,6 +106,9 @@ func (o HTTPOptions) hostAllowed(host string) bool {
 		}
 	} else if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
 		name = host[1 : len(host)-1]
+	}
+	if tcp, ok := local.(*net.TCPAddr); ok && name == tcp.IP.String() {
+		return true
 	}
 	return strings.EqualFold(name, "localhost") || name == "127.0.0.1" || name == "::1"
 }

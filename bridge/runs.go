@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -228,7 +229,7 @@ func (r *run) serve(ctx context.Context, c sandbox.Call) (sandbox.Reply, error) 
 	case sandbox.OpTool, sandbox.OpRaw:
 		answer, err := r.server.o.Gate.Call(ctx, r.gate, gate.Call{Number: c.Number, Name: c.Name, Args: c.Args, Position: c.Position})
 		if err != nil {
-			return sandbox.Reply{}, err
+			return sandbox.Reply{}, r.server.explain(err)
 		}
 		if c.Op == sandbox.OpRaw {
 			return sandbox.Reply{Value: answer.Raw}, nil
@@ -261,6 +262,29 @@ func (r *run) serve(ctx context.Context, c sandbox.Call) (sandbox.Reply, error) 
 	default:
 		return sandbox.Reply{}, fmt.Errorf("there is no operation %q", c.Op)
 	}
+}
+
+// explain adds to "there is no such tool" that the tool's server is not
+// connected, where that is why.
+func (s *Server) explain(err error) error {
+	var unknown *gate.UnknownToolError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	name, _, _ := strings.Cut(unknown.Name, "__")
+	for _, st := range s.o.Upstreams.Status() {
+		if st.Name != name && strings.ReplaceAll(st.Name, "-", "_") != name || st.State == upstream.Connected {
+			continue
+		}
+		why := string(st.State)
+		if st.Err != "" {
+			why += ": " + st.Err
+		}
+		more := *unknown
+		more.Message = fmt.Sprintf("%s is not to be had now: server %s is not connected (%s)", unknown.Name, st.Name, why)
+		return &more
+	}
+	return err
 }
 
 // emit attaches media to the run's answer: a handle, or a content block as

@@ -47,8 +47,11 @@ type Options struct {
 	// Problem, if not nil, returns what is wrong with the configuration that
 	// could not be loaded, for codemode_status; "" if nothing is.
 	Problem func() string
-	Logger  *slog.Logger // nil means slog.Default()
-	Now     func() time.Time
+	// Ready, if not nil, waits until the tools of servers that have just been
+	// started are known, for as long as that is worth waiting for.
+	Ready  func(context.Context)
+	Logger *slog.Logger // nil means slog.Default()
+	Now    func() time.Time
 }
 
 // A Server is the bridge. Its methods may be called by any number of
@@ -79,6 +82,9 @@ func New(o Options) *Server {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Ready == nil {
+		o.Ready = func(context.Context) {}
 	}
 	if o.MaxResult == 0 {
 		o.MaxResult = 64 << 10
@@ -138,6 +144,13 @@ func (s *Server) Close(grace time.Duration) {
 	}
 	s.mu.Unlock()
 	<-ended
+}
+
+// Running counts the runs that are under way.
+func (s *Server) Running() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.live)
 }
 
 // clampInitialize answers an initialize that asks for the stateless protocol

@@ -11,6 +11,7 @@
 package gate
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,7 +30,7 @@ import (
 // CallToolResult as the exact JSON that came back. Args are the frozen bytes:
 // they are sent as they are. When ctx ends, the far end is told.
 //
-// An error that has a method Sent() bool says with it whether the upstream
+// An error that has a method WasSent() bool says with it whether the upstream
 // may have received the call. One without counts as sent.
 type Caller interface {
 	Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error)
@@ -134,19 +135,23 @@ func (g *Gate) send(ctx context.Context, view *View, r *Run, c *call) (json.RawM
 // structured content, and what it complains of is the tool's own error.
 func discover(view *View, r *Run, c *call) (json.RawMessage, error) {
 	found, err := catalog.Discover(view.Sees(r.Profile), c.tool.Name, c.args.Bytes())
+	reply := map[string]any{"content": []any{}, "structuredContent": found}
 	if err != nil {
-		return json.Marshal(map[string]any{"isError": true,
-			"content": []any{map[string]string{"type": "text", "text": err.Error()}}})
+		reply = map[string]any{"isError": true, "content": []any{map[string]string{"type": "text", "text": err.Error()}}}
 	}
-	return json.Marshal(map[string]any{"content": []any{}, "structuredContent": found})
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // a model reads this
+	err = e.Encode(reply)
+	return text.Bytes(), err
 }
 
 // wasSent reports whether the upstream may have received a call that ended
 // with err.
 func wasSent(err error) bool {
-	var s interface{ Sent() bool }
+	var s interface{ WasSent() bool }
 	if errors.As(err, &s) {
-		return s.Sent()
+		return s.WasSent()
 	}
 	return true
 }

@@ -228,7 +228,7 @@ func TestOutcomeThatCannotBeRecordedIsUnknown(t *testing.T) {
 type sentError struct{ sent bool }
 
 func (e sentError) Error() string { return "broken pipe" }
-func (e sentError) Sent() bool    { return e.sent }
+func (e sentError) WasSent() bool { return e.sent }
 
 func TestLostAnswer(t *testing.T) {
 	for _, c := range []struct {

@@ -213,11 +213,11 @@ func (c *call) display() canon.Shown {
 		MaxString: d.MaxString, MaxArray: d.MaxArray, MaxObject: d.MaxObject, MaxDepth: d.MaxDepth})
 }
 
-// readOnly reports whether the tool says of itself that it only reads. It
-// words what the model is told; it never loosens policy.
+// readOnly reports whether policy holds that the call changes nothing, so
+// that it can be made again without harm. What the tool says of itself is not
+// enough.
 func (c *call) readOnly() bool {
-	hint := c.tool.Annotations.ReadOnly
-	return c.tool.Server == "" || hint != nil && *hint
+	return c.tool.Server == "" || c.decision.Risk == profiles.Low
 }
 
 // soFar returns a copy of the facts that rules may ask of the run.

@@ -16,6 +16,9 @@ type View struct {
 	// Trusted reports, by server, that the person who runs the bridge
 	// believes the server's readOnlyHint.
 	Trusted map[string]bool
+	// Known reports that the tools of every enabled server are in the
+	// catalogue, be it from the last run.
+	Known bool
 
 	seen    sync.Map // profile name -> *catalog.View
 	schemas sync.Map // tool digest -> *argumentSchema
@@ -37,11 +40,12 @@ func (v *View) Sees(name string) *catalog.View {
 }
 
 // ReadOnly reports whether nothing that a profile may call can change
-// anything, as far as names and trusted annotations tell.
+// anything, as far as names and trusted annotations tell. As long as some
+// server's tools are not known, nobody can tell.
 func (v *View) ReadOnly(name string) bool {
 	p, ok := v.profile(name)
-	if !ok {
-		return true
+	if !ok || !v.Known || len(v.Sees(name).Servers()) == 0 {
+		return false
 	}
 	facts := make([]profiles.ToolFacts, 0, len(v.Catalog.Tools()))
 	for _, t := range v.Catalog.Tools() {

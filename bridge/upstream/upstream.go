@@ -276,6 +276,9 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// WasSent returns Sent, for callers that know the error by this method only.
+func (e *Error) WasSent() bool { return e.Sent }
+
 // ErrClosed is the cause of an [Error] after [Set.Close].
 var ErrClosed = errors.New("the set of servers is closed")
 

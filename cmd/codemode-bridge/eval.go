@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,10 +10,13 @@ import (
 	"mime"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/profiles"
+
+	"codemode-bridge/sandbox"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -38,8 +42,11 @@ func (a *app) evalCommand() *cobra.Command {
 			var result *mcp.CallToolResult
 			err = a.once(c.Context(), func(ctx context.Context, p *parts) error {
 				a.complain(p)
-				if _, ok := p.cfg.Profiles.Profile(o.profile); o.profile != "" && !ok {
-					return &usageError{fmt.Errorf("there is no profile %q; there are: %s", o.profile, strings.Join(p.cfg.Profiles.Names(), ", "))}
+				if o.profile == evalProfile {
+					o.profile = ""
+				}
+				if _, err := namedProfile(p.cfg.Profiles, cmp.Or(o.profile, evalProfile)); err != nil {
+					return err
 				}
 				result, err = p.server.Eval(ctx, o.profile, source, json.RawMessage(o.input))
 				return err
@@ -47,15 +54,15 @@ func (a *app) evalCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.Context().Err(); err != nil {
-				return context.Cause(c.Context())
+			if err := a.printAnswer(result, o.media); c.Context().Err() == nil {
+				return err
 			}
-			return a.printAnswer(result, o.media)
+			return context.Cause(c.Context())
 		},
 	}
 	f := c.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "read the script from a `file`; - is standard input")
-	f.StringVarP(&o.profile, "profile", "p", "", "run under a `profile`")
+	f.StringVarP(&o.profile, "profile", "p", "", "run under a `profile`; - is what binds eval")
 	f.StringVarP(&o.input, "input", "i", "", "a `JSON` value, the script's global input")
 	f.StringVar(&o.media, "media", "", "write emitted media into a `folder`")
 	a.jsonFlag(c)
@@ -89,6 +96,7 @@ func (a *app) once(ctx context.Context, do func(context.Context, *parts) error) 
 	if err != nil {
 		return err
 	}
+	cfg.Sandbox.Result = profiles.Size(sandbox.DefaultLimits().Result) // no model reads it
 	if cfg.Log.Level != config.LogDebug {
 		cfg.Log.Level = config.LogError // what is wrong with a server is said below, once
 	}
@@ -118,9 +126,9 @@ func (a *app) complain(p *parts) {
 // printAnswer prints what an eval tool answered: the result on standard
 // output, logs, notes and errors on standard error.
 func (a *app) printAnswer(result *mcp.CallToolResult, mediaDir string) error {
-	raw, err := json.Marshal(result.StructuredContent)
-	if err != nil {
-		return fmt.Errorf("reading the answer: %w", err)
+	raw, ok := result.StructuredContent.(json.RawMessage)
+	if !ok {
+		return errors.New("the answer holds nothing")
 	}
 	var answer struct {
 		Result json.RawMessage `json:"result"`
@@ -143,11 +151,11 @@ func (a *app) printAnswer(result *mcp.CallToolResult, mediaDir string) error {
 		}
 	case result.IsError:
 		if text, ok := result.Content[0].(*mcp.TextContent); ok {
-			fmt.Fprintln(a.err, text.Text)
+			fmt.Fprintln(a.err, canon.VisibleLines(text.Text))
 		}
 	default:
 		for _, line := range append(answer.Logs, answer.Notes...) {
-			fmt.Fprintln(a.err, line)
+			fmt.Fprintln(a.err, canon.VisibleLines(line))
 		}
 		if answer.Result != nil {
 			if err := a.printJSON(answer.Result); err != nil {

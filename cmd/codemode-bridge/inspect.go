@@ -54,7 +54,7 @@ func (a *app) toolsCommand() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Short: "List the tools, all or those of one server", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withCatalog(c.Context(), func(v *catalog.View) error {
+			return a.withCatalog(c.Context(), func(tools *catalog.Catalog, v *catalog.View) error {
 				page := catalog.PageQuery{Server: server}
 				var all []catalog.Entry
 				for _, s := range v.Servers() {
@@ -75,7 +75,7 @@ func (a *app) toolsCommand() *cobra.Command {
 				if server != "" && len(all) == 0 {
 					return fmt.Errorf("there are no tools of a server %q; servers list shows the servers", server)
 				}
-				return a.printEntries(all)
+				return a.printEntries(tools, all)
 			})
 		},
 	}
@@ -84,12 +84,12 @@ func (a *app) toolsCommand() *cobra.Command {
 	search := &cobra.Command{
 		Use: "search words...", Short: "Find tools by keywords", Args: minArgs(1),
 		RunE: func(c *cobra.Command, words []string) error {
-			return a.withCatalog(c.Context(), func(v *catalog.View) error {
+			return a.withCatalog(c.Context(), func(tools *catalog.Catalog, v *catalog.View) error {
 				found := v.Search(catalog.SearchQuery{Query: strings.Join(words, " "), Server: from})
 				if len(found.Unmatched) > 0 {
 					fmt.Fprintf(a.err, "no tool has: %s\n", strings.Join(found.Unmatched, ", "))
 				}
-				return a.printEntries(found.Tools)
+				return a.printEntries(tools, found.Tools)
 			})
 		},
 	}
@@ -97,12 +97,14 @@ func (a *app) toolsCommand() *cobra.Command {
 	show := &cobra.Command{
 		Use: "show name", Short: "Print the TypeScript declaration of a tool", Args: minArgs(1),
 		RunE: func(c *cobra.Command, names []string) error {
-			return a.withCatalog(c.Context(), func(v *catalog.View) error {
-				var all []map[string]string
+			return a.withCatalog(c.Context(), func(tools *catalog.Catalog, v *catalog.View) error {
+				all, missing := []map[string]string{}, 0
 				for _, name := range names {
 					text, err := v.Declare(name)
 					if err != nil {
-						return err
+						missing++
+						fmt.Fprintln(a.err, notFound(v, name))
+						continue
 					}
 					if a.json {
 						all = append(all, map[string]string{"name": name, "declaration": text})
@@ -111,7 +113,12 @@ func (a *app) toolsCommand() *cobra.Command {
 					}
 				}
 				if a.json {
-					return a.printJSON(all)
+					if err := a.printJSON(all); err != nil {
+						return err
+					}
+				}
+				if missing > 0 {
+					return &exitError{exitFailed}
 				}
 				return nil
 			})
@@ -126,14 +133,17 @@ func (a *app) toolsCommand() *cobra.Command {
 
 // withCatalog connects to the servers and looks at what they have. The person
 // at the command line sees all tools, whatever a profile hides from scripts.
-func (a *app) withCatalog(ctx context.Context, look func(*catalog.View) error) error {
+func (a *app) withCatalog(ctx context.Context, look func(*catalog.Catalog, *catalog.View) error) error {
 	return a.once(ctx, func(_ context.Context, p *parts) error {
 		a.complain(p)
-		return look(p.gate.View().Catalog.View(nil))
+		tools := p.gate.View().Catalog
+		return look(tools, tools.View(nil))
 	})
 }
 
-func (a *app) printEntries(all []catalog.Entry) error {
+// printEntries prints tools by the names that scripts use and, where that is
+// another, the name that policies match.
+func (a *app) printEntries(v *catalog.Catalog, all []catalog.Entry) error {
 	if a.json {
 		if all == nil {
 			all = []catalog.Entry{}
@@ -144,11 +154,20 @@ func (a *app) printEntries(all []catalog.Entry) error {
 		fmt.Fprintln(a.err, "no tools")
 		return nil
 	}
-	table := [][]string{{"name", "summary"}}
+	two := [][]string{{"name", "summary"}}
+	three := [][]string{{"name", "in policies", "summary"}}
+	differ := false
 	for _, e := range all {
-		table = append(table, []string{e.Name, cut(firstLine(e.Summary), 100)})
+		path, summary := "", cut(firstLine(e.Summary), 80)
+		if t, ok := v.Lookup(e.Name); ok && t.Path() != e.Name {
+			path, differ = t.Path(), true
+		}
+		two, three = append(two, []string{e.Name, summary}), append(three, []string{e.Name, path, summary})
 	}
-	return a.table(table)
+	if differ {
+		return a.table(three)
+	}
+	return a.table(two)
 }
 
 // firstLine is text up to its first line break.
@@ -163,4 +182,13 @@ func cut(text string, n int) string {
 		return string(runes[:n-1]) + "…"
 	}
 	return text
+}
+
+// notFound says that there is no tool of a name, and what looks like it.
+func notFound(v *catalog.View, name string) string {
+	text := fmt.Sprintf("there is no tool %q", name)
+	if near := v.Near(name, 3); len(near) > 0 {
+		return text + "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return text + "; find one with: codemode-bridge tools search WORDS"
 }

@@ -80,9 +80,13 @@ func (a *app) root() *cobra.Command {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetIn(a.in)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return &usageError{fmt.Errorf("%w (%s --help lists the flags)", err, c.CommandPath())}
+	})
 	root.PersistentFlags().StringVarP(&a.configPath, "config", "c", "", "the configuration `file` (default: $CODEMODE_CONFIG, then the user's own)")
 	root.AddCommand(a.runCommand(), a.serveCommand(), a.evalCommand(), a.checkCommand(), a.serversCommand(), a.toolsCommand(), a.profilesCommand(), a.tailCommand(), a.versionCommand())
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
 	// A command that only groups others must not pass over a wrong word.
 	for _, c := range root.Commands() {
 		if c.HasSubCommands() && c.RunE == nil {
@@ -98,7 +102,7 @@ func (a *app) root() *cobra.Command {
 }
 
 func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use: "version", Short: "Print the version", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			line := map[string]string{"version": version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
@@ -116,6 +120,8 @@ func (a *app) versionCommand() *cobra.Command {
 			return err
 		},
 	}
+	a.jsonFlag(c)
+	return c
 }
 
 // A usageError is a command line that makes no sense.
@@ -154,7 +160,10 @@ func (a *app) exitCode(err error) int {
 		}
 		return exitConfig
 	case errors.As(err, &usage), isCobraUsage(err):
-		fmt.Fprintf(a.err, "codemode-bridge: %v\nhint: codemode-bridge help\n", err)
+		fmt.Fprintf(a.err, "codemode-bridge: %v\n", err)
+		if isCobraUsage(err) {
+			fmt.Fprintln(a.err, "hint: codemode-bridge help lists the commands")
+		}
 		return exitUsage
 	default:
 		fmt.Fprintf(a.err, "codemode-bridge: %v\n", err)

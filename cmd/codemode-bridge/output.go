@@ -53,21 +53,33 @@ func count(n int, thing string) string {
 func timeDuration(d profiles.Duration) time.Duration { return time.Duration(d) }
 
 // The counts of arguments that commands take; a wrong one is wrong usage.
-func noArgs(c *cobra.Command, args []string) error { return usage(cobra.NoArgs(c, args)) }
+func noArgs(c *cobra.Command, args []string) error { return maxArgs(0)(c, args) }
 
 func maxArgs(n int) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error { return usage(cobra.MaximumNArgs(n)(c, args)) }
+	return func(c *cobra.Command, args []string) error {
+		if len(args) <= n {
+			return nil
+		}
+		takes := "no arguments"
+		if n > 0 {
+			takes = "at most " + count(n, "argument")
+		}
+		return &usageError{fmt.Errorf("%s takes %s, not %d (does one need quotes?)", command(c), takes, len(args))}
+	}
 }
 
 func minArgs(n int) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error { return usage(cobra.MinimumNArgs(n)(c, args)) }
+	return func(c *cobra.Command, args []string) error {
+		if len(args) >= n {
+			return nil
+		}
+		return &usageError{fmt.Errorf("%s needs %s: %s", command(c), count(n, "argument"), c.UseLine())}
+	}
 }
 
-func usage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &usageError{err}
+// command is a command as it is typed, without the program.
+func command(c *cobra.Command) string {
+	return strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ")
 }
 
 // isCobraUsage reports whether err is cobra's own word for a command that

@@ -32,6 +32,7 @@ type parts struct {
 	gate      *gate.Gate
 	server    *bridge.Server
 
+	started time.Time
 	changed chan struct{} // holds one token when tools have changed
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
@@ -49,7 +50,7 @@ func (a *app) build(cfg *config.Config, l *logs) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{log: l.logger, cfg: cfg, changed: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
+	p := &parts{log: l.logger, cfg: cfg, started: time.Now(), changed: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
 	if places, err := config.Paths(a.env); err == nil {
 		p.cache = filepath.Join(places.CacheDir, "catalog-"+fileKey(cfg.File))
 	}
@@ -67,7 +68,7 @@ func (a *app) build(cfg *config.Config, l *logs) (*parts, error) {
 	p.server = bridge.New(bridge.Options{
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
-		Problem: p.trouble, Logger: l.logger,
+		Problem: p.trouble, Ready: p.await, Logger: l.logger,
 	})
 	p.upstreams.Apply(specs(cfg))
 	ctx, stop := context.WithCancel(context.Background())
@@ -139,7 +140,7 @@ func (p *parts) refresh() {
 	defer p.mu.Unlock()
 	view := p.viewLocked()
 	old := p.gate.View()
-	if old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles && stale(old) == stale(view) {
+	if old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles && stale(old) == stale(view) && old.Known == view.Known {
 		return
 	}
 	p.server.Replace(view)
@@ -181,19 +182,21 @@ func (p *parts) view() *gate.View {
 // that the servers have listed or, before that, had in the last run.
 func (p *parts) viewLocked() *gate.View {
 	listed := p.upstreams.Tools()
-	view := &gate.View{Profiles: p.cfg.Profiles, Trusted: map[string]bool{}}
+	view := &gate.View{Profiles: p.cfg.Profiles, Trusted: map[string]bool{}, Known: true}
 	var servers []catalog.Server
 	for _, name := range p.cfg.ServerNames() {
 		s := p.cfg.Servers[name]
 		if s.Disabled {
 			continue
 		}
-		view.Trusted[name] = s.TrustAnnotations
+		view.Trusted[name] = s.TrustAnnotations || s.Type == config.KindBuiltin // those are our own
 		if tools, ok := listed[name]; ok {
 			servers = append(servers, catalog.Server{Name: name, Tools: definitions(tools)})
 			delete(p.cached, name)
 		} else if old, ok := p.cached[name]; ok {
 			servers = append(servers, old)
+		} else {
+			view.Known = false
 		}
 	}
 	view.Catalog = catalog.Build(servers)
@@ -228,6 +231,23 @@ func (p *parts) trouble() string {
 func (p *parts) ready(ctx context.Context) {
 	p.upstreams.WaitReady(ctx)
 	p.refresh()
+}
+
+// firstWait is how long, after the start, scripts wait for servers that have
+// not listed their tools yet. A server that takes longer costs its own calls.
+const firstWait = 8 * time.Second
+
+// await returns when every server's tools are known or the server has failed,
+// and at the latest firstWait after the start.
+func (p *parts) await(ctx context.Context) {
+	if p.gate.View().Known {
+		return
+	}
+	ctx, cancel := context.WithDeadline(ctx, p.started.Add(firstWait))
+	defer cancel()
+	if p.upstreams.WaitReady(ctx) == nil {
+		p.refresh()
+	}
 }
 
 // definitions are an upstream's tools as package catalog wants them.

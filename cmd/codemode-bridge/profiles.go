@@ -600,12 +600,13 @@ func (a *app) checkProfiles(ctx context.Context) error {
 	return nil
 }
 
-func exactArgs(n int) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error { return usage(cobra.ExactArgs(n)(c, args)) }
-}
+func exactArgs(n int) cobra.PositionalArgs { return rangeArgs(n, n) }
 
 func rangeArgs(least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		return usage(cobra.RangeArgs(least, most)(c, args))
+		if len(args) < least {
+			return minArgs(least)(c, args)
+		}
+		return maxArgs(most)(c, args)
 	}
 }

@@ -43,7 +43,11 @@ func (a *app) runCommand() *cobra.Command {
 			// Whatever else might print must not end up in the protocol.
 			stdout := os.Stdout
 			os.Stdout = os.Stderr
-			return a.live(c.Context(), func(ctx context.Context, _ *config.Config, p *parts) error {
+			cfg, err := a.load()
+			if err != nil {
+				return err
+			}
+			return a.live(c.Context(), cfg, func(ctx context.Context, p *parts) error {
 				err := p.server.Serve(ctx, &mcp.IOTransport{Reader: os.Stdin, Writer: stdout})
 				if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
 					return nil // the client went away, as clients do
@@ -61,17 +65,22 @@ func (a *app) serveCommand() *cobra.Command {
 		Use: "serve", Short: "Serve many clients over HTTP", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			tuneMemory()
-			return a.live(c.Context(), func(ctx context.Context, cfg *config.Config, p *parts) error {
-				if listen == "" {
-					listen = cfg.HTTP.Listen.Reveal()
-				}
-				if err := mayListen(listen, len(cfg.HTTP.Tokens) > 0); err != nil {
-					return err
-				}
-				l, err := net.Listen("tcp", listen)
-				if err != nil {
-					return &configError{fmt.Errorf("listening on %s: %w", listen, err), "choose another address with --listen or http.listen; port 0 takes a free one"}
-				}
+			cfg, err := a.load()
+			if err != nil {
+				return err
+			}
+			if listen == "" {
+				listen = cfg.HTTP.Listen.Reveal()
+			}
+			if err := mayListen(listen, len(cfg.HTTP.Tokens) > 0); err != nil {
+				return err
+			}
+			l, err := net.Listen("tcp", listen)
+			if err != nil {
+				return &configError{fmt.Errorf("listening on %s: %w", listen, err), "choose another address with --listen or http.listen; port 0 takes a free one"}
+			}
+			defer l.Close()
+			return a.live(c.Context(), cfg, func(ctx context.Context, p *parts) error {
 				a.greet(l.Addr(), cfg)
 				return serveHTTP(ctx, l, cfg.HTTP, p)
 			})
@@ -83,11 +92,7 @@ func (a *app) serveCommand() *cobra.Command {
 
 // live builds a bridge, watches its configuration, and runs until serve
 // returns or the program is told to end.
-func (a *app) live(ctx context.Context, serve func(context.Context, *config.Config, *parts) error) error {
-	cfg, err := a.load()
-	if err != nil {
-		return err
-	}
+func (a *app) live(ctx context.Context, cfg *config.Config, serve func(context.Context, *parts) error) error {
 	l, err := a.openLogs(cfg, true)
 	if err != nil {
 		return err
@@ -99,7 +104,7 @@ func (a *app) live(ctx context.Context, serve func(context.Context, *config.Conf
 	}
 	watching, stop := context.WithCancel(ctx)
 	p.ended.Go(func() { p.watch(watching, a) })
-	err = serve(ctx, cfg, p)
+	err = serve(ctx, p)
 	stop()
 	p.Close(grace)
 	return err
@@ -146,6 +151,9 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 		return err
 	case <-ctx.Done():
 	}
+	if n := p.server.Running(); n > 0 {
+		fmt.Fprintf(os.Stderr, "ending: waiting up to %v for %s; Ctrl-C again ends at once\n", grace, count(n, "run"))
+	}
 	// Runs get their grace first, so that their answers still find their
 	// clients; the streams that never end are cut.
 	p.server.Close(grace)
@@ -160,11 +168,20 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 
 // greet says where the bridge is and how to connect to it.
 func (a *app) greet(addr net.Addr, cfg *config.Config) {
-	endpoint := "http://" + addr.String() + "/mcp"
+	host := addr.String()
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		host = fmt.Sprintf("THIS-MACHINE:%d", tcp.Port)
+	}
+	endpoint := "http://" + host + "/mcp"
+	header, field := "", ""
+	if len(cfg.HTTP.Tokens) > 0 {
+		header = ` --header "Authorization: Bearer TOKEN"`
+		field = `, "headers": {"Authorization": "Bearer TOKEN"}`
+	}
 	fmt.Fprintf(a.err, "codemode-bridge %s\n", version)
 	fmt.Fprintf(a.err, "  endpoint     %s\n", endpoint)
 	fmt.Fprintf(a.err, "  servers      %s\n", strings.Join(serverNames(cfg), ", "))
-	fmt.Fprintf(a.err, "  connect      claude mcp add --transport http codemode %s\n", endpoint)
-	fmt.Fprintf(a.err, "  or           {\"mcpServers\": {\"codemode\": {\"type\": \"http\", \"url\": %q}}}\n", endpoint)
+	fmt.Fprintf(a.err, "  connect      claude mcp add --transport http codemode %s%s\n", endpoint, header)
+	fmt.Fprintf(a.err, "  or           {\"mcpServers\": {\"codemode\": {\"type\": \"http\", \"url\": %q%s}}}\n", endpoint, field)
 	fmt.Fprintf(a.err, "Ctrl-C ends it. Its calls, live: codemode-bridge tail\n")
 }
