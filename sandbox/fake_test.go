@@ -233,6 +233,18 @@ var acts = map[string]func(*fake){
 		}
 		f.done("left")
 	},
+	// leave N M: makes N calls and a timer, and ends after M answers
+	"leave": func(f *fake) {
+		for range f.word(1) {
+			f.call(wire.OpTool, "t", "")
+		}
+		f.call(wire.OpTimer, "", `{"ms":1e9}`)
+		for range f.word(2) {
+			f.reply()
+		}
+		f.made-- // the timer
+		f.done("left")
+	},
 	"logs": func(f *fake) {
 		f.send(wire.KindLog, wire.Log{Run: f.run.ID, Level: "warn", Text: "a line"})
 		f.send(wire.KindDone, wire.Done{Run: f.run.ID, LogsDropped: 7, Notes: []string{"a note"},

@@ -64,6 +64,17 @@ func TestRealWorker(t *testing.T) {
 	if err != nil || string(r.Value) != "7" || len(r.Logs) != 2 || r.Logs[1] != (Log{"warn", "1"}) {
 		t.Errorf("%s %+v %v", r.Value, r.Logs, err)
 	}
+	// An emit that nobody awaits is a part of the answer all the same.
+	r, err = eval(t, s, "emit('h1'); emit('h99'); return 1", &recorder{answer: func(_ context.Context, c Call, settle func(Reply)) {
+		if strings.Contains(string(c.Args), "h99") {
+			settle(Reply{Err: &ReplyError{Name: "ToolError", Message: "there is no handle h99"}})
+			return
+		}
+		settle(Reply{})
+	}})
+	if err != nil || string(r.Value) != "1" || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "call 2 emit failed and nobody awaited it: ToolError: there is no handle h99") {
+		t.Errorf("%s %q %v", r.Value, r.Notes, err)
+	}
 	h := &recorder{}
 	_, err = eval(t, s, "const a = 1\nawait codemode.echo__say({})\nnull.x", h)
 	var script *ScriptError

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -427,7 +428,10 @@ func TestLateAnswers(t *testing.T) {
 		defer mu.Unlock()
 		late = append(late, settle)
 	}}
-	returns(t, s, "open 5", h, `"left"`)
+	r := returns(t, s, "open 5", h, `"left"`)
+	if want := []string{"the script ended while calls 1, 2, 3, 4, 5 were not answered: await every call whose effect or answer matters"}; !slices.Equal(r.Notes, want) {
+		t.Errorf("notes %q, want %q", r.Notes, want)
+	}
 	for _, settle := range late {
 		settle(Reply{})
 	}
@@ -440,6 +444,33 @@ func TestLateAnswers(t *testing.T) {
 		settle(Reply{Value: json.RawMessage(`"second"`)})
 		answered = append(answered, settle)
 	}}, `["\"first\""]`)
+}
+
+// Only calls without an answer are said to be open; timers never are.
+func TestOpenNote(t *testing.T) {
+	s := fakes(t, Options{}).Session()
+	for _, row := range []struct {
+		source string
+		open   []int
+		want   string
+	}{
+		{"leave 5 5", nil, ""},
+		{"leave 5 4", []int{4}, "the script ended while call 4 was not answered: await every call whose effect or answer matters"},
+		{"leave 5 3", []int{2, 3}, "the script ended while calls 2, 3 were not answered: await every call whose effect or answer matters"},
+	} {
+		r := returns(t, s, row.source, &recorder{answer: func(_ context.Context, c Call, settle func(Reply)) {
+			if !slices.Contains(row.open, c.Number) {
+				settle(Reply{Err: &ReplyError{Name: "ToolCallDeniedError", Message: "no"}})
+			}
+		}}, `"left"`)
+		if notes := strings.Join(r.Notes, "\n"); notes != row.want {
+			t.Errorf("%s: notes %q, want %q", row.source, notes, row.want)
+		}
+	}
+	r := returns(t, s, "open 30", &recorder{answer: func(context.Context, Call, func(Reply)) {}}, `"left"`)
+	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "19, 20, and 10 more were") {
+		t.Errorf("notes %q", r.Notes)
+	}
 }
 
 // The script sees answers in the order in which they were settled.

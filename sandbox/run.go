@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -575,6 +577,9 @@ func (r *run) done(v wire.Done, body []byte) error {
 		return bad("a count of %d calls after %d", v.Calls, r.made-r.nTimers)
 	}
 	r.result.LogsDropped, r.result.Notes, r.result.CPU = v.LogsDropped, v.Notes, v.CPU
+	if note := r.openNoteLocked(); note != "" {
+		r.result.Notes = append([]string{note}, v.Notes...)
+	}
 	switch {
 	case v.Err == nil:
 		if len(body) > 0 {
@@ -591,6 +596,39 @@ func (r *run) done(v wire.Done, body []byte) error {
 	}
 	return nil
 }
+
+// openNoteLocked remarks on calls that nobody answered. Answers that the
+// worker has not read when its script ends are answers all the same: one
+// refusal may end a script that waits for several calls, and it is refused
+// them all.
+func (r *run) openNoteLocked() string {
+	var numbers []int
+	for n, o := range r.open {
+		if !o.timer {
+			numbers = append(numbers, n)
+		}
+	}
+	if len(numbers) == 0 {
+		return ""
+	}
+	slices.Sort(numbers)
+	var list []string
+	for i, n := range numbers {
+		if i == maxOpenNamed {
+			list = append(list, fmt.Sprintf("and %d more", len(numbers)-i))
+			break
+		}
+		list = append(list, strconv.Itoa(n))
+	}
+	calls := "calls " + strings.Join(list, ", ") + " were"
+	if len(numbers) == 1 {
+		calls = "call " + list[0] + " was"
+	}
+	return "the script ended while " + calls + " not answered: await every call whose effect or answer matters"
+}
+
+// maxOpenNamed bounds how many open calls a note names.
+const maxOpenNamed = 20
 
 // limitError names the limit that the worker says was exceeded. The value is
 // ours: nothing here is taken from the worker but which limit it was, and

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"codemode-bridge/analysis"
@@ -22,7 +21,7 @@ type run struct {
 	taken   int       // answers taken
 	calls   int       // of made, those that are no timers
 	timers  int
-	open    map[int]wire.Op // sent and not answered
+	open    map[int]wire.Op // sent, and the answer not taken
 	busy    int             // of open, those that are no timers
 	held    []heldCall      // numbered, waiting for fewer open calls, in order
 	dropped map[int]bool    // timers that were cleared
@@ -82,7 +81,7 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 	r.pause()
 	done := wire.Done{
 		Run: header.ID, Calls: r.calls, CPU: r.clock.used(), LogsDropped: r.logsDropped,
-		Notes: append(r.openNotes(), notes...), Err: fail,
+		Notes: append(r.heldNotes(), notes...), Err: fail,
 	}
 	r.write(wire.KindDone, done, result)
 	r.flush()
@@ -237,44 +236,23 @@ func (r *run) flush() {
 	}
 }
 
-// openNotes remarks on calls that the script did not wait for.
-func (r *run) openNotes() []string {
-	var open []string
-	for n := 1; n <= r.made; n++ {
-		if op, ok := r.open[n]; ok && op != wire.OpTimer {
-			open = append(open, fmt.Sprint(n))
-		}
-	}
+// heldNotes remarks on calls that were never sent. Of those that were sent,
+// the parent knows which are not answered.
+func (r *run) heldNotes() []string {
 	unsent := 0
 	for _, c := range r.held {
 		if c.header.Op != wire.OpTimer {
 			unsent++
 		}
 	}
-	var notes []string
-	if len(open) > 0 {
-		notes = append(notes, fmt.Sprintf("the script ended while %s not answered: await every call whose effect or answer matters",
-			plural(len(open), "call ", "calls ", " was", " were", strings.Join(firstN(open, 20), ", "))))
+	if unsent == 0 {
+		return nil
 	}
-	if unsent > 0 {
-		notes = append(notes, fmt.Sprintf("%s never sent: the script ended while waiting for the limit of %d parallel calls",
-			plural(unsent, "", "", " call was", " calls were", fmt.Sprint(unsent)), r.header.Limits.Parallel))
+	calls := fmt.Sprintf("%d calls were", unsent)
+	if unsent == 1 {
+		calls = "1 call was"
 	}
-	return notes
-}
-
-func plural(n int, one, many, oneEnd, manyEnd, middle string) string {
-	if n == 1 {
-		return one + middle + oneEnd
-	}
-	return many + middle + manyEnd
-}
-
-func firstN(list []string, n int) []string {
-	if len(list) > n {
-		return append(append([]string(nil), list[:n]...), fmt.Sprintf("and %d more", len(list)-n))
-	}
-	return list
+	return []string{fmt.Sprintf("%s never sent: the script ended while waiting for the limit of %d parallel calls", calls, r.header.Limits.Parallel)}
 }
 
 var errGone = fmt.Errorf("the parent closed the pipe in the middle of a run")

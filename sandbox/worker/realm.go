@@ -32,6 +32,8 @@ type realm struct {
 	main    *goja.Promise
 	result  goja.Value // after main is fulfilled
 	failed  *wire.Failure
+	settled bool             // the result, or how the script failed, is known
+	emits   map[int]struct{} // open when it was settled: the end waits for them
 	done    bool
 
 	pending   map[int]*pending
@@ -193,35 +195,61 @@ func (r *realm) stop(err error) {
 		return
 	}
 	r.done = true
-	r.failed = r.failureOf(err)
+	if r.failed == nil {
+		r.failed = r.failureOf(err)
+	}
 }
 
 // look sees how far the script is: it has ended when its promise is settled,
-// and so is every promise that stands directly in its result.
+// so is every promise that stands directly in its result, and every emit call
+// made until then is answered. What a script emits belongs to its result,
+// whether it waited or not.
 func (r *realm) look() {
 	if r.done || r.main == nil {
 		return
 	}
+	if !r.settled {
+		if r.settled = r.settle(); r.done || !r.settled {
+			return
+		}
+		r.emits = make(map[int]struct{})
+		for n, p := range r.pending {
+			if p.op == wire.OpEmit {
+				r.emits[n] = struct{}{}
+			}
+		}
+	}
+	for n := range r.emits {
+		if r.pending[n] == nil {
+			delete(r.emits, n)
+		}
+	}
+	r.done = len(r.emits) == 0
+}
+
+// settle reports whether the script has its result, or has failed.
+func (r *realm) settle() bool {
+	rejected := func(p *goja.Promise) bool {
+		r.forget(p)
+		r.failed = r.failureFrom(p.Result(), nil)
+		return true
+	}
 	switch r.main.State() {
 	case goja.PromiseStateRejected:
-		r.done = true
-		r.forget(r.main)
-		r.failed = r.failureFrom(r.main.Result(), nil)
+		return rejected(r.main)
 	case goja.PromiseStateFulfilled:
 		r.result = r.main.Result()
 		for _, p := range r.promisesIn(r.result) {
 			switch p.State() {
 			case goja.PromiseStatePending:
-				return
+				return false
 			case goja.PromiseStateRejected:
-				r.done = true
-				r.forget(p)
-				r.failed = r.failureFrom(p.Result(), nil)
-				return
+				return rejected(p)
 			}
 		}
-		r.done = true
+		return true
 	}
+	return false
 }
 
 // forget takes a rejection off the list of those nobody handled.
