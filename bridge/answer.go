@@ -199,7 +199,8 @@ var limitHints = map[string]string{
 // text is the failure as a model reads it: line, cause, fix, effects.
 func (f failed) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", f.Error.Name, f.Error.Message)
+	// What the script wrote must not look like what follows.
+	fmt.Fprintf(&b, "%s: %s", f.Error.Name, strings.ReplaceAll(f.Error.Message, "\n", "\n    "))
 	if f.Error.Line > 0 && !strings.Contains(f.Error.Message, fmt.Sprintf("(line %d", f.Error.Line)) {
 		fmt.Fprintf(&b, " (line %d, column %d)", f.Error.Line, f.Error.Column)
 	}
@@ -213,7 +214,7 @@ func (f failed) text() string {
 		b.WriteString("\nNote: " + note)
 	}
 	if len(f.Logs) > 0 {
-		b.WriteString("\nLogs:\n" + strings.Join(f.Logs, "\n"))
+		b.WriteString("\nLogs:\n  " + strings.ReplaceAll(strings.Join(f.Logs, "\n"), "\n", "\n  "))
 	}
 	fmt.Fprintf(&b, "\nEffects: %s Run %s.", effectsText(f.Effects), f.Run)
 	return b.String()

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"reflect"
+	"slices"
 	"time"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -53,12 +55,16 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 	return s.attach(ctx, req, r)
 }
 
-var errClientGone = errors.New("the client cancelled the call")
+// Why a run is stopped that did not end by itself.
+var (
+	errClientGone   = errors.New("the client cancelled the call")
+	errSessionEnded = errors.New("the client ended its session")
+)
 
 // Eval runs one script outside any MCP session, for the command line, and
 // returns what an eval tool would answer. It stops when ctx ends.
 func (s *Server) Eval(ctx context.Context, profile, code string, input json.RawMessage) (*mcp.CallToolResult, error) {
-	sess := &session{id: newID("s"), client: "command line", brief: true, sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now)}
+	sess := &session{id: newID("s"), client: "command line", brief: true, sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1)}
 	defer sess.sandbox.Close()
 	r, err := s.start(sess, gate.Origin{Profile: profile, Reach: gate.Nobody}, "", evalArgs{Code: code, Input: input})
 	if err != nil {
@@ -121,6 +127,10 @@ func readArguments(raw json.RawMessage, into any) error {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
+	// encoding/json takes what is doubled, and what is spelt in another case.
+	if _, err := canon.Parse(raw); err != nil {
+		return err
+	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
@@ -133,8 +143,21 @@ func readArguments(raw json.RawMessage, into any) error {
 		}
 		return errors.New(unprefixed(err))
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("there is something after the arguments")
+	return exactKeys(raw, into)
+}
+
+// exactKeys refuses keys that encoding/json took for a field of into although
+// they are spelt in another case.
+func exactKeys(raw json.RawMessage, into any) error {
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &keys); err != nil {
+		return err
+	}
+	t := reflect.TypeOf(into).Elem()
+	for key := range keys {
+		if !slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.Tag.Get("json") == key }) {
+			return fmt.Errorf("unknown field %q", key)
+		}
 	}
 	return nil
 }

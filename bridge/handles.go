@@ -130,10 +130,21 @@ func (h *handles) content(what json.RawMessage) (mcp.Content, error) {
 	var result mcp.CallToolResult
 	wrapped := append(append([]byte(`{"content":[`), block...), "]}"...)
 	if err := json.Unmarshal(wrapped, &result); err != nil || len(result.Content) != 1 {
-		return nil, errors.New(`it takes a handle, or a content block such as {type: "image", data, mimeType}`)
+		return nil, errMedia
 	}
-	return result.Content[0], nil
+	switch c := result.Content[0].(type) {
+	case *mcp.ImageContent, *mcp.AudioContent:
+		return c, nil
+	case *mcp.EmbeddedResource:
+		if c.Resource != nil && (c.Resource.Text != "" || len(c.Resource.Blob) > 0) {
+			return c, nil
+		}
+	}
+	return nil, errMedia // texts and links would look like the bridge's own
 }
+
+// errMedia says what emit takes.
+var errMedia = errors.New(`it takes a handle, or an image, audio or resource block such as {type: "image", data, mimeType}`)
 
 // A handleRef is a handle as scripts pass it: the object, or its id.
 type handleRef string

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -170,6 +171,13 @@ func (s *Server) dispatch(o HTTPOptions) http.Handler {
 		DisableLocalhostProtection: true,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			owner := ""
+			if token := auth.TokenInfoFromContext(r.Context()); token != nil {
+				owner = token.UserID
+			}
+			s.abandon(r.Header.Get("Mcp-Session-Id"), owner)
+		}
 		if r.Method != http.MethodPost {
 			sessions.ServeHTTP(w, r)
 			return
@@ -185,7 +193,11 @@ func (s *Server) dispatch(o HTTPOptions) http.Handler {
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		m := peek(body)
+		m, err := peek(body)
+		if err != nil {
+			http.Error(w, "the body is no JSON-RPC message: "+err.Error(), http.StatusBadRequest)
+			return
+		}
 		switch {
 		case m.version() >= statelessProtocol, m.version() == "" && r.Header.Get("Mcp-Protocol-Version") >= statelessProtocol:
 			stateless.ServeHTTP(w, r)
@@ -209,19 +221,28 @@ func (s *Server) sessionCount() int {
 
 // peeked is as much of a message as the dispatcher needs.
 type peeked struct {
-	Method string `json:"method"`
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
 	Params struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
 	} `json:"params"`
 }
 
-// peek reads a body as far as it can; what it can't read, the SDK refuses.
-func peek(body []byte) peeked {
+// peek reads a body as far as the dispatcher needs, and refuses what the SDK
+// would take for something else: more than one message, text that is not
+// UTF-8, an id that it would round.
+func peek(body []byte) (peeked, error) {
 	var m peeked
-	if err := json.Unmarshal(body, &m); err != nil {
-		return peeked{}
+	if !utf8.Valid(body) {
+		return m, errors.New("it is not UTF-8")
 	}
-	return m
+	if err := json.Unmarshal(body, &m); err != nil {
+		return m, errors.New(unprefixed(err))
+	}
+	if id := bytes.TrimSpace(m.ID); len(id) > 0 && id[0] != '"' && bytes.ContainsAny(id, ".eE") {
+		return m, errors.New("its id is no whole number")
+	}
+	return m, nil
 }
 
 // version is the protocol version that a request of the stateless protocol

@@ -279,3 +279,57 @@ func (b *bench) sessionsHeld() int {
 	defer b.mu.Unlock()
 	return len(b.sessions)
 }
+
+// Trial M26: what has more than one reading is refused.
+func TestBodiesHaveOneReading(t *testing.T) {
+	b := newBench(t, profiles.Spec{})
+	server := serveHTTP(t, b, HTTPOptions{})
+	for name, body := range map[string]string{
+		"two messages":   initialize + initialize,
+		"not UTF-8":      strings.Replace(initialize, `"t"`, "\"\xff\"", 1),
+		"fraction as id": strings.Replace(initialize, `"id":1`, `"id":1.5`, 1),
+		"half a message": initialize[:40],
+	} {
+		if res := post(t, "POST", server.URL+"/mcp", body); res.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: status %d", name, res.StatusCode)
+		}
+	}
+	c := b.connect(t, nil)
+	for _, args := range []string{`{"code":"return 1","code":"return 2"}`, `{"Code":"return 1"}`, `{"code":"return 1","input":{"a":1,"a":2}}`, `[1]`, `"x"`} {
+		out, failed := call(t, c, "eval", json.RawMessage(args))
+		if !failed {
+			t.Errorf("%s is answered %s", args, out)
+		}
+	}
+}
+
+func TestDeletedSessionStopsItsRuns(t *testing.T) {
+	b := newBench(t, profiles.Spec{})
+	reached, ended := make(chan struct{}), make(chan error, 1)
+	b.up.tools["a__wait"] = func(ctx context.Context, _ json.RawMessage) (string, error) {
+		close(reached)
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return "", ctx.Err()
+	}
+	server := serveHTTP(t, b, HTTPOptions{})
+	id := post(t, "POST", server.URL+"/mcp", initialize).Header.Get("Mcp-Session-Id")
+	headers := []string{"Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-06-18"}
+	post(t, "POST", server.URL+"/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, headers...)
+	go func() {
+		body := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"eval","arguments":{"code":"await codemode.a__wait({})"}}}`
+		req, _ := http.NewRequest("POST", server.URL+"/mcp", strings.NewReader(body))
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		for i := 0; i < len(headers); i += 2 {
+			req.Header.Set(headers[i], headers[i+1])
+		}
+		if res, err := http.DefaultClient.Do(req); err == nil {
+			io.Copy(io.Discard, res.Body)
+			res.Body.Close()
+		}
+	}()
+	<-reached
+	post(t, "DELETE", server.URL+"/mcp", "", headers...)
+	<-ended
+}

@@ -79,8 +79,13 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 	go func() {
 		defer s.runs.Done()
 		defer stop(nil)
-		ctx := upstream.WithProgress(ctx, r.progress)
-		r.result, r.err = sess.sandbox.Run(ctx, script, (*host)(r))
+		select {
+		case sess.slots <- struct{}{}:
+			r.result, r.err = sess.sandbox.Run(upstream.WithProgress(ctx, r.progress), script, (*host)(r))
+			<-sess.slots
+		case <-ctx.Done():
+			r.err = context.Cause(ctx)
+		}
 		if r.err != nil && ctx.Err() != nil {
 			r.err = context.Cause(ctx)
 		}

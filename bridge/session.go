@@ -11,16 +11,23 @@ import (
 // SDK, so it gets a session that ends with it.
 type session struct {
 	id      string
-	client  string // the client's own name for itself, untrusted
-	brief   bool   // ends with the request: nothing can be left for a later script
+	client  string             // the client's own name for itself, untrusted
+	conn    *mcp.ServerSession // nil on the command line
+	owner   string             // the principal
+	brief   bool               // ends with the request: nothing can be left for a later script
 	sandbox *sandbox.Session
 	handles *handles
+	slots   chan struct{} // holds one token for each script that runs
 
 	// Guarded by Server.mu.
 	runs     int // under way
 	over     bool
 	released bool
 }
+
+// maxRuns bounds the scripts of one session that run at the same time, so that
+// one client cannot take all workers. Further ones wait their turn.
+const maxRuns = 16
 
 // session returns the session that a request came on, and makes it at the
 // session's first request. It ends when the connection does.
@@ -35,9 +42,12 @@ func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
 	}
 	sess := &session{
 		id:      newID("s"),
+		conn:    req.Session,
+		owner:   principal(req),
 		brief:   req.Extra != nil && req.Extra.Header != nil && req.Session.ID() == "",
 		sandbox: s.o.Pool.Session(),
 		handles: newHandles(s.o.Now),
+		slots:   make(chan struct{}, maxRuns),
 	}
 	if info := req.ClientInfo(); info != nil {
 		sess.client = info.Name
@@ -70,4 +80,16 @@ func (s *Server) releaseLocked(sess *session) {
 		defer s.runs.Done()
 		sess.sandbox.Close()
 	}()
+}
+
+// abandon stops the runs of the HTTP session that its owner ends. The SDK
+// waits for them, and would wait as long as they like.
+func (s *Server) abandon(id, owner string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.live {
+		if conn := r.session.conn; conn != nil && id != "" && conn.ID() == id && r.session.owner == owner {
+			r.stop(errSessionEnded)
+		}
+	}
 }

@@ -341,3 +341,11 @@ func FuzzTime(f *testing.F) {
 		}
 	})
 }
+
+func TestPathsHaveNoRegularExpressions(t *testing.T) {
+	for _, path := range []string{"$[?(@ =~ /(a|aa)+c/)]", "$[?(@.a ~= /x/)]", "$[?match(@.a, 'x')]", "$[?search(@.a, 'x')]"} {
+		if _, err := query([]byte(`["aaaa"]`), path); err == nil || !strings.Contains(err.Error(), "regular expressions") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

@@ -22,6 +22,13 @@ func query(raw json.RawMessage, path string) ([]any, error) {
 	if len(path) > 1000 {
 		return nil, errors.New("the path has more than 1,000 bytes")
 	}
+	// A regular expression runs in the bridge's own process, and nothing
+	// could stop it in the middle of a long text.
+	for _, word := range []string{"=~", "~=", "match(", "search("} {
+		if strings.Contains(path, word) {
+			return nil, fmt.Errorf("regular expressions (%s) are not supported in a path: select with jsonpath, then filter in the script", word)
+		}
+	}
 	v, err := decode(raw)
 	if err != nil {
 		return nil, fmt.Errorf("reading json: %w", err)

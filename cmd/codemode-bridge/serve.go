@@ -43,12 +43,13 @@ func (a *app) runCommand() *cobra.Command {
 			// Whatever else might print must not end up in the protocol.
 			stdout := os.Stdout
 			os.Stdout = os.Stderr
+			client := newStdio(os.Stdin, stdout)
 			cfg, err := a.load()
 			if err != nil {
 				return err
 			}
 			return a.live(c.Context(), cfg, func(ctx context.Context, p *parts) error {
-				err := p.server.Serve(ctx, &mcp.IOTransport{Reader: os.Stdin, Writer: stdout})
+				err := p.server.Serve(ctx, &mcp.IOTransport{Reader: io.NopCloser(client), Writer: client})
 				if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
 					return nil // the client went away, as clients do
 				}
