@@ -6,16 +6,19 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 )
 
-// What a prompt may take up: terminal clients show it in a small window.
+// What a prompt may take up: terminal clients show it in a small window. It
+// has at most 16 lines.
 const (
 	promptWidth = 72
-	promptArgs  = 6 // lines of arguments
+	promptArgs  = 6 // lines of arguments, or of calls
+	promptWraps = 2 // lines of a sentence that may be long
 )
 
 // Prompt writes a request as a person reads it in a client's dialog. It is
@@ -25,6 +28,11 @@ func (r Request) Prompt() string {
 	var b strings.Builder
 	line := func(format string, args ...any) {
 		b.WriteString(clip(fmt.Sprintf(format, args...), promptWidth) + "\n")
+	}
+	sentence := func(format string, args ...any) {
+		for _, l := range wrap(fmt.Sprintf(format, args...)) {
+			line("%s", l)
+		}
 	}
 	what := "Send this call?"
 	if n := len(r.Items); n > 1 {
@@ -38,7 +46,7 @@ func (r Request) Prompt() string {
 		}
 	} else {
 		for i, item := range r.Items {
-			if i == promptArgs {
+			if i == promptArgs-1 && len(r.Items) > promptArgs {
 				line("  and %d more calls", len(r.Items)-i)
 				break
 			}
@@ -48,7 +56,7 @@ func (r Request) Prompt() string {
 	if hidden, cut := r.sum(func(s canon.Shown) int { return s.Hidden }), r.sum(func(s canon.Shown) int { return s.Cut }); hidden+cut > 0 {
 		line("! %d values hidden as secrets, %d shortened", hidden, cut)
 	}
-	line("Why: %s", r.Why())
+	sentence("Why: %s", r.Why())
 	if len(r.Checks) > 0 {
 		line("Checked before sending: %s", strings.Join(r.Checks, ", "))
 	}
@@ -61,7 +69,7 @@ func (r Request) Prompt() string {
 		line("Yes sends this one call.")
 	}
 	if preview := previewLine(r.Preview); preview != "" {
-		line("Written by the model, unchecked: its script has %s", preview)
+		sentence("Written by the model, unchecked: its script has %s", preview)
 	}
 	line("Call %d, %d made before. Unanswered at %s (%s) = not sent.", r.Items[0].Call, r.Done, r.Until.Format("15:04:05"), left(r))
 	return strings.TrimRight(b.String(), "\n")
@@ -87,7 +95,7 @@ func (r Request) Why() string {
 		}
 	}
 	text := strings.Join(words, "; ")
-	if r.Decision.Profile != "" {
+	if p := r.Decision.Profile; p != "" && !strings.Contains(text, "profile "+p) {
 		text += ", profile " + r.Decision.Profile
 	}
 	return canon.Visible(text)
@@ -100,7 +108,6 @@ func argumentLines(shown []byte) []string {
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return []string{clipValue("args     ", shown)}
 	}
-	more := 0
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
@@ -110,16 +117,12 @@ func argumentLines(shown []byte) []string {
 		if d.Decode(&value) != nil {
 			break
 		}
-		if len(lines) == promptArgs {
-			more++
-			continue
-		}
 		lines = append(lines, clipValue(fmt.Sprintf("  %-10s ", shownKey(key.(string))), value))
 	}
-	switch {
-	case more > 0:
-		lines = append(lines, fmt.Sprintf("  and %d more arguments", more))
-	case len(lines) == 0:
+	switch n := len(lines); {
+	case n > promptArgs:
+		lines = append(lines[:promptArgs-1], fmt.Sprintf("  and %d more arguments", n-promptArgs+1))
+	case n == 0:
 		lines = append(lines, "  no arguments")
 	}
 	return lines
@@ -199,5 +202,31 @@ func clipValue(label string, shown []byte) string {
 	}
 	keep := room - clipMark
 	head := keep * 2 / 3
-	return fmt.Sprintf("%s%s… %d more …%s", label, string(runes[:head]), len(runes)-keep, string(runes[len(runes)-(keep-head):]))
+	tail := len(runes) - (keep - head)
+	for tail < len(runes) && unicode.IsMark(runes[tail]) {
+		tail++ // its letter is cut off
+	}
+	return fmt.Sprintf("%s%s… %d more …%s", label, string(runes[:head]), tail-head, string(runes[tail:]))
+}
+
+// wrap breaks a sentence into lines, between words where it can, and cuts off
+// what does not fit into as many as there may be.
+func wrap(s string) []string {
+	const indent = "     "
+	var lines []string
+	for runes := []rune(s); len(lines) < promptWraps-1 && len(runes) > promptWidth; runes = []rune(s) {
+		at := promptWidth
+		for i := promptWidth; i > promptWidth/2; i-- {
+			if runes[i] == ' ' {
+				at = i
+				break
+			}
+		}
+		for at > promptWidth/2 && unicode.IsMark(runes[at]) {
+			at-- // a mark stays with its letter
+		}
+		lines = append(lines, string(runes[:at]))
+		s = indent + strings.TrimLeft(string(runes[at:]), " ")
+	}
+	return append(lines, clip(s, promptWidth))
 }
