@@ -263,6 +263,9 @@ func (r *realm) call(op wire.Op, name, label string, encode func() ([]byte, erro
 	p := &pending{op: op, name: name, label: label}
 	p.at, p.stack = r.here()
 	p.at = r.script.callStart(p.at)
+	if len(p.stack) > 0 { // agrees with the position
+		p.stack[0] = p.stack[0][:strings.LastIndexByte(p.stack[0], '(')] + placeText(p.at)
+	}
 	p.promise, p.resolve, p.reject = r.vm.NewPromise()
 	promise := r.vm.ToValue(p.promise)
 	args, err := encode()

@@ -55,7 +55,11 @@ func stackLine(name string, p analysis.Position) string {
 	if name == "" || name == "<anonymous>" {
 		name = "script"
 	}
-	return cutText(name, 100) + " (" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Column) + ")"
+	return cutText(name, 100) + " " + placeText(p)
+}
+
+func placeText(p analysis.Position) string {
+	return "(" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Column) + ")"
 }
 
 // class returns one of errorClasses, made on first use.

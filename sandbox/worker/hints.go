@@ -154,15 +154,27 @@ func (r *realm) explainType(f *wire.Failure, line string) {
 	if f.Hint != "" || f.Call > 0 {
 		return
 	}
-	if missingAwait.MatchString(line) && !strings.Contains(line, "(await") {
-		m := missingAwait.FindStringSubmatch(line)
-		f.Hint = "a call gives a promise: write (await " + m[1] + "(...))." + m[2]
-		return
+	if f.Hint = hintAwait(line, member); f.Hint == "" {
+		f.Hint = r.hintText(receiver, line)
 	}
-	f.Hint = r.hintText(receiver, line)
 }
 
-var missingAwait = regexp.MustCompile(`(codemode(?:\.[\w$]+)+)\([^()]*\)\.(map|filter|length|forEach|find|slice|reduce|[a-z]\w*)\b`)
+// hintAwait says that a call's promise was taken for its answer, if the
+// member that is missing is looked for in what a call on this line gives, or
+// in a member of that.
+func hintAwait(line, member string) string {
+	for _, m := range onPromise.FindAllStringSubmatch(line, -1) {
+		if first := m[2]; !ofPromise[first] && (member == first || member == m[3]) {
+			return "a call gives a promise: write (await " + m[1] + "(...))." + first
+		}
+	}
+	return ""
+}
+
+var (
+	onPromise = regexp.MustCompile(`(codemode(?:\.[\w$]+)+)\([^()]*\)\.([\w$]+)(?:\??\.([\w$]+))?`)
+	ofPromise = map[string]bool{"then": true, "catch": true, "finally": true}
+)
 
 // receiver reads from the source what stands before the member at a
 // position: issues in issues.filter(.

@@ -27,7 +27,8 @@ type run struct {
 	dropped map[int]bool    // timers that were cleared
 
 	flushed     time.Time // the last flush for a log's sake
-	logged      int64
+	logged      int64     // bytes
+	lines       int
 	logsDropped int
 	err         error // the pipe's, which ends the worker
 }
@@ -196,6 +197,11 @@ func (r *run) release() {
 func (r *run) drop(number int) { r.dropped[number] = true }
 
 func (r *run) log(level, text string) {
+	// The limit bounds the lines too: an empty one is no byte, but a frame.
+	if int64(r.lines) >= r.header.Limits.Logs {
+		r.logsDropped += max(1, len(text))
+		return
+	}
 	room := r.header.Limits.Logs - r.logged
 	if int64(len(text)) > room || len(text) > wire.MaxText {
 		keep := cutText(text, int(max(0, min(room, wire.MaxText))))
@@ -206,6 +212,7 @@ func (r *run) log(level, text string) {
 		}
 	}
 	r.logged += int64(len(text))
+	r.lines++
 	r.write(wire.KindLog, wire.Log{Run: r.header.ID, Level: level, Text: text})
 	// A script that never comes to rest is ended with its process: what it
 	// logged is then all there is to go by.

@@ -3,6 +3,7 @@ package worker
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -27,6 +28,7 @@ type child struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	conn   *wire.Conn
+	raw    io.Writer // what conn writes to
 	stderr bytes.Buffer
 	close  func() error
 	ready  wire.Ready
@@ -48,7 +50,7 @@ func startChild(t *testing.T, heap int64) *child {
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	c.conn, c.close = wire.New(out, in), in.Close
+	c.conn, c.raw, c.close = wire.New(out, in), in, in.Close
 	t.Cleanup(func() { in.Close(); c.cmd.Process.Kill(); c.cmd.Wait() })
 	if err := c.conn.Send(wire.KindHello, wire.Hello{Version: wire.Version, Heap: heap}); err != nil {
 		t.Fatal(err)
@@ -215,6 +217,28 @@ func TestProcessRefusesAnotherProtocol(t *testing.T) {
 	}
 	if code, _ := c.end(); code != wire.ExitProtocol {
 		t.Errorf("exit code %d, want %d", code, wire.ExitProtocol)
+	}
+}
+
+// TestProcessRefusesBrokenFrames holds that a frame that is none ends a worker
+// always in the same way, while it waits and while a script runs.
+func TestProcessRefusesBrokenFrames(t *testing.T) {
+	for i := range 20 {
+		c := startChild(t, 64<<20)
+		if running := i%2 == 1; running {
+			limits := testLimits()
+			limits.CPU = time.Hour
+			c.send("if (0) codemode.time__now(); while (true) {}", limits)
+			if f, err := c.conn.Read(); err != nil || f.Kind != wire.KindPreview {
+				t.Fatal(f.Kind, err)
+			}
+		}
+		if _, err := c.raw.Write([]byte{0xff, 0xff, 0xff, 0xff, byte(wire.KindRun)}); err != nil {
+			t.Fatal(err)
+		}
+		if code, _ := c.end(); code != wire.ExitProtocol {
+			t.Fatalf("exit code %d, want %d", code, wire.ExitProtocol)
+		}
 	}
 }
 

@@ -60,14 +60,22 @@ func Main() {
 	gone := w.gone() // starts the one reader, before serve could start another
 	go func() {
 		// The parent's end of the pipe closes: nobody is left to work for.
+		// A script that runs would go on, so this does not wait for serve, and
+		// comes to the same end as it does.
 		<-gone
-		os.Exit(0)
+		os.Exit(verdict(w.fail))
 	}()
-	if err := w.serve(); err != nil {
-		fmt.Fprintln(os.Stderr, "codemode-worker:", err)
-		os.Exit(wire.ExitProtocol)
+	os.Exit(verdict(w.serve()))
+}
+
+// verdict returns the exit code of a worker that stops serving for a reason,
+// nil if the pipe closed between runs, and says on stderr what it was.
+func verdict(why error) int {
+	if why == nil || errors.Is(why, errGone) {
+		return 0
 	}
-	os.Exit(0)
+	fmt.Fprintln(os.Stderr, "codemode-worker:", why)
+	return wire.ExitProtocol
 }
 
 // A pipe is what the worker needs of a wire.Conn.
