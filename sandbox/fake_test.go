@@ -245,6 +245,8 @@ var acts = map[string]func(*fake){
 		f.made-- // the timer
 		f.done("left")
 	},
+	// result N: a result of N bytes
+	"result": func(f *fake) { f.done(strings.Repeat("x", f.word(1)-2)) },
 	"logs": func(f *fake) {
 		f.send(wire.KindLog, wire.Log{Run: f.run.ID, Level: "warn", Text: "a line"})
 		f.send(wire.KindDone, wire.Done{Run: f.run.ID, LogsDropped: 7, Notes: []string{"a note"},

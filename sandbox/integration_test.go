@@ -89,6 +89,21 @@ func TestRealWorker(t *testing.T) {
 	}
 }
 
+// A run's own limit holds in the worker, which says so in its words.
+func TestRealWorkerBoundsResult(t *testing.T) {
+	s := workers(t, Options{}).Session()
+	for _, row := range []struct {
+		bytes int
+		want  string
+	}{{100, ""}, {101, "result limit of 100 bytes exceeded"}, {20, ""}} {
+		source := fmt.Sprintf("return 'x'.repeat(%d)", row.bytes-2)
+		_, err := s.Run(t.Context(), Script{Source: source, Limits: Limits{Result: 100}}, &recorder{})
+		if limit := (*LimitError)(nil); (err == nil) != (row.want == "") || err != nil && (!errors.As(err, &limit) || limit.Error() != row.want) {
+			t.Errorf("a result of %d bytes: %v, want %q", row.bytes, err, row.want)
+		}
+	}
+}
+
 // What kills a worker or must be stopped costs that run only.
 func TestRealWorkerDies(t *testing.T) {
 	if testing.Short() {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"codemode-bridge/analysis"
+	"codemode-bridge/sandbox/wire"
 )
 
 // recorder is a Host that answers each call by its arguments, unless the
@@ -825,6 +826,62 @@ func TestWords(t *testing.T) {
 			t.Errorf("got %q, want %q", row[0], row[1])
 		}
 	}
+}
+
+// What is said of an ending. A machine without memory leaves a worker many
+// ways to end.
+func TestDeath(t *testing.T) {
+	const trace = "\n\ngoroutine 1 [running]:\nruntime.throw({0x1, 0x2})\n"
+	memory := "memory limit of 64 MB exceeded"
+	for _, row := range []struct {
+		ending
+		want string
+	}{
+		{ending{wire.ExitMemory, "exit status 86", "codemode-worker: memory limit exceeded: heap 70 MB, limit 64 MB\n"}, memory},
+		{ending{2, "exit status 2", "codemode-worker: memory limit exceeded: heap 70 MB, limit 64 MB\nfatal error: unexpected signal during runtime execution" + trace}, memory},
+		{ending{2, "exit status 2", "fatal error: runtime: out of memory" + trace}, memory},
+		{ending{2, "exit status 2", "runtime: out of memory: cannot allocate 4194304-byte block (66977792 in use)\nfatal error: out of memory" + trace}, memory},
+		{ending{2, "exit status 2", "fatal error: out of memory (stackalloc)" + trace}, memory},
+		{ending{2, "exit status 2", "fatal error: out of memory allocating heap arena metadata" + trace}, memory},
+		{ending{2, "exit status 2", "fatal error: runtime: cannot allocate memory" + trace}, memory},
+		{ending{2, "exit status 2", "runtime: mmap(0xc000, 4096) returned 0x0, 12\nfatal error: runtime: cannot map pages in arena address space" + trace}, memory},
+		{ending{2, "exit status 2", "fatal error: runtime: cannot remap pages in address space" + trace}, memory},
+		{ending{2, "exit status 2", "fatal error: memory reservation exceeds address space limit" + trace}, memory},
+		{ending{2, "exit status 2", "runtime: failed to create new OS thread (have 9 already; errno=12)\nfatal error: newosproc" + trace}, memory},
+		{ending{2, "exit status 2", "fatal error: unexpected signal during runtime execution\n[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x1]" + trace}, memory},
+		{ending{2, "exit status 2", "unexpected fault address 0xc000\nfatal error: fault\n[signal SIGBUS: bus error code=0x2 addr=0xc000 pc=0x1]" + trace}, memory},
+		{ending{2, "exit status 2", "runtime: VirtualAlloc of 65536 bytes failed with errno=1455\nfatal error: runtime: failed to commit pages" + trace}, memory},
+		{ending{-1, "signal: segmentation fault (core dumped)", ""}, memory},
+		{ending{-1, "signal: bus error", ""}, memory},
+		{ending{2, "exit status 2", "runtime: goroutine stack exceeds 67108864-byte limit\nfatal error: stack overflow" + trace}, "recursion limit exceeded"},
+		{ending{2, "exit status 2", "fatal error: all goroutines are asleep - deadlock!" + trace}, "sandbox worker: ended: it crashed (exit status 2)"},
+		{ending{2, "exit status 2", "panic: assignment to entry in nil map" + trace}, "sandbox worker: ended: it crashed (exit status 2)"},
+		{ending{2, "exit status 2", ""}, "sandbox worker: ended (exit status 2)"},
+		{ending{-1, "signal: killed", ""}, "sandbox worker: ended (signal: killed)"},
+		{ending{-1, "signal: bad system call", ""}, "sandbox worker: ended: it tried something that is forbidden to it"},
+	} {
+		p := &process{heap: 64 << 20, ending: row.ending}
+		if got := p.death().Error(); got != row.want {
+			t.Errorf("%s, %.80q: %q, want %q", row.status, row.stderr, got, row.want)
+		}
+	}
+}
+
+// A result beyond the run's own limit is no result, however a worker came to
+// send it.
+func TestResultIsBounded(t *testing.T) {
+	s := fakes(t, Options{}).Session()
+	run := func(n int) (Result, error) {
+		return s.Run(t.Context(), Script{Source: fmt.Sprint("result ", n), Limits: Limits{Result: 100}}, &recorder{})
+	}
+	if r, err := run(100); err != nil || len(r.Value) != 100 {
+		t.Errorf("as large as the limit: %d bytes, %v", len(r.Value), err)
+	}
+	var died *WorkerError
+	if r, err := run(101); !errors.As(err, &died) || !strings.Contains(died.Reason, "a result of 101 bytes") || r.Value != nil {
+		t.Errorf("larger than the limit: %d bytes, %v", len(r.Value), err)
+	}
+	returns(t, s, "one", nil, "1")
 }
 
 func TestExcerpt(t *testing.T) {

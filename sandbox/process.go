@@ -192,7 +192,9 @@ func (p *process) death() error {
 	switch {
 	case has("goroutine stack exceeds", "stack overflow"):
 		return &LimitError{Limit: wire.LimitRecursion}
-	case has("out of memory", "cannot allocate memory", "cannot map pages", "failed to create new OS thread", "failed to reserve"),
+	case has("memory limit exceeded"), // the worker's own word, overtaken by a crash
+		has("out of memory", "cannot allocate memory", "cannot map pages", "cannot remap pages", "failed to create new OS thread",
+			"failed to reserve", "memory reservation exceeds", "VirtualAlloc", "failed to commit pages"),
 		// Under a data limit the runtime may find no room even for its own
 		// structures and run into an address that is not there.
 		has("SIGSEGV", "SIGBUS"), segfault(e.status):

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"slices"
 	"sort"
 	"strings"
 
@@ -54,6 +55,7 @@ var members = []string{"prompts", "raw", "read", "resources", "run"}
 
 // silent are names that the language itself asks any object for. They are
 // no tools: `await codemode` and JSON.stringify(codemode) must be harmless.
+// A server's tool of such a name is called by its flat name.
 var silent = map[string]bool{
 	"then": true, "catch": true, "finally": true, "toJSON": true, "constructor": true, "prototype": true,
 	"__proto__": true, "valueOf": true, "inspect": true, "length": true, "name": true,
@@ -166,8 +168,10 @@ func (r *realm) server(name string) *goja.Object {
 			}
 			return v
 		},
-		has:  func(key string) bool { return r.names.has(name + "__" + key) },
-		keys: func() []string { return r.names.of(name) },
+		has: func(key string) bool { return !silent[key] && r.names.has(name+"__"+key) },
+		keys: func() []string {
+			return slices.DeleteFunc(r.names.of(name), func(key string) bool { return silent[key] })
+		},
 	})
 }
 

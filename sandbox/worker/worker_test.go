@@ -108,6 +108,22 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestToolCalledThen holds that a server is no promise, whatever its tools are
+// called, so that an async function can return it; its tool can be called.
+func TestToolCalledThen(t *testing.T) {
+	p := start(t)
+	p.send(wire.KindNames, wire.Names{Revision: "r1", Servers: []string{"github"}}, []byte("github__list\x00github__then\x00github__toJSON"))
+	got := p.run(scriptedRun{script: `
+		const g = await (async () => codemode.github)();
+		const other = await (async () => codemode.gitlab)();
+		const flat = await codemode.github__then({});
+		return [typeof g.then, typeof g.toJSON, "then" in g, Object.keys(g), typeof g.list, typeof other.then, flat.tool]`})
+	want := "call 1 tool github__then {} (4:22)\nresult [\"undefined\",\"undefined\",false,[\"list\"],\"function\",\"undefined\",\"github__then\"]\n"
+	if got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // TestInventory holds the global object to a stored list: nothing comes in or
 // goes unnoticed.
 func TestInventory(t *testing.T) {
