@@ -19,6 +19,10 @@ func BenchmarkRunFeatures(b *testing.B) {
 func BenchmarkRunTypes(b *testing.B) { benchmarkRun(b, "const x: number = 1; return x") }
 func BenchmarkRunCall(b *testing.B)  { benchmarkRun(b, "return await codemode.time__now({})") }
 
+func BenchmarkRunCalls100(b *testing.B) {
+	benchmarkRun(b, "for (let i = 0; i < 100; i++) await codemode.time__now({ i })")
+}
+
 func benchmarkRun(b *testing.B, script string) {
 	p := start(b)
 	p.sendNames()

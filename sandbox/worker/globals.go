@@ -101,18 +101,40 @@ func (r *realm) forEachOf(class string) goja.Callable {
 }
 
 // blockCompilers takes away what makes code from text: eval, Function and the
-// constructors that can be reached through any function.
+// constructors that can be reached through any function. `Function` stays as
+// a name, so that `x instanceof Function` and Function.prototype keep their
+// meaning. Every run pays for this, so it is no JavaScript.
 func (r *realm) blockCompilers() {
 	refuse := func(name string) goja.Value {
 		return r.vm.NewTypeError("%s does not exist here: code can't be made from text; write it in the script itself", name)
 	}
-	evaluate := func(goja.FunctionCall) goja.Value { panic(refuse("eval")) }
-	makeFunction := func(goja.ConstructorCall) *goja.Object { panic(refuse("new Function")) }
-	v := r.mustRun("compilers")
-	f, _ := goja.AssertFunction(v)
-	if _, err := f(goja.Undefined(), r.vm.ToValue(evaluate), r.vm.ToValue(makeFunction)); err != nil {
-		panic(fmt.Sprintf("blocking the compilers: %v", err))
+	fix := func(o *goja.Object, name string, v goja.Value) {
+		if err := o.DefineDataProperty(name, v, goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_FALSE); err != nil {
+			panic(fmt.Sprintf("blocking the compilers: %v", err))
+		}
 	}
+	global := r.vm.GlobalObject()
+	prototype := global.Get("Function").(*goja.Object).Get("prototype").(*goja.Object)
+	compiler := r.vm.ToValue(func(goja.ConstructorCall) *goja.Object { panic(refuse("new Function")) }).(*goja.Object)
+	compiler.DefineDataProperty("name", r.vm.ToValue("Function"), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+	fix(compiler, "prototype", prototype)
+	fix(prototype, "constructor", compiler)
+	for _, kind := range functionKinds {
+		v, err := r.vm.RunProgram(kind)
+		if err != nil {
+			panic(fmt.Sprintf("blocking the compilers: %v", err))
+		}
+		fix(v.(*goja.Object).Prototype(), "constructor", compiler)
+	}
+	fix(global, "Function", compiler)
+	fix(global, "eval", r.function("eval", func(goja.FunctionCall) goja.Value { panic(refuse("eval")) }))
+}
+
+// functionKinds make a function of each kind that has a prototype of its own
+// beside Function.prototype.
+var functionKinds = []*goja.Program{
+	goja.MustCompile("codemode:generator", "(function* () {})", true),
+	goja.MustCompile("codemode:async", "(async function () {})", true),
 }
 
 //go:embed prelude
