@@ -244,7 +244,7 @@ func TestPolicyThatChangedBetweenQuestionAndYes(t *testing.T) {
 		r.Tools = []string{"fs__delete"}
 		return profiles.ProfileSpec{Asklist: []string{"fs__*"}, Rules: []profiles.RuleSpec{r}}
 	}
-	reasoned := true
+	reasoned, unreasoned := true, false
 	for _, row := range []struct {
 		name   string
 		now    profiles.Spec
@@ -256,6 +256,7 @@ func TestPolicyThatChangedBetweenQuestionAndYes(t *testing.T) {
 		{"lists other tools only now", supervised(profiles.ProfileSpec{Allowlist: []string{"mail__*"}}), 1, approval.Denied},
 		{"has no such profile any more", profiles.Spec{}, 1, approval.Denied},
 		{"calls it critical now", supervised(with(profiles.RuleSpec{Risk: &critical})), 2, ""},
+		{"calls it critical now, and wants no reason", supervised(with(profiles.RuleSpec{Risk: &critical, RequireReason: &unreasoned})), 2, ""},
 		{"wants a reason now", supervised(with(profiles.RuleSpec{Risk: &high, RequireReason: &reasoned})), 2, ""},
 		{"allows it now", supervised(profiles.ProfileSpec{}), 1, ""},
 		{"calls it low now", supervised(with(profiles.RuleSpec{Risk: &low})), 1, ""},
