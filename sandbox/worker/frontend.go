@@ -63,14 +63,19 @@ func transform(text string) (code string, sourceMap []byte, err *frontError) {
 // mapBack gives goja the front end's source map, so that every stack trace
 // shows the model's own lines. goja asks with columns that count from 1 and
 // takes the answer for such a column too, the map counts from 0 on both
-// sides: so every column of the map is moved by one.
-func mapBack(f *file.File, sourceMap []byte) error {
+// sides: so every column of the map is moved by one. Columns of line 1 lose
+// the wrapper's, if the script reads them.
+func (s *scriptText) mapBack(f *file.File, sourceMap []byte) error {
 	var m map[string]any
 	if err := json.Unmarshal(sourceMap, &m); err != nil {
 		return fmt.Errorf("reading the front end's source map: %w", err)
 	}
 	text, _ := m["mappings"].(string)
-	moved, err := moveColumns(text)
+	head := 0
+	if s.readsStacks() {
+		head, s.rebased = len(wrapHead), true
+	}
+	moved, err := moveColumns(text, head)
 	if err != nil {
 		return err
 	}
@@ -87,37 +92,68 @@ func mapBack(f *file.File, sourceMap []byte) error {
 	return nil
 }
 
+// rebase makes the stack traces of a script that goja parsed by itself show
+// its own columns on line 1, if the script reads them. goja has no other way
+// than a map with an entry for each column.
+func (s *scriptText) rebase(f *file.File) {
+	if !s.readsStacks() {
+		return
+	}
+	var m strings.Builder
+	m.WriteString("CAAC,WAAA") // the wrapper's first column, and the script's
+	m.WriteString(strings.Repeat(",CAAC", len(s.split()[0])))
+	data, err := json.Marshal(map[string]any{"version": 3, "sources": []string{scriptName}, "names": []string{}, "mappings": m.String()})
+	if err != nil {
+		return
+	}
+	if c, err := sourcemap.Parse(scriptName, data); err == nil {
+		f.SetSourceMap(c)
+		s.rebased = true
+	}
+}
+
+// readsStacks reports whether the script may read an error's stack. Only it
+// needs columns without the wrapper: what the worker reads it corrects itself.
+func (s *scriptText) readsStacks() bool { return strings.Contains(s.text, "stack") }
+
 const base64VLQ = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 // moveColumns adds one to every generated and every original column of
-// mappings. Fields are differences: the generated column starts anew on each
-// line, the original one once.
-func moveColumns(mappings string) (string, error) {
+// mappings, and takes head from the original columns of line 1. Fields are
+// differences: the generated column starts anew on each line, the others
+// never.
+func moveColumns(mappings string, head int) (string, error) {
 	var out strings.Builder
-	first := true
+	source, column, written := 0, 0, 0 // original line and column, and what was written for it
 	for i, line := range strings.Split(mappings, ";") {
 		if i > 0 {
 			out.WriteByte(';')
 		}
-		if line == "" {
-			continue
-		}
-		segment, rest, more := strings.Cut(line, ",")
-		fields, err := decodeVLQ(segment)
-		if err != nil {
-			return "", err
-		}
-		fields[0]++
-		if first && len(fields) >= 4 {
-			fields[3]++
-			first = false
-		}
-		for _, n := range fields {
-			encodeVLQ(&out, n)
-		}
-		if more {
-			out.WriteByte(',')
-			out.WriteString(rest)
+		for j, segment := range strings.Split(line, ",") {
+			if segment == "" {
+				continue
+			}
+			fields, err := decodeVLQ(segment)
+			if err != nil {
+				return "", err
+			}
+			if j == 0 {
+				fields[0]++
+			} else {
+				out.WriteByte(',')
+			}
+			if len(fields) >= 4 {
+				source += fields[2]
+				column += fields[3]
+				moved := column + 1
+				if source == 0 {
+					moved = max(1, moved-head)
+				}
+				fields[3], written = moved-written, moved
+			}
+			for _, n := range fields {
+				encodeVLQ(&out, n)
+			}
 		}
 	}
 	return out.String(), nil

@@ -35,6 +35,7 @@ type scriptText struct {
 	lines   []string
 	program *ast.Program
 	typed   bool // went through the TypeScript front end: columns are UTF-16 units
+	rebased bool // columns that goja tells do not count the wrapper
 }
 
 // intake turns what the model wrote into a script.
@@ -59,6 +60,7 @@ func intake(source string) (*scriptText, *wire.Failure) {
 	var first error
 	if e, ok := expressionText(text); ok {
 		if p, err := parse(wrapExprHead + e + wrapExprTail); err == nil && s.adoptExpression(p) {
+			s.rebase(p.File)
 			return s, nil
 		}
 	}
@@ -66,6 +68,7 @@ func intake(source string) (*scriptText, *wire.Failure) {
 		p, err := parse(wrapHead + text + wrapTail)
 		if err == nil {
 			if s.adopt(p) {
+				s.rebase(p.File)
 				return s, nil
 			}
 			err = errUnbalanced
@@ -89,7 +92,7 @@ func intake(source string) (*scriptText, *wire.Failure) {
 	if err != nil {
 		return nil, s.unsupported(err)
 	}
-	if err := mapBack(p.File, sourceMap); err != nil {
+	if err := s.mapBack(p.File, sourceMap); err != nil {
 		return nil, failText("SyntaxError", err.Error(), "")
 	}
 	s.typed = true

@@ -26,6 +26,9 @@ func (s *scriptText) place(line, column int) analysis.Position {
 	if line < 1 || line > len(s.split()) {
 		return analysis.Position{}
 	}
+	if s.rebased && line == 1 {
+		column += len(wrapHead)
+	}
 	return s.callee(analysis.Position{Line: line, Column: s.column(line, column-1, s.typed)})
 }
 

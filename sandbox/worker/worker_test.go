@@ -157,13 +157,23 @@ func TestClockPausesWhileWaiting(t *testing.T) {
 }
 
 func TestMoveColumns(t *testing.T) {
-	// AAAA is [0,0,0,0]; CAAC is [1,0,0,1].
-	for in, want := range map[string]string{"AAAA": "CAAC", "AAAA,EAAE;AACA": "CAAC,EAAE;CACA", ";;A": ";;C"} {
-		if got, err := moveColumns(in); err != nil || got != want {
-			t.Errorf("moveColumns(%q) = %q, %v, want %q", in, got, err, want)
+	// AAAA is [0,0,0,0]; CAAC is [1,0,0,1]; CACX is [1,0,1,-11].
+	for _, c := range []struct {
+		in   string
+		head int
+		want string
+	}{
+		{"AAAA", 0, "CAAC"},
+		{"AAAA,EAAE;AACA", 0, "CAAC,EAAE;CACA"},
+		{";;A", 0, ";;C"},
+		{"AAAA,WAAW,CAAC", 11, "CAAC,WAAA,CAAC"}, // columns 0, 11, 12 become 1, 1, 2
+		{"AAAY,CACX;AADY", 11, "CAAE,CACA;CADC"}, // 12 on line 1, 1 on line 2, 13 on line 1 become 2, 2, 3
+	} {
+		if got, err := moveColumns(c.in, c.head); err != nil || got != c.want {
+			t.Errorf("moveColumns(%q, %d) = %q, %v, want %q", c.in, c.head, got, err, c.want)
 		}
 	}
-	if _, err := moveColumns("!"); err == nil {
+	if _, err := moveColumns("!", 0); err == nil {
 		t.Error("a map that is none is taken")
 	}
 }
