@@ -22,7 +22,7 @@
 //
 // The files, by idea: worker.go and loop.go speak the protocol and know no
 // engine; engine.go is the seam. Behind it, realm.go makes one goja runtime,
-// intake.go and frontend.go turn what a model wrote into a program,
+// intake.go, frontend.go and brackets.go turn what a model wrote into a program,
 // codemode.go, console.go, timers.go and globals.go are what a script sees,
 // encode.go and decode.go carry values across, errors.go and hints.go say
 // what went wrong in the script's own lines. clock.go, monitor.go and
