@@ -64,7 +64,7 @@ func (r *run) answer() *mcp.CallToolResult {
 // fit returns value as it is if the model may have all of it, and else a
 // summary of it with a handle to the whole.
 func (r *run) fit(value json.RawMessage) json.RawMessage {
-	if len(value) <= r.server.o.MaxResult {
+	if len(value) <= r.maxResult {
 		return value
 	}
 	d := json.NewDecoder(bytes.NewReader(value))
@@ -82,7 +82,7 @@ func (r *run) fit(value json.RawMessage) json.RawMessage {
 		Read      string `json:"read"`
 	}{
 		Truncated: true, Bytes: len(value), Shape: shape(tree, 3), Sample: sample(tree, 3),
-		Read: fmt.Sprintf("the result is larger than %s; return less of it", size(r.server.o.MaxResult)),
+		Read: fmt.Sprintf("the result is larger than %s; return less of it", size(r.maxResult)),
 	}
 	if !r.session.brief {
 		kept := jsonItem(value)

@@ -324,3 +324,110 @@ func TestHostileArgumentsCannotBreakThePrompt(t *testing.T) {
 	}
 	t.Log("\n" + m)
 }
+
+// A yes covers the calls that were shown, and nothing that was made later.
+func TestAYesCoversWhatWasShown(t *testing.T) {
+	p := &person{answer: says("once")}
+	b := newBench(t, asks())
+	c := b.connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
+	got := eval(t, c, `const same = () => codemode.a__echo({x: 1}); await Promise.all([same(), same(), same()]); await same(); return 1`)
+	if got != "1" || len(b.up.made()) != 4 {
+		t.Errorf("got %s, sent %q", got, b.up.made())
+	}
+	asked := p.questions()
+	if len(asked) != 2 || !strings.Contains(asked[0].Message, "these 3 calls") || !strings.Contains(asked[1].Message, "this call") {
+		t.Errorf("asked %d times: %v", len(asked), asked)
+	}
+}
+
+func TestALargeLoopIsAskedInPartsThatCanBeRead(t *testing.T) {
+	p := &person{answer: says("once")}
+	c := newBench(t, asks()).connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
+	if got := eval(t, c, `return (await Promise.all(Array.from({length: 23}, (_, n) => codemode.a__echo({n})))).length`); got != "23" {
+		t.Errorf("got %s", got)
+	}
+	all := ""
+	for _, q := range p.questions() {
+		all += q.Message
+	}
+	for n := range 23 {
+		if !strings.Contains(all, fmt.Sprintf(`{"n":%d}`, n)) {
+			t.Errorf("call %d was allowed unseen", n)
+		}
+	}
+}
+
+func TestAnotherSessionCannotResume(t *testing.T) {
+	p := &person{answer: func(int, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return nil, nil }}
+	spec := asks()
+	patience := profiles.Duration(100 * time.Millisecond)
+	spec.ClientPatience = &profiles.Patience{Default: &patience}
+	b := newBench(t, spec)
+	out, _ := call(t, b.connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit}), "eval", map[string]any{"code": tryEcho})
+	var paused struct{ Status, Run string }
+	if err := json.Unmarshal([]byte(out), &paused); err != nil || paused.Status != "paused" {
+		t.Fatalf("got %s", out)
+	}
+	other := b.connect(t, &mcp.ClientOptions{ElicitationHandler: (&person{answer: says("once")}).elicit})
+	if out, failed := call(t, other, "eval_resume", map[string]any{"run": paused.Run}); !failed || len(b.up.made()) > 0 {
+		t.Errorf("another session resumed: %s", out)
+	}
+}
+
+func TestPatienceGoesOnAfterTheFirstAnswer(t *testing.T) {
+	p := &person{answer: func(n int, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		if n == 1 {
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "once"}}, nil
+		}
+		return nil, nil
+	}}
+	spec := asks()
+	patience := profiles.Duration(200 * time.Millisecond)
+	spec.ClientPatience = &profiles.Patience{Default: &patience}
+	c := newBench(t, spec).connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
+	out, _ := call(t, c, "eval", map[string]any{"code": "await codemode.a__echo({x: 1});\nawait codemode.a__echo({x: 2})"})
+	if !strings.Contains(out, `"paused"`) {
+		t.Errorf("got %s", out)
+	}
+}
+
+func TestARunThatNobodyHoldsExpires(t *testing.T) {
+	p := &person{answer: func(int, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return nil, nil }}
+	spec := asks(func(s *profiles.ProfileSpec) { d := profiles.Duration(400 * time.Millisecond); s.Timeout = &d })
+	patience := profiles.Duration(100 * time.Millisecond)
+	spec.ClientPatience = &profiles.Patience{Default: &patience}
+	b := newBench(t, spec)
+	c := b.connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
+	out, _ := call(t, c, "eval", map[string]any{"code": `try { await codemode.a__echo({}) } catch {} return await codemode.b__echo({})`})
+	if !strings.Contains(out, `"paused"`) {
+		t.Fatalf("got %s", out)
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for b.Running() > 0 && time.Now().Before(deadline) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if b.Running() > 0 || len(b.up.made()) > 0 {
+		t.Errorf("the run went on alone: %q", b.up.made())
+	}
+}
+
+func TestLimitsAndChecksOfAProfile(t *testing.T) {
+	two := 2
+	spec := profiles.Spec{DefaultProfile: ptr("p"), Profiles: map[string]*profiles.ProfileSpec{"p": {
+		Limits: &profiles.Limits{Calls: &two},
+		Rules: []profiles.RuleSpec{
+			{Tools: []string{"b__echo"}, Action: ptr("allow"), Check: []string{"args.x < 5"}},
+			{Tools: []string{"a__fail"}, When: &profiles.When{Expr: "run.calls >= 1"}, Action: ptr("deny")},
+		}}}}
+	b := newBench(t, spec)
+	c := b.connect(t, nil)
+	if got := eval(t, c, `for (let i = 0; i < 3; i++) await codemode.a__echo({i}); return 1`); !strings.Contains(got, "limit of 2 calls") {
+		t.Errorf("three calls where two may be made: %s", got)
+	}
+	if got := eval(t, c, `await codemode.b__echo({x: 1}); return await codemode.b__echo({x: 9}).catch(e => e.message)`); !strings.Contains(got, "check") {
+		t.Errorf("a check that fails: %s", got)
+	}
+	if got := eval(t, c, `return (await Promise.allSettled([codemode.a__fail({}), codemode.a__fail({})])).map(r => r.reason.name)`); strings.Count(got, "ToolCallDeniedError") != 1 {
+		t.Errorf("two at once where one is allowed: %s", got)
+	}
+}

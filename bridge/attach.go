@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"codemode-bridge/bridge/approval"
@@ -45,6 +47,8 @@ const (
 // the client would lose patience; and returns what to answer.
 func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 	ctx, let := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	defer asking.Wait()
 	defer let() // ends what is still being asked of the client; the run is not ended by it
 	broker := a.s.o.Gate.Broker()
 	changed, end := broker.Watch(a.r.id)
@@ -61,9 +65,11 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 		case <-a.r.done:
 			return a.r.answer()
 		case <-ctx.Done():
-			a.r.stop(errClientGone)
-			<-a.r.done
-			return a.r.answer()
+			if a.s.lastHolder(a.r) {
+				a.r.stop(errClientGone)
+				<-a.r.done
+			}
+			return failure(errClientGone.Error())
 		case <-changed:
 			if since.IsZero() {
 				since = time.Now()
@@ -81,18 +87,24 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 			continue
 		}
 		since = time.Time{}
-		fresh := a.fresh(broker.Take(a.r.id))
-		if len(fresh) == 0 {
+		open := broker.Take(a.r.id)
+		if len(open) == 0 {
 			patience = nil
+			continue
+		}
+		if patience == nil {
+			patience = time.After(a.s.o.Gate.View().Profiles.ClientPatience(a.r.session.client))
+		}
+		fresh := a.fresh(open)
+		if len(fresh) == 0 {
 			continue
 		}
 		if stateless {
 			return a.inputRequired(fresh)
 		}
 		for _, q := range fresh {
-			go a.elicit(ctx, q)
+			asking.Go(func() { a.elicit(ctx, q) })
 		}
-		patience = time.After(a.s.o.Gate.View().Profiles.ClientPatience(a.r.session.client))
 	}
 }
 
@@ -126,7 +138,7 @@ func (a *attachment) elicit(ctx context.Context, q approval.Request) {
 // settle brings a verdict to the broker. One that comes too late, or twice,
 // changes nothing.
 func (a *attachment) settle(id string, about canon.Digest, v approval.Verdict) {
-	v.By = a.r.session.client
+	v.By = "the person at " + canon.Visible(clipRunes(a.client(), 100))
 	if err := a.s.o.Gate.Broker().Settle(id, about, v); err != nil {
 		a.s.o.Logger.Info("a verdict settled nothing", "run", a.r.id, "request", id, "why", err)
 		if v.Approve { // a yes that does not count must not leave the question open
@@ -134,6 +146,19 @@ func (a *attachment) settle(id string, about canon.Digest, v approval.Verdict) {
 			_ = a.s.o.Gate.Broker().Settle(id, about, v) // it may be settled: then so be it
 		}
 	}
+}
+
+// client is what the client of this request calls itself, and whose token it
+// has.
+func (a *attachment) client() string {
+	name := "an unnamed client"
+	if info := a.req.ClientInfo(); info != nil && info.Name != "" {
+		name = info.Name
+	}
+	if p := principal(a.req); p != "" {
+		name += " (" + p + ")"
+	}
+	return name
 }
 
 // inputRequired asks the person at a stateless client, by answering.
@@ -151,6 +176,7 @@ func (a *attachment) inputRequired(all []approval.Request) *mcp.CallToolResult {
 	if err != nil {
 		return failure("sealing the request state: " + err.Error())
 	}
+	a.s.park(a.r)
 	return &mcp.CallToolResult{InputRequests: inputs, RequestState: sealed}
 }
 
@@ -180,14 +206,15 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 	if err != nil {
 		return failure(err.Error())
 	}
-	return &mcp.CallToolResult{StructuredContent: text, Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}
+	a.s.park(a.r)
+	return &mcp.CallToolResult{StructuredContent: json.RawMessage(text), Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}
 }
 
 // question is a request as an elicitation: the text, and a form whose one
 // required field is the decision. "No" comes first.
 func question(q approval.Request, protocol string) *mcp.ElicitParams {
 	choices := []choice{{"no", "No"}, {"once", "Yes, once"}}
-	if q.Decision.Remember {
+	if q.Decision.Remember && protocol < statelessProtocol { // a stateless client has no session
 		choices = append(choices, choice{string(approval.Same), "Yes, and again in this session with the same arguments"},
 			choice{string(approval.AnyArgs), "Yes, and again in this session with any arguments"})
 	}
@@ -254,10 +281,14 @@ func clipRunes(s string, n int) string {
 // client declared counts; a declaration of URLs alone is no form.
 func reach(req *mcp.CallToolRequest) gate.Reach {
 	caps := req.ClientCapabilities()
-	if caps == nil || caps.Elicitation == nil || caps.Elicitation.Form == nil && caps.Elicitation.URL != nil {
+	switch {
+	case caps == nil || caps.Elicitation == nil:
 		return gate.NoElicitation
+	case caps.Elicitation.Form == nil && caps.Elicitation.URL != nil:
+		return gate.Nobody // it has a person, and we have no form for them
+	default:
+		return gate.ByElicitation
 	}
-	return gate.ByElicitation
 }
 
 // principal is who a request comes from: the bearer of a token, or nobody in
@@ -289,7 +320,7 @@ func (s *Server) resume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	if err := readArguments(req.Params.Arguments, &args); err != nil {
 		return failure("eval_resume: " + err.Error() + `; it takes {"run": "..."}`), nil
 	}
-	r, ok := s.find(args.Run, principal(req))
+	r, ok := s.find(args.Run, req)
 	if !ok {
 		return failure(fmt.Sprintf("there is no run %q that could be resumed; it ended long ago, or never was", args.Run)), nil
 	}
@@ -306,6 +337,8 @@ func (s *Server) attach(ctx context.Context, req *mcp.CallToolRequest, r *run) (
 		}
 		a.answered(st)
 	}
+	s.hold(r)
+	defer s.letGo(r)
 	defer s.report(ctx, req, r)()
 	return a.wait(ctx), nil
 }

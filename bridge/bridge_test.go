@@ -101,7 +101,7 @@ func newBench(t *testing.T, spec profiles.Spec, change ...func(*Options)) *bench
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := gate.New(newView(t, spec), gate.Options{Caller: up, Recorder: ledger.Log{Logger: slog.New(slog.DiscardHandler)}})
+	g := gate.New(newView(t, spec), gate.Options{Caller: up, Recorder: ledger.Log{Handler: slog.DiscardHandler}})
 	o := Options{Gate: g, Pool: pool, Upstreams: up, Version: "test", Logger: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&o)

@@ -33,7 +33,7 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 		if err != nil {
 			return failure(err.Error()), nil
 		}
-		r, ok := s.find(st.Run, st.Principal)
+		r, ok := s.find(st.Run, req)
 		if !ok {
 			return failure("run " + st.Run + " is over and its answer is no longer kept"), nil
 		}

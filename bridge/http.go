@@ -15,7 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"codemode-bridge/bridge/canon"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,8 +30,9 @@ type Token struct {
 
 // HTTPOptions say who may come in over HTTP, and how much of it.
 type HTTPOptions struct {
-	// Tokens, if there are any, are required: without one the answer is 401.
-	Tokens []Token
+	// Tokens returns the tokens of this moment; nil means that there are never
+	// any. If there are any, one is required: without it the answer is 401.
+	Tokens func() []Token
 	// Hosts are Host headers that are let in beside loopback names.
 	Hosts []string
 	// Origins are let in beside the endpoint's own.
@@ -136,13 +138,13 @@ func (o HTTPOptions) originAllowed(r *http.Request) bool {
 // principal on the request: the SDK then refuses a session to anyone but the
 // principal that opened it.
 func (o HTTPOptions) authenticate(next http.Handler) http.Handler {
-	if len(o.Tokens) == 0 {
+	if o.Tokens == nil {
 		return next
 	}
 	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		sum := sha256.Sum256([]byte(token))
 		name, found := "", 0
-		for _, t := range o.Tokens { // every one, in the same time
+		for _, t := range o.Tokens() { // every one, in the same time
 			if subtle.ConstantTimeCompare(sum[:], t.SHA256[:]) == 1 {
 				name, found = t.Name, 1
 			}
@@ -221,11 +223,9 @@ func (s *Server) sessionCount() int {
 
 // peeked is as much of a message as the dispatcher needs.
 type peeked struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params struct {
-		Meta map[string]json.RawMessage `json:"_meta"`
-	} `json:"params"`
+	ID     json.RawMessage
+	Method string
+	Meta   map[string]json.RawMessage
 }
 
 // peek reads a body as far as the dispatcher needs, and refuses what the SDK
@@ -233,11 +233,22 @@ type peeked struct {
 // UTF-8, an id that it would round.
 func peek(body []byte) (peeked, error) {
 	var m peeked
-	if !utf8.Valid(body) {
-		return m, errors.New("it is not UTF-8")
+	if t := bytes.TrimSpace(body); len(t) > 0 && t[0] == '[' {
+		return m, errors.New("batches are not taken")
 	}
-	if err := json.Unmarshal(body, &m); err != nil {
+	// Doubled keys, text that is not UTF-8, more than one message.
+	if _, err := canon.Parse(body); err != nil {
+		return m, err
+	}
+	// By their exact names: encoding/json would take "Method" for "method".
+	var keys, params map[string]json.RawMessage
+	if err := json.Unmarshal(body, &keys); err != nil {
 		return m, errors.New(unprefixed(err))
+	}
+	m.ID = keys["id"]
+	json.Unmarshal(keys["method"], &m.Method) // no text is no method that we know
+	if json.Unmarshal(keys["params"], &params) == nil {
+		json.Unmarshal(params["_meta"], &m.Meta) // nor is anything else a version
 	}
 	if id := bytes.TrimSpace(m.ID); len(id) > 0 && id[0] != '"' && bytes.ContainsAny(id, ".eE") {
 		return m, errors.New("its id is no whole number")
@@ -249,7 +260,7 @@ func peek(body []byte) (peeked, error) {
 // carries; "" in the others.
 func (m peeked) version() string {
 	var v string
-	if json.Unmarshal(m.Params.Meta[mcp.MetaKeyProtocolVersion], &v) != nil {
+	if json.Unmarshal(m.Meta[mcp.MetaKeyProtocolVersion], &v) != nil {
 		return ""
 	}
 	return v

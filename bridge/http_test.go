@@ -136,7 +136,9 @@ func TestBodiesAndSessionsAreBounded(t *testing.T) {
 
 // Trials M5 and M11: a session belongs to the bearer that opened it.
 func TestTokens(t *testing.T) {
-	o := HTTPOptions{Tokens: []Token{{Name: "a", SHA256: sha256.Sum256([]byte("token-a"))}, {Name: "b", SHA256: sha256.Sum256([]byte("token-b"))}}}
+	o := HTTPOptions{Tokens: func() []Token {
+		return []Token{{Name: "a", SHA256: sha256.Sum256([]byte("token-a"))}, {Name: "b", SHA256: sha256.Sum256([]byte("token-b"))}}
+	}}
 	server := serveHTTP(t, newBench(t, profiles.Spec{}), o)
 	bearer := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
 	for _, headers := range [][]string{nil, bearer("wrong"), bearer(""), {"Authorization", "Basic token-a"}, bearer("token-a\x00")[:0]} {

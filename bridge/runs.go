@@ -16,6 +16,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -30,7 +31,9 @@ type run struct {
 	// principal is who may come back for the run.
 	principal string
 	gate      *gate.Run
-	ended     time.Time               // guarded by Server.mu; when done was closed
+	holders   int                     // requests that hold the run; guarded by Server.mu
+	parked    time.Time               // when it was let go while it waits for a person; guarded by Server.mu
+	maxResult int                     // bytes of result that the model may have
 	stop      context.CancelCauseFunc // the first reason is kept
 	done      chan struct{}           // closed when result and err are set
 	news      chan string             // for the attached client, lossy
@@ -48,20 +51,18 @@ type run struct {
 
 // start begins a run of a script. An error means that there is no run.
 func (s *Server) start(sess *session, o gate.Origin, principal string, args evalArgs) (*run, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, ErrClosed
-	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	r := &run{
 		id: newID("r"), server: s, session: sess, principal: principal, stop: stop,
 		done: make(chan struct{}), news: make(chan string, 16),
 	}
-	var err error
+	tight := s.o.Gate.View().Limits(o.Profile)
+	r.maxResult = least(s.o.MaxResult, tight.Result)
 	o.ID, o.Session, o.Client, o.Stop = r.id, sess.id, sess.client, stop
-	r.gate, err = s.o.Gate.Begin(ctx, o)
-	if err != nil {
+	o.Attached = func() bool { return s.held(r) }
+	o.CallTimeout = time.Duration(deref(tight.Call))
+	var err error
+	if r.gate, err = s.o.Gate.Begin(ctx, o); err != nil {
 		stop(err)
 		return nil, err
 	}
@@ -69,10 +70,19 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 		Source: args.Code,
 		Input:  args.Input,
 		Names:  s.names(o.Profile),
-		Limits: s.o.Limits,
-		Start:  s.o.Now(),
+		Limits: s.o.Limits.Tighten(sandbox.Limits{
+			CPU: time.Duration(deref(tight.CPU)), Heap: int64(deref(tight.Heap)), Calls: deref(tight.Calls), Parallel: deref(tight.Parallel),
+			Source: int64(deref(tight.Source)), Input: int64(deref(tight.Input)), Logs: int64(deref(tight.Logs)),
+		}),
+		Start: s.o.Now(),
 	}
 	rand.Read(script.Seed[:])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		stop(ErrClosed)
+		return nil, errors.Join(ErrClosed, r.gate.End(ctx, outcomeOf(ErrClosed), ErrClosed.Error()))
+	}
 	s.live[r.id] = r
 	sess.runs++
 	s.runs.Add(1)
@@ -107,36 +117,6 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 	return r, nil
 }
 
-// Bounds on the answers that are kept of runs that have ended: a client may
-// come back for one that it was told to wait for.
-const (
-	keptFor = 10 * time.Minute
-	keptMax = 100
-)
-
-// keepLocked keeps a run that has ended for a while.
-func (s *Server) keepLocked(r *run) {
-	r.ended = time.Now()
-	s.ended = append(s.ended, r)
-	for len(s.ended) > keptMax || len(s.ended) > 0 && time.Since(s.ended[0].ended) > keptFor {
-		s.ended[0] = nil
-		s.ended = s.ended[1:]
-	}
-}
-
-// find returns a run by its ID, for the principal that started it.
-func (s *Server) find(id, principal string) (*run, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.live[id]
-	for _, old := range s.ended {
-		if old.id == id && time.Since(old.ended) <= keptFor {
-			r = old
-		}
-	}
-	return r, r != nil && r.principal == principal
-}
-
 // quiet reports whether the script can do nothing until a person answers: it
 // is idle, and every open call of it waits for one.
 func (r *run) quiet(b *approval.Broker) bool {
@@ -144,6 +124,23 @@ func (r *run) quiet(b *approval.Broker) bool {
 	open := r.open
 	r.mu.Unlock()
 	return open > 0 && open == b.Waiting(r.id)
+}
+
+// deref is what p points at, or zero.
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+// least is n, or the smaller limit that a profile sets.
+func least(n int, limit *profiles.Size) int {
+	if limit != nil && int(*limit) < n {
+		return int(*limit)
+	}
+	return n
 }
 
 // names are what a script under a profile may call. They are the same value
@@ -234,7 +231,7 @@ func (r *run) serve(ctx context.Context, c sandbox.Call) (sandbox.Reply, error) 
 	case sandbox.OpTool, sandbox.OpRaw:
 		answer, err := r.server.o.Gate.Call(ctx, r.gate, gate.Call{Number: c.Number, Name: c.Name, Args: c.Args, Position: c.Position})
 		if err != nil {
-			return sandbox.Reply{}, r.server.explain(err)
+			return sandbox.Reply{}, r.explain(err)
 		}
 		if c.Op == sandbox.OpRaw {
 			return sandbox.Reply{Value: answer.Raw}, nil
@@ -271,13 +268,16 @@ func (r *run) serve(ctx context.Context, c sandbox.Call) (sandbox.Reply, error) 
 
 // explain adds to "there is no such tool" that the tool's server is not
 // connected, where that is why.
-func (s *Server) explain(err error) error {
+func (r *run) explain(err error) error {
 	var unknown *gate.UnknownToolError
 	if !errors.As(err, &unknown) {
 		return err
 	}
-	name, _, _ := strings.Cut(unknown.Name, "__")
-	for _, st := range s.o.Upstreams.Status() {
+	name, tool, _ := strings.Cut(unknown.Name, "__")
+	for _, st := range r.server.o.Upstreams.Status() {
+		if !r.server.o.Gate.View().May(r.gate.Profile, st.Name, tool) {
+			continue // nothing that the profile hides
+		}
 		if st.Name != name && strings.ReplaceAll(st.Name, "-", "_") != name || st.State == upstream.Connected {
 			continue
 		}

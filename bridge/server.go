@@ -130,6 +130,11 @@ func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
 func (s *Server) Close(grace time.Duration) {
 	s.mu.Lock()
 	s.closed = true
+	for _, r := range s.live {
+		if r.quiet(s.o.Gate.Broker()) {
+			r.stop(ErrClosed) // it waits for a person, who cannot answer any more
+		}
+	}
 	s.mu.Unlock()
 	ended := make(chan struct{})
 	go func() { s.runs.Wait(); close(ended) }()

@@ -89,9 +89,10 @@ func New(l Limits) *Broker {
 // Otherwise it waits: for its turn, then at most Decision.Timeout for an answer.
 // When ctx ends first, the call is withdrawn and the error is ctx's cause.
 //
-// A call that is the same as an open one of its run, or stands at the same
-// place in the script as one that nobody has seen yet, joins that request if
-// both are asked for the same reasons; it has the time that is left of it.
+// A call that is the same as one that nobody has seen yet, or stands at the
+// same place in the script, joins that request if both are asked for the same
+// reasons; it has the time that is left of it. A yes covers what was shown, so
+// nothing joins a request that somebody may have seen.
 func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
 	if ctx.Err() != nil {
 		return withdrawn(ctx)
@@ -163,15 +164,11 @@ func (b *Broker) openLocked(o *open) {
 func (b *Broker) joinLocked(r Request) *open {
 	item := r.Items[0]
 	for _, o := range b.open {
-		if o.request.Run != r.Run || !reflect.DeepEqual(o.request.Decision, r.Decision) {
+		same := func(i Item) bool { return i.Key == item.Key }
+		if o.request.Run != r.Run || o.seen || len(o.request.Items) >= maxItems || !reflect.DeepEqual(o.request.Decision, r.Decision) {
 			continue
 		}
-		if slices.ContainsFunc(o.request.Items, func(i Item) bool { return i.Key == item.Key }) {
-			return o
-		}
-	}
-	for _, o := range b.open {
-		if o.request.Run == r.Run && !o.seen && o.request.sameLoop(r) && len(o.request.Items) < maxItems {
+		if o.request.sameLoop(r) || slices.ContainsFunc(o.request.Items, same) {
 			o.request.Items = append(o.request.Items, item)
 			slices.SortFunc(o.request.Items, func(x, y Item) int { return x.Call - y.Call })
 			b.wakeLocked(r.Run)
@@ -181,8 +178,8 @@ func (b *Broker) joinLocked(r Request) *open {
 	return nil
 }
 
-// maxItems bounds the calls of one request: more than this nobody reads.
-const maxItems = 50
+// maxItems bounds the calls of one request: as many as a prompt shows.
+const maxItems = 10
 
 // session is the session that the request comes from.
 func (r Request) session() string { return r.Items[0].Key.Session }
@@ -193,7 +190,7 @@ func (r Request) sameLoop(s Request) bool {
 	x, y := r.Items[0], s.Items[0]
 	a, b := x.Key, y.Key
 	a.Args, b.Args = canon.Digest{}, canon.Digest{}
-	return x.Position == y.Position && x.Position.Line > 0 && a == b && reflect.DeepEqual(r.Decision, s.Decision)
+	return x.Position == y.Position && x.Position.Line > 0 && a == b
 }
 
 // Take returns a run's requests that have been put to people, in the order of

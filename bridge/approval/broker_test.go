@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -336,11 +335,15 @@ func TestIdenticalCallsShareAQuestion(t *testing.T) {
 	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
 		ctx, cancel := context.WithCancel(t.Context())
 		first := asks(ctx, b, question(1))
-		q := only(t, b, "r1")
 		time.Sleep(minute)
-		second := asks(t.Context(), b, question(1)) // though it was seen: it adds nothing
-		if b.Waiting("r1") != 2 || !reflect.DeepEqual(only(t, b, "r1"), q) {
-			t.Errorf("%d wait, %+v", b.Waiting("r1"), b.Take("r1"))
+		second := asks(t.Context(), b, question(1))
+		q := only(t, b, "r1")
+		if b.Waiting("r1") != 2 || len(q.Items) != 2 || q.Until.Sub(time.Now()) != 4*minute {
+			t.Errorf("%d wait, %+v", b.Waiting("r1"), q)
+		}
+		third := asks(t.Context(), b, question(1)) // a yes covers what was shown
+		if all := b.Take("r1"); len(all) != 2 {
+			t.Errorf("%d questions are open, want 2", len(all))
 		}
 		cancel() // the one that asked first goes; the other keeps the question and its time
 		wantAnswer(t, first, Expired)
@@ -348,6 +351,8 @@ func TestIdenticalCallsShareAQuestion(t *testing.T) {
 		stillAsks(t, second)
 		time.Sleep(1)
 		wantAnswer(t, second, Timeout)
+		stillAsks(t, third)
+		b.EndRun("r1")
 	})
 	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
 		first, second := asks(t.Context(), b, question(1)), asks(t.Context(), b, question(1))
@@ -473,6 +478,37 @@ func TestVerdictsThatSettleNothing(t *testing.T) {
 		wantAnswer(t, first, ElicitationDeclined)
 		b.EndRun("r1")
 	})
+}
+
+// A request has another digest when anything is other that a yes would cover.
+func TestDigestCoversEveryCall(t *testing.T) {
+	three := func() Request {
+		r := question(1)
+		r.Items = append(r.Items, question(2).Items[0], question(3).Items[0])
+		return r
+	}
+	if three().Digest() != three().Digest() {
+		t.Fatal("the digest is not of the request alone")
+	}
+	for name, change := range map[string]func(*Request){
+		"one call fewer":        func(r *Request) { r.Items = r.Items[:2] },
+		"in another order":      func(r *Request) { r.Items[1], r.Items[2] = r.Items[2], r.Items[1] },
+		"the last one's number": func(r *Request) { r.Items[2].Call++ },
+		"session":               func(r *Request) { r.Items[2].Key.Session = "s2" },
+		"profile":               func(r *Request) { r.Items[2].Key.Profile = "other" },
+		"server":                func(r *Request) { r.Items[2].Key.Server = "other" },
+		"tool":                  func(r *Request) { r.Items[2].Key.Tool = "other" },
+		"definition":            func(r *Request) { r.Items[2].Key.Definition = "def2" },
+		"policy":                func(r *Request) { r.Items[2].Key.Revision = "rev2" },
+		"arguments":             func(r *Request) { r.Items[2].Key.Args[31] ^= 1 },
+		"where names end":       func(r *Request) { r.Items[2].Key.Server, r.Items[2].Key.Tool = `fs" "delete`, "" },
+	} {
+		r := three()
+		change(&r)
+		if r.Digest() == three().Digest() {
+			t.Errorf("%s: the same digest", name)
+		}
+	}
 }
 
 func TestWhatAVerdictMayBe(t *testing.T) {

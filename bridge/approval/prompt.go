@@ -17,7 +17,7 @@ import (
 // has at most 16 lines.
 const (
 	promptWidth = 72
-	promptArgs  = 6 // lines of arguments, or of calls
+	promptArgs  = 6 // lines of arguments
 	promptWraps = 2 // lines of a sentence that may be long
 )
 
@@ -45,11 +45,7 @@ func (r Request) Prompt() string {
 			line("%s", l)
 		}
 	} else {
-		for i, item := range r.Items {
-			if i == promptArgs-1 && len(r.Items) > promptArgs {
-				line("  and %d more calls", len(r.Items)-i)
-				break
-			}
+		for _, item := range r.Items { // each of them: maxItems is as many as fit
 			line("%s", clipValue(fmt.Sprintf("  #%d ", item.Call), item.Shown.JSON))
 		}
 	}

@@ -110,7 +110,7 @@ func TestPromptIsInert(t *testing.T) {
 		}
 		p := prompted{Tool: nasty.Draw(t, "tool"), Server: nasty.Draw(t, "server"), Profile: "p", Risk: profiles.High, Done: rapid.IntRange(0, 1e6).Draw(t, "done"),
 			Why: nasty.Draw(t, "why"), Preview: []analysis.CallSite{{Name: nasty.Draw(t, "name"), Loop: true}, {}}, Checks: []string{"arguments"}}
-		for i := range rapid.IntRange(1, 9).Draw(t, "calls") {
+		for i := range rapid.IntRange(1, maxItems).Draw(t, "calls") {
 			p.Calls = append(p.Calls, args(fmt.Sprint("args", i)))
 		}
 		inert(t, p.request(t).Prompt()+"\n")
@@ -144,7 +144,7 @@ func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 		at = i
 		needed = slices.DeleteFunc(needed, func(s string) bool { return s == starts[i] })
 	}
-	if len(needed) > 0 || len(lines) > 16 {
+	if len(needed) > 0 || len(lines) > 10+maxItems {
 		t.Errorf("%d lines, and these are missing: %q\n%s", len(lines), needed, prompt)
 	}
 }

@@ -29,13 +29,18 @@ func (r *Run) ask(ctx context.Context, c *call) error {
 		verdict, err := r.gate.broker.Ask(ctx, r.request(c))
 		rec := c.record(ledger.Verdict)
 		rec.Approver, rec.Channel, rec.Answer = verdict.By, verdict.Channel, answerWord(verdict)
-		rec.Error = canon.Visible(verdict.Text)
+		rec.Error = canon.Visible(canon.Redact(verdict.Text))
 		c.verdict = &verdict
 		if lost := r.record(context.WithoutCancel(ctx), rec); lost != nil {
 			return unrecorded(c, lost)
 		}
 		if errors.Is(err, approval.ErrFlood) {
 			r.Stop(err)
+		}
+		if verdict.Reason == approval.Timeout && r.Attached != nil && !r.Attached() {
+			// Nobody holds the run: it ends here rather than going on alone.
+			r.Stop(errExpired)
+			return denied(c, approval.Expired, "")
 		}
 		if !verdict.Approve {
 			return denied(c, verdict.Reason, verdict.Text)
@@ -75,6 +80,8 @@ func (r *Run) fallBack(ctx context.Context, c *call) error {
 	return nil
 }
 
+var errExpired = errors.New("the run expired: nobody answered and no client was waiting")
+
 // stricter reports whether a decision asks for more than the one that was
 // answered yes. One that denies is for the caller to see.
 func stricter(now, asked profiles.Decision) bool {
@@ -95,7 +102,7 @@ func (r *Run) request(c *call) approval.Request {
 		Decision: c.decision, Checks: []string{"arguments", "tool unchanged", "policy unchanged"},
 		Preview: r.preview, Done: len(r.effects),
 		Items: []approval.Item{{
-			Call: c.Number, Shown: c.display(), Position: c.Position,
+			Call: c.Number, Shown: c.display(0), Position: c.Position,
 			Key: approval.Key{Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
 				Definition: c.tool.Digest, Revision: c.decision.Revision, Args: c.args.Digest()},
 		}},

@@ -15,6 +15,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -41,7 +42,10 @@ type Options struct {
 	Caller   Caller
 	Recorder ledger.Recorder
 	Broker   *approval.Broker // nil means one with default limits
-	Now      func() time.Time // nil means time.Now
+	// Confirm, if not nil, waits until a server that is only remembered from
+	// the last run has listed its tools, for as long as that is worth it.
+	Confirm func(ctx context.Context, server string)
+	Now     func() time.Time // nil means time.Now
 }
 
 // A Gate decides and sends calls. Any number of goroutines may use it.
@@ -49,6 +53,7 @@ type Gate struct {
 	caller   Caller
 	recorder ledger.Recorder
 	broker   *approval.Broker
+	confirm  func(ctx context.Context, server string)
 	now      func() time.Time
 	view     atomic.Pointer[View]
 }
@@ -61,7 +66,7 @@ func New(view *View, o Options) *Gate {
 	if o.Broker == nil {
 		o.Broker = approval.New(approval.Limits{})
 	}
-	g := &Gate{caller: o.Caller, recorder: o.Recorder, broker: o.Broker, now: o.Now}
+	g := &Gate{caller: o.Caller, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, now: o.Now}
 	g.view.Store(view)
 	return g
 }
@@ -92,10 +97,9 @@ type Call struct {
 // and *DeniedError when the call was not sent, *UnknownOutcomeError when it was
 // and nobody can tell what it did, *CallError when it failed on the way.
 func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
-	view := g.View()
-	tool, ok := view.Catalog.Lookup(c.Name)
-	if !ok {
-		return Answer{}, r.refuse(ctx, c, nil, unknownTool(view, r, c.Name))
+	view, tool, err := g.lookup(ctx, r, c.Name)
+	if err != nil {
+		return Answer{}, r.refuse(ctx, c, nil, err)
 	}
 	args, err := canon.Parse(c.Args) // frozen: from here on nothing changes them
 	if err != nil {
@@ -111,8 +115,11 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 			return Answer{}, r.refuse(ctx, c, made, err)
 		}
 	}
-	if made.decision.Disposition == profiles.Deny || !made.allowed() {
+	if !made.allowed() {
 		return Answer{}, r.refuse(ctx, c, made, denied(made, approval.Denied, ""))
+	}
+	if failed := r.check(g.View(), made); failed != "" {
+		return Answer{}, r.refuse(ctx, c, made, denied(made, approval.Denied, "the check "+failed+" failed"))
 	}
 	if err := r.intend(ctx, made); err != nil {
 		return Answer{}, r.refuse(ctx, c, made, unrecorded(made, err))
@@ -122,11 +129,36 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	return r.settle(ctx, made, reply, err, g.now().Sub(started))
 }
 
+// lookup finds a tool. What is only remembered from the last run is not
+// called: its server must have listed it, as it is now, before anything is
+// decided on it.
+func (g *Gate) lookup(ctx context.Context, r *Run, name string) (*View, *catalog.Tool, error) {
+	view := g.View()
+	tool, ok := view.Catalog.Lookup(name)
+	if ok && tool.Stale && g.confirm != nil {
+		g.confirm(ctx, tool.Server)
+		view = g.View()
+		tool, ok = view.Catalog.Lookup(name)
+	}
+	switch {
+	case !ok:
+		return nil, nil, unknownTool(view, r, name)
+	case tool.Stale:
+		return nil, nil, &UnknownToolError{Name: name, Message: fmt.Sprintf("%s is known from the last run only: server %s has not listed its tools yet", name, tool.Server)}
+	}
+	return view, tool, nil
+}
+
 // send makes the call, at the upstream or, for a discovery function, at the
 // catalogue.
 func (g *Gate) send(ctx context.Context, view *View, r *Run, c *call) (json.RawMessage, error) {
 	if c.tool.Server == "" {
 		return discover(view, r, c)
+	}
+	if r.CallTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.CallTimeout)
+		defer cancel()
 	}
 	return g.caller.Call(ctx, c.tool.Server, c.tool.Name, c.args.Bytes())
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -26,6 +27,10 @@ type Origin struct {
 	Profile string
 	// Reach says how a person can be asked. The zero value is Nobody.
 	Reach Reach
+	// CallTimeout bounds one upstream call; 0 leaves it to the upstream.
+	CallTimeout time.Duration
+	// Attached reports whether a client holds the run; nil means always.
+	Attached func() bool
 	// Stop ends the run; the gate calls it when a run asks and asks in vain.
 	Stop func(error)
 }
@@ -61,6 +66,7 @@ type call struct {
 	args     canon.Args
 	decision profiles.Decision
 	verdict  *approval.Verdict // of a person, if one was asked
+	counted  bool              // among the run's facts
 }
 
 // Begin starts a run and records it. The profile is looked up once here and
@@ -84,7 +90,7 @@ func (g *Gate) Begin(ctx context.Context, o Origin) (*Run, error) {
 func (r *Run) End(ctx context.Context, outcome string, why string) error {
 	r.gate.broker.EndRun(r.ID)
 	return r.record(context.WithoutCancel(ctx), ledger.Record{
-		Event: ledger.RunEnded, Outcome: outcome, Error: canon.Visible(why), Duration: r.gate.now().Sub(r.started),
+		Event: ledger.RunEnded, Outcome: outcome, Error: canon.Visible(canon.Redact(why)), Duration: r.gate.now().Sub(r.started),
 	})
 }
 
@@ -98,16 +104,11 @@ func (r *Run) Preview(report analysis.Report) {
 
 // decide judges c by the policy that the run began with and by today's.
 func (r *Run) decide(view *View, c *call) profiles.Decision {
-	facts := profiles.Call{
-		Server:           c.tool.Server,
-		Tool:             c.tool.Name,
-		Title:            c.tool.Title,
-		Description:      c.tool.Description,
-		Annotations:      c.tool.Annotations,
-		TrustAnnotations: view.Trusted[c.tool.Server],
-		Args:             c.args.Value(),
-		Run:              r.soFar(),
-	}
+	facts := factsOf(view, c)
+	r.mu.Lock() // until the call is counted: rules may ask how many there were
+	defer r.mu.Unlock()
+	facts.Run = r.othersLocked(c)
+	defer r.countLocked(c)
 	today, ok := view.profile(r.Profile)
 	if !ok || r.began == nil {
 		return profiles.Decision{Disposition: profiles.Deny, Risk: profiles.Critical, Profile: r.Profile,
@@ -120,6 +121,32 @@ func (r *Run) decide(view *View, c *call) profiles.Decision {
 	return decision
 }
 
+// factsOf are the facts of a call, without the run's.
+func factsOf(view *View, c *call) profiles.Call {
+	return profiles.Call{
+		Server: c.tool.Server, Tool: c.tool.Name, Title: c.tool.Title, Description: c.tool.Description,
+		Annotations: c.tool.Annotations, TrustAnnotations: view.Trusted[c.tool.Server], Args: c.args.Value(),
+	}
+}
+
+// check runs the checks of the rules that match, after everything that can
+// allow a call and before it is sent. It returns the first that fails.
+func (r *Run) check(view *View, c *call) string {
+	facts := factsOf(view, c)
+	r.mu.Lock()
+	facts.Run = r.othersLocked(c)
+	r.mu.Unlock()
+	today, _ := view.profile(r.Profile)
+	for _, p := range []*profiles.Profile{today, r.began} {
+		for _, result := range p.Checks(facts) {
+			if !result.Passed {
+				return strconv.Quote(result.Expr)
+			}
+		}
+	}
+	return ""
+}
+
 // intend records that c is about to be sent and counts it.
 func (r *Run) intend(ctx context.Context, c *call) error {
 	rec := c.record(ledger.Intent)
@@ -129,11 +156,6 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.facts.Calls++
-	r.facts.Bytes += int64(rec.Sent)
-	if path := c.tool.Path(); !slices.Contains(r.facts.Tools, path) {
-		r.facts.Tools = append(r.facts.Tools, path)
-	}
 	r.effects = append(r.effects, Effect{Number: c.Number, Tool: c.tool.Script, ReadOnly: c.readOnly(), State: ledger.Unknown})
 	return nil
 }
@@ -159,7 +181,7 @@ func (r *Run) settle(ctx context.Context, c *call, reply json.RawMessage, err er
 		err = &CallError{Tool: c.tool.Script, Server: c.tool.Server, Err: err}
 	}
 	rec.Error = canon.Visible(rec.Error)
-	r.mark(c.Number, rec.Outcome)
+	r.mark(c.Number, rec.Outcome, len(reply))
 	if lost := r.record(context.WithoutCancel(ctx), rec); lost != nil && err == nil {
 		err = &UnknownOutcomeError{Tool: c.tool.Script, Server: c.tool.Server, Err: errors.Join(errors.New("its outcome could not be written down"), lost)}
 	}
@@ -195,7 +217,9 @@ func (c *call) record(event ledger.Event) ledger.Record {
 	if c.decision.Disposition == 0 {
 		return rec // refused before anything was decided
 	}
-	rec.Args, rec.Digest = c.shown(), c.args.Digest().String()
+	if rec.Digest = c.args.Digest().String(); event != ledger.Outcome { // its intent has them
+		rec.Args = c.display(recordBytes).JSON
+	}
 	rec.Disposition, rec.Risk, rec.Revision = c.decision.Disposition.String(), c.decision.Risk.String(), c.decision.Revision
 	for _, reason := range c.decision.Reasons {
 		rec.Reasons = append(rec.Reasons, reason.String())
@@ -203,13 +227,14 @@ func (c *call) record(event ledger.Event) ledger.Record {
 	return rec
 }
 
-// shown is the JSON of display.
-func (c *call) shown() json.RawMessage { return c.display().JSON }
+// recordBytes bounds the arguments in a record, so that no script can fill
+// the log.
+const recordBytes = 2 << 10
 
-// display are the arguments as a person may see them.
-func (c *call) display() canon.Shown {
+// display are the arguments as a person may see them, in about most bytes.
+func (c *call) display(most int) canon.Shown {
 	d := c.decision.Display
-	return canon.Display(c.args, canon.DisplayOptions{Hidden: c.decision.Hidden,
+	return canon.Display(c.args, canon.DisplayOptions{Hidden: c.decision.Hidden, MaxBytes: most,
 		MaxString: d.MaxString, MaxArray: d.MaxArray, MaxObject: d.MaxObject, MaxDepth: d.MaxDepth})
 }
 
@@ -220,13 +245,29 @@ func (c *call) readOnly() bool {
 	return c.tool.Server == "" || c.decision.Risk == profiles.Low
 }
 
-// soFar returns a copy of the facts that rules may ask of the run.
-func (r *Run) soFar() profiles.RunFacts {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// othersLocked returns a copy of the facts that rules may ask of the run,
+// without c.
+func (r *Run) othersLocked(c *call) profiles.RunFacts {
 	facts := r.facts
 	facts.Tools = slices.Clone(facts.Tools)
+	if c.counted {
+		facts.Calls--
+		facts.Bytes -= int64(len(c.args.Bytes()))
+	}
 	return facts
+}
+
+// countLocked counts c, once. A call that is refused later stays counted.
+func (r *Run) countLocked(c *call) {
+	if c.counted {
+		return
+	}
+	c.counted = true
+	r.facts.Calls++
+	r.facts.Bytes += int64(len(c.args.Bytes()))
+	if path := c.tool.Path(); !slices.Contains(r.facts.Tools, path) {
+		r.facts.Tools = append(r.facts.Tools, path)
+	}
 }
 
 // An Effect is what became of one call, told to the model when its script
@@ -246,10 +287,12 @@ func (r *Run) Effects() []Effect {
 	return append([]Effect(nil), r.effects...)
 }
 
-// mark sets the state of the call with the given number.
-func (r *Run) mark(number int, state string) {
+// mark sets the state of the call with the given number, and counts what was
+// received.
+func (r *Run) mark(number int, state string, received int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.facts.Bytes += int64(received)
 	for i := len(r.effects) - 1; i >= 0; i-- {
 		if r.effects[i].Number == number {
 			r.effects[i].State = state

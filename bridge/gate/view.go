@@ -57,6 +57,21 @@ func (v *View) ReadOnly(name string) bool {
 	return p.ReadOnly(facts)
 }
 
+// Limits are what a profile allows a run, each nil where it says nothing.
+func (v *View) Limits(name string) profiles.Limits {
+	p, ok := v.profile(name)
+	if !ok {
+		return profiles.Limits{}
+	}
+	return p.Limits()
+}
+
+// May reports whether a profile lets a script know of a tool, be it there or not.
+func (v *View) May(name, server, tool string) bool {
+	p, ok := v.profile(name)
+	return ok && p.Sees(server, tool)
+}
+
 // profile finds a profile by name; the empty name is what binds `eval`.
 func (v *View) profile(name string) (*profiles.Profile, bool) {
 	if name == "" {

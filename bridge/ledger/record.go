@@ -11,6 +11,7 @@ package ledger
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"time"
 )
@@ -77,7 +78,7 @@ type Recorder interface {
 
 // Log is a Recorder that writes each record to a structured log, with the
 // fields of Record under their JSON names. It is as durable as the log.
-type Log struct{ Logger *slog.Logger }
+type Log struct{ Handler slog.Handler }
 
 // Record writes r at level info, or warn for a refused, failed or unknown call.
 func (l Log) Record(ctx context.Context, r Record) error {
@@ -85,10 +86,11 @@ func (l Log) Record(ctx context.Context, r Record) error {
 	if r.Event == Refusal || r.Outcome == Failed || r.Outcome == Unknown {
 		level = slog.LevelWarn
 	}
-	if !l.Logger.Enabled(ctx, level) {
-		return nil
+	line := slog.NewRecord(r.Time, level, string(r.Event), 0)
+	line.AddAttrs(r.attrs()...)
+	if err := l.Handler.Handle(ctx, line); err != nil { // a Logger would drop it
+		return fmt.Errorf("writing a record: %w", err)
 	}
-	l.Logger.LogAttrs(ctx, level, string(r.Event), r.attrs()...)
 	return nil
 }
 

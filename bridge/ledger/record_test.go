@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"reflect"
 	"strings"
@@ -22,7 +23,7 @@ func TestLogWritesEveryField(t *testing.T) {
 	}
 	v := reflect.ValueOf(full)
 	var out bytes.Buffer
-	if err := (Log{slog.New(slog.NewJSONHandler(&out, nil))}).Record(t.Context(), full); err != nil {
+	if err := (Log{slog.NewJSONHandler(&out, nil)}).Record(t.Context(), full); err != nil {
 		t.Fatal(err)
 	}
 	var line map[string]any
@@ -47,5 +48,16 @@ func TestLogWritesEveryField(t *testing.T) {
 	}
 	if line["level"] != "WARN" {
 		t.Errorf("a failed call is logged at %v, want WARN", line["level"])
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestRecordThatCannotBeWrittenIsAnError(t *testing.T) {
+	err := (Log{slog.NewJSONHandler(fullDisk{}, nil)}).Record(t.Context(), Record{Event: Intent})
+	if err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("got %v", err)
 	}
 }

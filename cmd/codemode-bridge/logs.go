@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,7 +24,7 @@ import (
 // error; the file is what `tail` reads.
 type logs struct {
 	logger  *slog.Logger
-	records *slog.Logger
+	records slog.Handler
 	file    io.Closer
 }
 
@@ -33,25 +35,28 @@ const (
 	logFilesMax = 20 // of all processes
 )
 
-// openLogs opens the logs. With toFile false, or where no file can be had,
+// openLogs opens the logs. With toFile false, for commands that call no tool,
 // records go nowhere and the log to standard error alone.
 func (a *app) openLogs(cfg *config.Config, toFile bool) (*logs, error) {
 	level := cfg.Log.Level.Slog()
-	l := &logs{records: slog.New(slog.DiscardHandler)}
+	l := &logs{records: slog.DiscardHandler}
 	handlers := []slog.Handler{a.terminalLog(cfg.Log.Format, level)}
-	if dir := a.logDir(); toFile && dir != "" {
+	if toFile {
+		dir := a.logDir()
+		if dir == "" {
+			return nil, &configError{errors.New("there is no state folder for the records of calls"), "set XDG_STATE_HOME, or HOME"}
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, &configError{fmt.Errorf("making the folder for the records of calls: %w", err), "set XDG_STATE_HOME to a folder that can be written"}
+		}
 		pruneLogs(dir)
 		file := &lumberjack.Logger{
 			Filename: filepath.Join(dir, fmt.Sprintf("bridge-%s-%d.jsonl", time.Now().UTC().Format("20060102T150405"), os.Getpid())),
 			MaxSize:  logFileMB, MaxBackups: logBackups,
 		}
-		if err := os.MkdirAll(dir, 0o700); err == nil {
-			h := slog.NewJSONHandler(file, &slog.HandlerOptions{Level: min(level, slog.LevelInfo)})
-			handlers = append(handlers, h)
-			l.records, l.file = slog.New(h), file
-		} else {
-			slog.New(handlers[0]).Warn("no log file", "err", err)
-		}
+		h := slog.NewJSONHandler(file, &slog.HandlerOptions{Level: min(level, slog.LevelInfo)})
+		handlers = append(handlers, h)
+		l.records, l.file = h, file
 	}
 	l.logger = slog.New(slog.NewMultiHandler(handlers...))
 	return l, nil
@@ -83,13 +88,29 @@ func (a *app) terminalLog(format config.LogFormat, level slog.Level) slog.Handle
 	return slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: level})
 }
 
-// pruneLogs removes the oldest files beyond the bound.
+// pruneLogs removes the oldest files beyond the bound, but none of a process
+// that still runs.
 func pruneLogs(dir string) {
 	names := logFiles(dir)
-	for len(names) >= logFilesMax {
-		os.Remove(names[0])
-		names = names[1:]
+	for _, name := range names[:max(0, len(names)-logFilesMax+1)] {
+		if !processLives(pidOf(name)) {
+			os.Remove(name)
+		}
 	}
+}
+
+// pidOf is the process that writes a log file, by the file's name.
+func pidOf(name string) int {
+	base := strings.TrimSuffix(filepath.Base(name), ".jsonl")
+	parts := strings.Split(base, "-")
+	if len(parts) < 3 {
+		return 0
+	}
+	pid, err := strconv.Atoi(parts[2]) // a file that was set aside has a time behind it
+	if err != nil {
+		return 0
+	}
+	return pid
 }
 
 // logFiles are the log files, the oldest first: their names begin with the

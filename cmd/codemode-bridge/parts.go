@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -64,7 +65,7 @@ func (a *app) build(cfg *config.Config, l *logs) (*parts, error) {
 		p.upstreams.Close()
 		return nil, err
 	}
-	p.gate = gate.New(p.view(), gate.Options{Caller: p.upstreams, Recorder: ledger.Log{Logger: l.records}})
+	p.gate = gate.New(p.view(), gate.Options{Caller: p.upstreams, Recorder: ledger.Log{Handler: l.records}, Confirm: p.confirm})
 	p.server = bridge.New(bridge.Options{
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
@@ -250,6 +251,28 @@ func (p *parts) await(ctx context.Context) {
 	}
 }
 
+// tokens are the bearer tokens of this moment. A configuration that has lost
+// them all lets nobody in.
+func (p *parts) tokens() []bridge.Token {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []bridge.Token
+	for _, t := range p.cfg.HTTP.Tokens {
+		all = append(all, bridge.Token{Name: t.Name, SHA256: t.Digest})
+	}
+	return all
+}
+
+// confirm waits until a server that is only remembered has listed its tools.
+func (p *parts) confirm(ctx context.Context, server string) {
+	ctx, cancel := context.WithTimeout(ctx, 2*firstWait)
+	defer cancel()
+	p.upstreams.Reconnect(server) // one that has failed tries again
+	if p.upstreams.WaitReady(ctx) == nil {
+		p.refresh()
+	}
+}
+
 // definitions are an upstream's tools as package catalog wants them.
 func definitions(tools []upstream.Tool) []catalog.Definition {
 	all := make([]catalog.Definition, 0, len(tools))
@@ -278,6 +301,9 @@ func (p *parts) watch(ctx context.Context, a *app) {
 			return
 		}
 		p.problem.Store(nil)
+		if !reflect.DeepEqual(cfg.Sandbox, first.Sandbox) || cfg.Surface != first.Surface || cfg.HTTP.Listen != first.HTTP.Listen || len(cfg.HTTP.Tokens) > 0 != (len(first.HTTP.Tokens) > 0) {
+			p.log.Warn("sandbox, surface, http.listen and whether tokens are needed at all take effect at the next start")
+		}
 		p.reconfigure(cfg)
 		p.log.Info("the configuration was taken over", "servers", len(cfg.Servers), "profiles", len(cfg.Profiles.Names()))
 	}, config.WatchOptions{Loaded: first.Digest, Lost: wrong})

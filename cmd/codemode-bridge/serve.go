@@ -130,8 +130,8 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 		Hosts: config.Reveal(h.AllowedHosts), Origins: config.Reveal(h.AllowedOrigins),
 		IdleTimeout: timeDuration(h.IdleTimeout), MaxSessions: h.MaxSessions, MaxBody: int64(h.MaxBody),
 	}
-	for _, t := range h.Tokens {
-		o.Tokens = append(o.Tokens, bridge.Token{Name: t.Name, SHA256: t.Digest})
+	if len(h.Tokens) > 0 {
+		o.Tokens = p.tokens
 	}
 	if host, _, err := net.SplitHostPort(l.Addr().String()); err == nil {
 		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {

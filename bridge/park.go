@@ -1,0 +1,109 @@
+package bridge
+
+import (
+	"errors"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Bounds on runs that no request holds. A run is parked when it was let go
+// while a person is asked; it keeps its worker, so there are few of them. Its
+// answer is kept for a while after it ended, for the client that comes back.
+const (
+	parkedMax = 16
+	keptFor   = 10 * time.Minute
+	keptMax   = 32
+)
+
+var errCrowdedOut = errors.New("the run expired: too many runs were waiting for a person")
+
+// hold notes that a request holds a run.
+func (s *Server) hold(r *run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.holders++
+}
+
+// letGo notes that a request no longer does.
+func (s *Server) letGo(r *run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.holders--
+}
+
+// held reports whether a request holds a run.
+func (s *Server) held(r *run) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return r.holders > 0
+}
+
+// lastHolder reports whether no other request than the asking one holds a run.
+func (s *Server) lastHolder(r *run) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return r.holders <= 1
+}
+
+// park notes that a run was let go while it waits for a person, and ends the
+// one that has waited longest when there are too many.
+func (s *Server) park(r *run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.parked = time.Now()
+	var oldest *run
+	n := 0
+	for _, other := range s.live {
+		if other.parked.IsZero() || other.holders > 0 && other != r {
+			continue
+		}
+		n++
+		if oldest == nil || other.parked.Before(oldest.parked) {
+			oldest = other
+		}
+	}
+	if n > parkedMax {
+		oldest.stop(errCrowdedOut)
+	}
+}
+
+// keepLocked keeps the answer of a run that was let go.
+func (s *Server) keepLocked(r *run) {
+	if r.parked.IsZero() {
+		return // its answer was delivered
+	}
+	s.ended = append(s.ended, r)
+	if len(s.ended) > keptMax {
+		s.ended[0] = nil
+		s.ended = s.ended[1:]
+	}
+	time.AfterFunc(keptFor, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for i, old := range s.ended {
+			if old == r {
+				s.ended = append(s.ended[:i:i], s.ended[i+1:]...)
+				return
+			}
+		}
+	})
+}
+
+// find returns a run by its ID, for a request of the session that started it
+// or, where there are no sessions, of the same principal.
+func (s *Server) find(id string, req *mcp.CallToolRequest) (*run, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.live[id]
+	for _, old := range s.ended {
+		if old.id == id {
+			r = old
+		}
+	}
+	if r == nil || r.principal != principal(req) {
+		return nil, false
+	}
+	stateless := req.Extra != nil && req.Extra.Header != nil && req.Session.ID() == ""
+	return r, r.session.conn == req.Session || r.session.brief && stateless
+}
