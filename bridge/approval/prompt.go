@@ -14,7 +14,7 @@ import (
 )
 
 // What a prompt may take up: terminal clients show it in a small window. It
-// has at most 16 lines.
+// has at most 16 lines, or 20 for several calls.
 const (
 	promptWidth = 72
 	promptArgs  = 6 // lines of arguments
