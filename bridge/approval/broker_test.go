@@ -15,6 +15,7 @@ import (
 )
 
 const (
+	instant = time.Nanosecond // the least that there is
 	second  = time.Second
 	minute  = time.Minute
 	patient = 5 * minute // the time to answer, unless a test says otherwise
@@ -184,9 +185,9 @@ func TestSilenceIsNoExactlyAtTheTimeout(t *testing.T) {
 		if got := q.Until.Sub(q.Asked); got != 90*second || !q.Asked.Equal(time.Now()) {
 			t.Errorf("asked at %v, %v to answer", q.Asked, got)
 		}
-		time.Sleep(90*second - 1)
+		time.Sleep(90*second - instant)
 		stillAsks(t, c)
-		time.Sleep(1)
+		time.Sleep(instant)
 		if a := wantAnswer(t, c, Timeout); a.took != 90*second || a.verdict.Channel != "timeout" || a.verdict.By != "" {
 			t.Errorf("got %+v", a)
 		}
@@ -243,9 +244,9 @@ func TestQueueKeepsItsOrderAndItsTime(t *testing.T) {
 		if got := calls(); got != "3 4" {
 			t.Fatalf("open are %s", got)
 		}
-		time.Sleep(4*minute - 1)
+		time.Sleep(4*minute - instant)
 		stillAsks(t, cs[2])
-		time.Sleep(1)
+		time.Sleep(instant)
 		if a := wantAnswer(t, cs[2], Timeout); a.took != 9*minute {
 			t.Errorf("the third was answered after %v, want its five minutes from its turn", a.took)
 		}
@@ -338,7 +339,7 @@ func TestIdenticalCallsShareAQuestion(t *testing.T) {
 		time.Sleep(minute)
 		second := asks(t.Context(), b, question(1))
 		q := only(t, b, "r1")
-		if b.Waiting("r1") != 2 || len(q.Items) != 2 || q.Until.Sub(time.Now()) != 4*minute {
+		if b.Waiting("r1") != 2 || len(q.Items) != 2 || time.Until(q.Until) != 4*minute {
 			t.Errorf("%d wait, %+v", b.Waiting("r1"), q)
 		}
 		third := asks(t.Context(), b, question(1)) // a yes covers what was shown
@@ -347,9 +348,9 @@ func TestIdenticalCallsShareAQuestion(t *testing.T) {
 		}
 		cancel() // the one that asked first goes; the other keeps the question and its time
 		wantAnswer(t, first, Expired)
-		time.Sleep(4*minute - 1)
+		time.Sleep(4*minute - instant)
 		stillAsks(t, second)
-		time.Sleep(1)
+		time.Sleep(instant)
 		wantAnswer(t, second, Timeout)
 		stillAsks(t, third)
 		b.EndRun("r1")
@@ -487,7 +488,8 @@ func TestDigestCoversEveryCall(t *testing.T) {
 		r.Items = append(r.Items, question(2).Items[0], question(3).Items[0])
 		return r
 	}
-	if three().Digest() != three().Digest() {
+	want := three().Digest()
+	if got := three().Digest(); got != want {
 		t.Fatal("the digest is not of the request alone")
 	}
 	for name, change := range map[string]func(*Request){
@@ -505,7 +507,7 @@ func TestDigestCoversEveryCall(t *testing.T) {
 	} {
 		r := three()
 		change(&r)
-		if r.Digest() == three().Digest() {
+		if r.Digest() == want {
 			t.Errorf("%s: the same digest", name)
 		}
 	}
@@ -593,9 +595,9 @@ func TestBudgetOfASession(t *testing.T) {
 				stillAsks(t, asks(ctx, b, question(32, risk(profiles.Low), inRun("r2"), inSession("s2"))))
 				cancel()
 				synctest.Wait()
-				time.Sleep(10*minute - 1)
+				time.Sleep(10*minute - instant)
 				wantAnswer(t, asks(t.Context(), b, question(33, risk(profiles.Low))), RateLimited)
-				time.Sleep(1)
+				time.Sleep(instant)
 				stillAsks(t, asks(t.Context(), b, question(34, risk(profiles.Low))))
 			})
 		})
@@ -707,9 +709,9 @@ func TestGrantEnds(t *testing.T) {
 		if g.Until.Sub(g.Made) != time.Hour || g.Left != 100 || g.Key != r.Items[0].Key {
 			t.Errorf("granted %+v", g)
 		}
-		time.Sleep(time.Hour - 1)
+		time.Sleep(time.Hour - instant)
 		wantAnswer(t, asks(t.Context(), b, r), "yes")
-		time.Sleep(1)
+		time.Sleep(instant)
 		stillAsks(t, asks(t.Context(), b, r))
 		if left := b.Grants(); len(left) > 0 {
 			t.Errorf("still there: %+v", left)

@@ -406,6 +406,28 @@ func TestFallback(t *testing.T) {
 	}
 }
 
+// Silence ends a run that no client holds any more, rather than letting it go
+// on alone.
+func TestSilenceEndsARunThatNobodyHolds(t *testing.T) {
+	for attached, want := range map[bool]approval.Reason{true: approval.Timeout, false: approval.Expired} {
+		synctest.Test(t, func(t *testing.T) {
+			caller := &fakeCaller{reply: okReply}
+			g := newGate(t, supervised(asksFs), caller, &book{})
+			var stopped error
+			r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation,
+				Attached: func() bool { return attached }, Stop: func(err error) { stopped = err }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = g.Call(t.Context(), r, deletion) // nobody answers, so this takes as long as people have
+			var denied *approval.DeniedError
+			if !errors.As(err, &denied) || denied.Reason != want || (stopped == nil) != attached || len(caller.calls) > 0 {
+				t.Errorf("attached %v: got %v, stopped with %v, sent %q", attached, err, stopped, caller.calls)
+			}
+		})
+	}
+}
+
 // Bad arguments are refused before a person is asked in vain.
 func TestNobodyIsAskedAboutArgumentsThatDoNotFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
