@@ -220,6 +220,7 @@ func (c *call) record(event ledger.Event) ledger.Record {
 	if rec.Digest = c.args.Digest().String(); event != ledger.Outcome { // its intent has them
 		rec.Args = c.display(recordBytes).JSON
 	}
+	rec.Notify = c.decision.Notify
 	rec.Disposition, rec.Risk, rec.Revision = c.decision.Disposition.String(), c.decision.Risk.String(), c.decision.Revision
 	for _, reason := range c.decision.Reasons {
 		rec.Reasons = append(rec.Reasons, reason.String())

@@ -57,6 +57,7 @@ type Record struct {
 	Risk        string          `json:"risk,omitempty"`
 	Reasons     []string        `json:"reasons,omitempty"`
 	Revision    string          `json:"revision,omitempty"` // of the policy
+	Notify      bool            `json:"notify,omitempty"`   // policy wants the call announced
 
 	Approver string `json:"approver,omitempty"` // who decided
 	Channel  string `json:"channel,omitempty"`  // how: elicitation, fallback, grant, timeout, limit
@@ -122,6 +123,9 @@ func (r Record) attrs() []slog.Attr {
 		as = append(as, slog.Any("reasons", r.Reasons))
 	}
 	text("revision", r.Revision)
+	if r.Notify {
+		as = append(as, slog.Bool("notify", true))
+	}
 	text("approver", r.Approver)
 	text("channel", r.Channel)
 	text("answer", r.Answer)

@@ -17,7 +17,7 @@ func TestLogWritesEveryField(t *testing.T) {
 	full := Record{
 		Event: Outcome, Time: time.Unix(1, 0), Run: "r", Session: "s", Client: "c", Profile: "p",
 		Call: 7, Server: "sv", Tool: "tl", Args: json.RawMessage(`{"a":1}`), Digest: "d",
-		Disposition: "allow", Risk: "low", Reasons: []string{"why"}, Revision: "rev",
+		Disposition: "allow", Risk: "low", Reasons: []string{"why"}, Revision: "rev", Notify: true,
 		Approver: "me", Channel: "page", Answer: "yes",
 		Outcome: Failed, Error: "e", Duration: time.Second, Sent: 1, Received: 2,
 	}

@@ -163,6 +163,10 @@ func (t *tail) format(line string) (string, bool) {
 		Args     string        `json:"args"`
 		Outcome  string        `json:"outcome"`
 		Error    string        `json:"error"`
+		Notify   bool          `json:"notify"`
+		Approver string        `json:"approver"`
+		Channel  string        `json:"channel"`
+		Answer   string        `json:"answer"`
 		Duration time.Duration `json:"duration"`
 	}
 	if json.Unmarshal([]byte(line), &r) != nil {
@@ -188,6 +192,13 @@ func (t *tail) format(line string) (string, bool) {
 		text = fmt.Sprintf("run %-8s %v%s", r.Outcome, r.Duration.Round(time.Millisecond), because)
 	case ledger.Intent:
 		text = fmt.Sprintf("  #%d %s %s", r.Call, tool, cut(r.Args, 120))
+		if r.Notify {
+			text = "!" + text[1:]
+		}
+	case ledger.Asked:
+		text = fmt.Sprintf("  #%d %s is asked %s", r.Call, tool, cut(r.Args, 120))
+	case ledger.Verdict:
+		text = strings.TrimRight(fmt.Sprintf("  #%d %s %s (%s) %s", r.Call, tool, r.Answer, r.Channel, r.Approver), " ")
 	case ledger.Outcome:
 		text = fmt.Sprintf("  #%d %s %s %v%s", r.Call, tool, r.Outcome, r.Duration.Round(time.Millisecond), because)
 	case ledger.Refusal:
