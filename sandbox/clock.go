@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"time"
 
+	"codemode-bridge/analysis"
 	"codemode-bridge/sandbox/wire"
 )
 
@@ -11,6 +12,10 @@ import (
 
 func (r *run) startClockLocked(now time.Time) {
 	if !r.running && !r.ended {
+		if r.resting {
+			r.rested += now.Sub(r.restAt)
+			r.resting = false
+		}
 		r.running, r.since = true, now
 		r.armLocked(now)
 	}
@@ -31,6 +36,28 @@ func (r *run) shownLocked(now time.Time) time.Duration {
 	return r.used
 }
 
+// restLocked starts the clock of waiting if the idle worker waits for nothing
+// but timers: a worker is not held for a script that only lets time pass.
+func (r *run) restLocked(now time.Time) {
+	for _, o := range r.open {
+		if !o.timer {
+			return
+		}
+	}
+	r.resting, r.restAt = true, now
+}
+
+// newestTimerLocked returns where the timer was set that was set last.
+func (r *run) newestTimerLocked() (at analysis.Position) {
+	newest := 0
+	for n, o := range r.open {
+		if o.timer && n > newest {
+			newest, at = n, o.at
+		}
+	}
+	return at
+}
+
 // armLocked sets the clock to the next moment at which there is something to
 // do.
 func (r *run) armLocked(now time.Time) {
@@ -40,6 +67,12 @@ func (r *run) armLocked(now time.Time) {
 	}
 	if r.running {
 		if at := now.Add(r.limits.CPU + grace - r.shownLocked(now) - r.burnt); at.Before(next) {
+			next = at
+		}
+	}
+	// With an answer queued the worker is about to run again.
+	if r.resting && len(r.queue) == 0 {
+		if at := r.restAt.Add(r.limits.Waiting - r.rested); at.Before(next) {
 			next = at
 		}
 	}
@@ -64,6 +97,10 @@ func (r *run) tick() {
 	}
 	if r.shownLocked(now)+r.burnt >= r.limits.CPU+grace {
 		r.failLocked(&LimitError{Limit: wire.LimitCPU, Value: duration(r.limits.CPU)})
+		return
+	}
+	if r.resting && len(r.queue) == 0 && r.rested+now.Sub(r.restAt) >= r.limits.Waiting {
+		r.failLocked(&LimitError{Limit: wire.LimitWaiting, Value: duration(r.limits.Waiting), Position: r.newestTimerLocked()})
 		return
 	}
 	r.armLocked(now)

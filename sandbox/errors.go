@@ -67,6 +67,8 @@ func (e *LimitError) Error() string {
 		return e.Limit + " limit exceeded"
 	case e.Limit == wire.LimitCPU:
 		return fmt.Sprintf("script CPU time limit of %s exceeded", e.Value)
+	case e.Limit == wire.LimitWaiting:
+		return fmt.Sprintf("waiting limit of %s exceeded: the script waited for nothing but its own timers", e.Value)
 	case e.Limit == wire.LimitCalls, e.Limit == wire.LimitTimers:
 		return fmt.Sprintf("limit of %s %s per run exceeded", e.Value, e.Limit)
 	}
@@ -85,6 +87,8 @@ func (e *LimitError) Hint() string {
 		return "nest less: replace deep recursion by a loop"
 	case wire.LimitCalls, wire.LimitTimers:
 		return "do the rest in another run"
+	case wire.LimitWaiting:
+		return "return what is known so far, and look again in another run; waiting for calls is not counted"
 	case wire.LimitSource:
 		return "pass data as input, not inside the script"
 	case wire.LimitInput, wire.LimitArgs:
@@ -129,13 +133,13 @@ func count(n int) string {
 	return s
 }
 
-// duration writes a time as a limit is spoken of: 10 s, 250 ms, 2 min.
+// duration writes a time as a limit is spoken of: 10 s, 60 s, 250 ms, 2 min.
 func duration(d time.Duration) string {
 	for _, u := range []struct {
 		unit time.Duration
 		name string
 	}{{time.Minute, "min"}, {time.Second, "s"}, {time.Millisecond, "ms"}} {
-		if d >= u.unit && d%u.unit == 0 {
+		if d%u.unit == 0 && (d > time.Minute || d >= u.unit && u.unit < time.Minute) {
 			return fmt.Sprintf("%d %s", d/u.unit, u.name)
 		}
 	}

@@ -208,6 +208,25 @@ var acts = map[string]func(*fake){
 		}
 		f.done(got)
 	},
+	// nap MS: a timer beside a call, left when the call is answered
+	"nap": func(f *fake) {
+		f.call(wire.OpTimer, "", fmt.Sprintf(`{"ms":%d}`, f.word(1)))
+		f.call(wire.OpTool, "t", "")
+		f.reply()
+		f.made-- // the timer
+		f.done("woke")
+	},
+	// naps MS MS: a timer, a call, and another timer, one after the other
+	"naps": func(f *fake) {
+		f.call(wire.OpTimer, "", fmt.Sprintf(`{"ms":%d}`, f.word(1)))
+		f.reply()
+		f.call(wire.OpTool, "t", "")
+		f.reply()
+		f.call(wire.OpTimer, "", fmt.Sprintf(`{"ms":%d}`, f.word(2)))
+		f.reply()
+		f.made -= 2 // the timers
+		f.done("woke")
+	},
 	// clock N: the times of N answers
 	"clock": func(f *fake) {
 		var got []time.Time

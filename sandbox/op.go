@@ -21,6 +21,7 @@ const (
 	LimitRecursion = wire.LimitRecursion
 	LimitCalls     = wire.LimitCalls
 	LimitTimers    = wire.LimitTimers
+	LimitWaiting   = wire.LimitWaiting
 	LimitSource    = wire.LimitSource
 	LimitInput     = wire.LimitInput
 	LimitArgs      = wire.LimitArgs

@@ -55,6 +55,7 @@ func (o Options) withDefaults() Options {
 // unlimited.
 type Limits struct {
 	CPU      time.Duration // running JavaScript, waiting for answers not counted; 10 s
+	Waiting  time.Duration // waiting in all for nothing but timers, no call open; 60 s
 	Heap     int64         // bytes of the worker's heap; 256 MB
 	Calls    int           // calls, timers not counted; 1,000. Of timers, wire.MaxTimers
 	Parallel int           // calls open at a time, timers not counted; 100. Further ones wait
@@ -68,6 +69,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		CPU:      10 * time.Second,
+		Waiting:  time.Minute,
 		Heap:     256 << 20,
 		Calls:    1000,
 		Parallel: 100,
@@ -82,6 +84,7 @@ func (l Limits) withDefaults() Limits {
 	d := DefaultLimits()
 	return Limits{
 		CPU:      or(l.CPU, d.CPU),
+		Waiting:  or(l.Waiting, d.Waiting),
 		Heap:     or(l.Heap, d.Heap),
 		Calls:    or(l.Calls, d.Calls),
 		Parallel: or(l.Parallel, d.Parallel),
@@ -99,6 +102,7 @@ func (l Limits) Tighten(o Limits) Limits {
 	l = l.withDefaults()
 	return Limits{
 		CPU:      min(l.CPU, or(o.CPU, l.CPU)),
+		Waiting:  min(l.Waiting, or(o.Waiting, l.Waiting)),
 		Heap:     min(l.Heap, or(o.Heap, l.Heap)),
 		Calls:    min(l.Calls, or(o.Calls, l.Calls)),
 		Parallel: min(l.Parallel, or(o.Parallel, l.Parallel)),

@@ -669,6 +669,45 @@ func TestTimers(t *testing.T) {
 	})
 }
 
+// Waiting for timers alone is bounded, over the whole run; waiting for
+// a call, and a timer beside it, is not.
+func TestWaitingIsBounded(t *testing.T) {
+	bubble(t, Options{}, func(t *testing.T, pool *Pool) {
+		s := pool.Session()
+		slow := &recorder{answer: func(_ context.Context, _ Call, settle func(Reply)) {
+			time.Sleep(time.Hour)
+			settle(Reply{})
+		}}
+		for _, row := range []struct {
+			source string
+			limit  time.Duration
+			took   time.Duration
+			ends   bool
+		}{
+			{"timers 60000", 0, time.Minute, false},
+			{"timers 60001", 0, time.Minute, true},
+			{"timers 2147483647", 0, time.Minute, true},
+			{"timers 1 2147483647", 0, time.Minute, true},
+			{"timers 20000 40000 60000", 0, time.Minute, false},
+			{"nap 2147483647", 0, time.Hour, false},
+			{"naps 59000 1000", 0, time.Hour + time.Minute, false},
+			{"naps 59000 1001", 0, time.Hour + time.Minute, true},
+			{"timers 3000", 2 * time.Second, 2 * time.Second, true},
+		} {
+			before := time.Now()
+			_, err := s.Run(t.Context(), Script{Source: row.source, Limits: Limits{Waiting: row.limit}}, slow)
+			var limit *LimitError
+			if took := time.Since(before); errors.As(err, &limit) != row.ends || !row.ends && err != nil || took != row.took {
+				t.Errorf("%s: %v after %v", row.source, err, took)
+			}
+			want := "waiting limit of " + duration(or(row.limit, time.Minute)) + " exceeded: the script waited for nothing but its own timers"
+			if row.ends && (limit == nil || limit.Limit != LimitWaiting || limit.Error() != want || limit.Hint() == "") {
+				t.Errorf("%s: %v", row.source, limit)
+			}
+		}
+	})
+}
+
 type timerHost struct{ recorder }
 
 func (h *timerHost) Timer(_ context.Context, c Call, wait time.Duration, settle func(Reply)) {
@@ -819,7 +858,7 @@ func TestWords(t *testing.T) {
 		{size(0), "0 bytes"}, {size(1), "1 byte"}, {size(1023), "1023 bytes"}, {size(1 << 10), "1 KB"}, {size(300 << 10), "300 KB"},
 		{size(1536), "1.5 KB"}, {size(256 << 20), "256 MB"}, {size(3 << 30), "3 GB"},
 		{count(0), "0"}, {count(999), "999"}, {count(1000), "1,000"}, {count(1234567), "1,234,567"},
-		{duration(10 * time.Second), "10 s"}, {duration(250 * time.Millisecond), "250 ms"}, {duration(2 * time.Minute), "2 min"},
+		{duration(10 * time.Second), "10 s"}, {duration(250 * time.Millisecond), "250 ms"}, {duration(2 * time.Minute), "2 min"}, {duration(time.Minute), "60 s"},
 		{duration(90 * time.Second), "90 s"}, {duration(1500 * time.Millisecond), "1500 ms"}, {duration(time.Microsecond), "0.001 ms"},
 	} {
 		if row[0] != row[1] {

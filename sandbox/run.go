@@ -84,12 +84,19 @@ type run struct {
 	sampled sample
 	usedAt  time.Duration // what the clock showed when sampled was taken
 	sample  time.Time     // when to sample next
+
+	// The clock of waiting. It runs while the worker is idle and only timers
+	// are open.
+	resting bool
+	restAt  time.Time     // when it last began to run
+	rested  time.Duration // before restAt
 }
 
 // opened is an open call.
 type opened struct {
 	args  int  // bytes
 	timer bool // not counted as parallel
+	at    analysis.Position
 }
 
 // queued is a settled call whose answer waits to be written.
@@ -347,7 +354,7 @@ func (r *run) call(c wire.Call, args []byte) error {
 	case r.openArgs > maxOpenArgs:
 		return &LimitError{Limit: wire.LimitArgs, Value: size(maxOpenArgs), Position: c.Position}
 	}
-	r.open[c.Number] = &opened{args: len(args), timer: timer}
+	r.open[c.Number] = &opened{args: len(args), timer: timer, at: c.Position}
 	call := Call{Number: c.Number, Op: c.Op, Name: c.Name, Args: args, Position: c.Position}
 	switch {
 	case timer:
@@ -538,6 +545,7 @@ func (r *run) idle(v wire.Idle) error {
 	}
 	now := time.Now()
 	r.stopLocked(now)
+	r.restLocked(now)
 	r.armLocked(now)
 	r.mu.Unlock()
 	r.host.Idle(open)

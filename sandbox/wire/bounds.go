@@ -39,6 +39,7 @@ const (
 	LimitRecursion = "recursion"
 	LimitCalls     = "calls"
 	LimitTimers    = "timers"
+	LimitWaiting   = "waiting"
 	LimitSource    = "source"
 	LimitInput     = "input"
 	LimitArgs      = "arguments"
