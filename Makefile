@@ -1,7 +1,7 @@
 # codemode-bridge: build, tests and measures. `make` alone lists the targets.
 #
 # Needed: Go and git. `make check` uses a C compiler too (race detector), and
-# `make test-real` Node 20; both say so, and .ci/run installs them.
+# `make test-real` Node 22; both say so, and .ci/run installs them.
 
 GO       ?= go
 CONFIG   ?= config.example.json

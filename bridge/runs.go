@@ -106,13 +106,13 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 		if err := r.gate.End(ctx, outcomeOf(r.err), why); err != nil {
 			s.o.Logger.Error("recording the end of a run", "run", r.id, "err", err)
 		}
-		close(r.done)
 		s.mu.Lock()
-		defer s.mu.Unlock()
 		sess.runs--
-		s.releaseLocked(sess)
 		delete(s.live, r.id)
 		s.keepLocked(r)
+		s.mu.Unlock()
+		close(r.done)
+		s.release(sess)
 	}()
 	return r, nil
 }

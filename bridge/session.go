@@ -58,28 +58,27 @@ func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
 	go func() {
 		conn.Wait()
 		s.mu.Lock()
-		defer s.mu.Unlock()
 		delete(s.sessions, conn)
 		sess.over = true
-		s.releaseLocked(sess)
+		s.mu.Unlock()
+		s.release(sess)
 	}()
 	return sess, nil
 }
 
-// releaseLocked gives back what a session holds once its connection is over
-// and its last run has ended: a run that waits for a person outlives the
-// stateless request that started it.
-func (s *Server) releaseLocked(sess *session) {
+// release gives back what a session holds once its connection is over and its
+// last run has ended: a run that waits for a person outlives the stateless
+// request that started it.
+func (s *Server) release(sess *session) {
+	s.mu.Lock()
 	if !sess.over || sess.runs > 0 || sess.released {
+		s.mu.Unlock()
 		return
 	}
 	sess.released = true
+	s.mu.Unlock()
 	s.o.Gate.Broker().EndSession(sess.id)
-	s.runs.Add(1)
-	go func() {
-		defer s.runs.Done()
-		sess.sandbox.Close()
-	}()
+	sess.sandbox.Close()
 }
 
 // abandon stops the runs of the HTTP session that its owner ends. The SDK

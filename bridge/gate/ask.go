@@ -15,13 +15,13 @@ import (
 // policy's mind about this call has changed in between; what has become
 // stricter is asked again.
 func (r *Run) ask(ctx context.Context, c *call) error {
-	if c.decision.Manual || len(c.decision.Quorums) > 0 {
-		return denied(c, approval.NoApprover, "") // these take a channel that proves who answers
-	}
-	if r.Reach != ByElicitation {
-		return r.fallBack(ctx, c)
-	}
 	for {
+		if c.decision.Manual || len(c.decision.Quorums) > 0 {
+			return denied(c, approval.NoApprover, "") // these take a channel that proves who answers
+		}
+		if r.Reach != ByElicitation {
+			return r.fallBack(ctx, c)
+		}
 		asked := c.decision
 		if err := r.record(ctx, c.record(ledger.Asked)); err != nil {
 			return unrecorded(c, err)
