@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -294,5 +295,28 @@ func TestSecretsStayOutOfRecords(t *testing.T) {
 	all, err := json.Marshal(b.records)
 	if err != nil || !strings.Contains(string(all), "mail") || strings.Contains(string(all), canary) {
 		t.Errorf("records: %s, %v", all, err)
+	}
+}
+
+// BenchmarkCall is what the gate adds to a call: freezing, deciding, checking
+// the arguments and two records that go nowhere.
+func BenchmarkCall(b *testing.B) {
+	set, problems := profiles.Parse(supervised(profiles.ProfileSpec{Asklist: []string{"mail__*"}}))
+	if len(problems) > 0 {
+		b.Fatal(problems)
+	}
+	g := New(&View{Profiles: set, Known: true, Catalog: catalog.Build([]catalog.Server{{Name: "fs", Tools: []catalog.Definition{
+		{Name: "read", Input: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)}}}})},
+		Options{Caller: &fakeCaller{reply: okReply}, Recorder: ledger.Log{Handler: slog.DiscardHandler}})
+	r, err := g.Begin(b.Context(), Origin{ID: "r", Profile: "p"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	call := Call{Name: "fs__read", Args: json.RawMessage(`{"path":"/tmp/a/file/of/some/length.txt"}`)}
+	for b.Loop() {
+		call.Number++
+		if _, err := g.Call(b.Context(), r, call); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
