@@ -43,10 +43,15 @@ func (r *realm) encodeArgs(c goja.FunctionCall, label string) ([]byte, error) {
 	return b, err
 }
 
-// encodeAny converts a value that becomes part of a call.
+// encodeAny converts a value that becomes part of a call. It returns nil for
+// undefined; what else has no JSON form is a typeError.
 func (r *realm) encodeAny(v goja.Value, label string) ([]byte, error) {
 	e := encoder{r: r, label: label + ": ", root: "args", max: wire.MaxArgs, strict: true}
-	return e.encode(v)
+	b, err := e.encode(v)
+	if err == nil && b == nil && !goja.IsUndefined(v) {
+		return nil, &typeError{fmt.Sprintf("%s: got %s, which has no JSON form", label, describe(v))}
+	}
+	return b, err
 }
 
 // encodeResult converts what the script returned. It runs getters and toJSON

@@ -124,6 +124,9 @@ func describe(v goja.Value) string {
 		}
 		return article(o.ClassName())
 	}
+	if _, ok := v.(*goja.Symbol); ok {
+		return "a symbol"
+	}
 	switch v.Export().(type) {
 	case string:
 		return "string " + string(appendJSONString(nil, cutText(v.String(), 40)))
@@ -131,9 +134,6 @@ func describe(v goja.Value) string {
 		return "boolean " + v.String()
 	case *big.Int:
 		return "BigInt " + cutText(v.String(), 40)
-	}
-	if _, ok := v.(*goja.Symbol); ok {
-		return "a symbol"
 	}
 	return "number " + v.String()
 }
