@@ -5,8 +5,11 @@ import (
 	"math"
 	"math/big"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/dop251/goja"
 
@@ -88,7 +91,7 @@ type encoder struct {
 	label  string // before a message
 	root   string // what the value is called in it
 	max    int64  // bytes
-	strict bool   // arguments: a promise or an invalid date is a mistake
+	strict bool   // arguments: what JSON can't hold, and a promise, is a mistake
 
 	buf   []byte
 	path  []step
@@ -206,6 +209,9 @@ func (e *encoder) value(v goja.Value, key string) bool {
 		e.check()
 	case float64:
 		if math.IsNaN(x) || math.IsInf(x, 0) {
+			if e.strict {
+				e.fail("is %s, which JSON can't hold", strings.TrimPrefix(v.String(), "+"))
+			}
 			e.note("nan", "is "+strings.TrimPrefix(v.String(), "+")+", which JSON can't hold: it became null")
 			e.write("null")
 			return true
@@ -314,23 +320,106 @@ func (e *encoder) promise(p *goja.Promise, key string) bool {
 func (e *encoder) plain(o *goja.Object, keys []string) {
 	e.write("{")
 	first := true
-	for _, key := range keys {
-		mark := len(e.buf)
-		if !first {
-			e.buf = append(e.buf, ',')
-		}
-		e.buf = appendJSONString(e.buf, key)
-		e.buf = append(e.buf, ':')
-		e.path = append(e.path, step{key: key})
-		ok := e.value(o.Get(key), key)
-		e.path = e.path[:len(e.path)-1]
-		if !ok {
-			e.buf = e.buf[:mark]
-			continue
-		}
-		first = false
+	halves := e.halves(o, keys)
+	for i, key := range keys {
+		first = !e.member(key, e.get(o, key, halves[i]), first) && first
 	}
 	e.write("}")
+}
+
+// member writes a member of an object and reports whether its value has a
+// JSON form.
+func (e *encoder) member(key string, v goja.Value, first bool) bool {
+	mark := len(e.buf)
+	if !first {
+		e.buf = append(e.buf, ',')
+	}
+	e.buf = appendJSONString(e.buf, key)
+	e.buf = append(e.buf, ':')
+	e.path = append(e.path, step{key: key})
+	ok := e.value(v, key)
+	e.path = e.path[:len(e.path)-1]
+	if !ok {
+		e.buf = e.buf[:mark]
+	}
+	return ok
+}
+
+// halves finds the keys with half of a surrogate pair: their text, which has
+// U+FFFD there, is the name of no property. They are returned as the engine
+// has them, by their place in keys, which are o's own in their order, or some
+// of them.
+func (e *encoder) halves(o *goja.Object, keys []string) map[int]goja.Value {
+	if e.r.keysOf == nil || !slices.ContainsFunc(keys, replaced) {
+		return nil
+	}
+	v, err := e.r.keysOf(goja.Undefined(), o)
+	if err != nil {
+		panic(abort{err})
+	}
+	halves := make(map[int]goja.Value)
+	list, at := v.(*goja.Object), 0
+	for i := range int(list.Get("length").ToInteger()) {
+		key, ok := list.Get(strconv.Itoa(i)).(goja.String)
+		if !ok || at == len(keys) || key.String() != keys[at] {
+			continue
+		}
+		if e.half(key) {
+			halves[at] = key
+		}
+		at++
+	}
+	return halves
+}
+
+// replaced reports whether a text may stand for a string that UTF-8 can't
+// hold.
+func replaced(text string) bool { return strings.Contains(text, "\ufffd") }
+
+// half reports whether a key has half of a surrogate pair. In arguments it is
+// a mistake: another key would reach the tool.
+func (e *encoder) half(key goja.String) bool {
+	if !replaced(key.String()) {
+		return false
+	}
+	for i := 0; i < key.Length(); i++ {
+		c := rune(key.CharAt(i))
+		if !utf16.IsSurrogate(c) {
+			continue
+		}
+		if i+1 < key.Length() && utf16.DecodeRune(c, rune(key.CharAt(i+1))) != utf8.RuneError {
+			i++
+			continue
+		}
+		if e.strict {
+			e.fail("has the key %s with half of a surrogate pair, which JSON can't hold", quoteName(key.String()))
+		}
+		e.note("half", "has the key "+quoteName(key.String())+" with half of a surrogate pair: it became U+FFFD")
+		return true
+	}
+	return false
+}
+
+// get returns a property: by the text of its key, or by half if that is set.
+func (e *encoder) get(o *goja.Object, key string, half goja.Value) goja.Value {
+	if half == nil {
+		return o.Get(key)
+	}
+	v, err := e.r.describeProperty(goja.Undefined(), o, half)
+	if err != nil {
+		panic(abort{err})
+	}
+	d, ok := v.(*goja.Object)
+	if !ok {
+		return nil
+	}
+	if getter, ok := goja.AssertFunction(d.Get("get")); ok {
+		if v, err = getter(o); err != nil {
+			panic(abort{err})
+		}
+		return v
+	}
+	return d.Get("value")
 }
 
 // element writes one element of a list; what has no JSON form is null there.
@@ -362,6 +451,7 @@ func (e *encoder) mapping(o *goja.Object) {
 	e.each(e.r.mapEach, o, func(value, key goja.Value) {
 		if s, ok := key.(goja.String); ok {
 			keys = append(keys, s.String())
+			e.half(s)
 		} else if x, isObject := key.(*goja.Object); isObject || x != nil {
 			text = false
 		} else {
@@ -423,29 +513,19 @@ func (e *encoder) error(o *goja.Object) {
 	e.write("{")
 	first := true
 	put := func(key string, v goja.Value) {
-		mark := len(e.buf)
-		if !first {
-			e.buf = append(e.buf, ',')
-		}
-		e.buf = appendJSONString(e.buf, key)
-		e.buf = append(e.buf, ':')
-		e.path = append(e.path, step{key: key})
-		if e.value(v, key) {
-			first = false
-		} else {
-			e.buf = e.buf[:mark]
-		}
-		e.path = e.path[:len(e.path)-1]
+		first = !e.member(key, v, first) && first
 	}
 	put("name", o.Get("name"))
 	put("message", o.Get("message"))
 	put("cause", o.Get("cause"))
 	put("errors", o.Get("errors"))
-	for _, key := range o.Keys() {
+	keys := o.Keys()
+	halves := e.halves(o, keys)
+	for i, key := range keys {
 		switch key {
 		case "name", "message", "cause", "errors", "stack":
 		default:
-			put(key, o.Get(key))
+			put(key, e.get(o, key, halves[i]))
 		}
 	}
 	e.write("}")

@@ -72,7 +72,9 @@ func (r *realm) installGlobals() {
 			}
 		}
 	}
-	r.describeProperty, _ = goja.AssertFunction(r.vm.Get("Object").(*goja.Object).Get("getOwnPropertyDescriptor"))
+	object := r.vm.Get("Object").(*goja.Object)
+	r.keysOf, _ = goja.AssertFunction(object.Get("keys"))
+	r.describeProperty, _ = goja.AssertFunction(object.Get("getOwnPropertyDescriptor"))
 	if strings.Contains(text, "Map") {
 		r.mapEach = r.forEachOf("Map")
 	}

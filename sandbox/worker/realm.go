@@ -52,7 +52,7 @@ type realm struct {
 	notes     []string
 
 	// Built-ins from before the script, which may replace them.
-	mapEach, setEach, describeProperty goja.Callable
+	mapEach, setEach, keysOf, describeProperty goja.Callable
 }
 
 // A pending is a call that was made; it is kept until it is answered, or for
