@@ -104,6 +104,40 @@ func (d *dynamic) Delete(key string) bool {
 	panic(d.r.vm.NewTypeError("%s can't be changed: deleting %s is refused", d.what, quoteName(key)))
 }
 
+// guardPrototypes keeps the prototypes of dynamic objects, which have no say
+// in it themselves. A script that does not name what sets one does not pay.
+func (r *realm) guardPrototypes() {
+	wrap := func(name string, length int, f goja.Callable, target func(goja.FunctionCall) goja.Value) goja.Value {
+		o := r.function(name, func(c goja.FunctionCall) goja.Value {
+			if o, ok := target(c).(*goja.Object); ok && o.ExportType() == codemodeType {
+				panic(r.vm.NewTypeError("codemode can't be changed: setting its prototype is refused"))
+			}
+			v, err := f(c.This, c.Arguments...)
+			if err != nil {
+				panic(r.rethrow(err))
+			}
+			return v
+		})
+		o.DefineDataProperty("length", r.vm.ToValue(length), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+		return o
+	}
+	const name = "setPrototypeOf"
+	first := func(c goja.FunctionCall) goja.Value { return c.Argument(0) }
+	for _, class := range []string{"Object", "Reflect"} {
+		o := r.vm.Get(class).(*goja.Object)
+		f, _ := goja.AssertFunction(o.Get(name))
+		o.DefineDataProperty(name, wrap(name, 2, f, first), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+	}
+	prototype := r.vm.Get("Object").(*goja.Object).Get("prototype").(*goja.Object)
+	d, err := r.describeProperty(goja.Undefined(), prototype, r.vm.ToValue("__proto__"))
+	if err != nil {
+		panic(fmt.Sprintf("guarding prototypes: %v", err))
+	}
+	f, _ := goja.AssertFunction(d.(*goja.Object).Get("set"))
+	this := func(c goja.FunctionCall) goja.Value { return c.This }
+	prototype.DefineAccessorProperty("__proto__", d.(*goja.Object).Get("get"), wrap("set __proto__", 1, f, this), goja.FLAG_TRUE, goja.FLAG_FALSE)
+}
+
 // newCodemode makes the object that scripts call tools with.
 func (r *realm) newCodemode() *goja.Object {
 	r.tools = make(map[string]goja.Value)

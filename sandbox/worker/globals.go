@@ -75,6 +75,9 @@ func (r *realm) installGlobals() {
 	object := r.vm.Get("Object").(*goja.Object)
 	r.keysOf, _ = goja.AssertFunction(object.Get("keys"))
 	r.describeProperty, _ = goja.AssertFunction(object.Get("getOwnPropertyDescriptor"))
+	if strings.Contains(text, "setPrototypeOf") || strings.Contains(text, "__proto__") {
+		r.guardPrototypes()
+	}
 	if strings.Contains(text, "Map") {
 		r.mapEach = r.forEachOf("Map")
 	}
