@@ -190,6 +190,7 @@ var limitHints = map[string]string{
 	sandbox.LimitRecursion: "the script, or data in it, is nested too deeply; use a loop",
 	sandbox.LimitCalls:     "split the work over several scripts, or find a tool that takes many items in one call",
 	sandbox.LimitTimers:    "wait with fewer timers",
+	sandbox.LimitWaiting:   "don't wait on timers for long: end the script, and look again in another one",
 	sandbox.LimitSource:    "pass data in input, not in the code",
 	sandbox.LimitInput:     "pass less in input, or have the script fetch the data with a tool",
 	sandbox.LimitArgs:      "send less in one call",

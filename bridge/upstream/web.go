@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -41,6 +43,9 @@ type webTap struct {
 	probe   time.Duration // how long server/discover may take
 	life    context.Context
 	stop    context.CancelFunc
+
+	mu    sync.Mutex
+	conns map[net.Conn]bool // open; nil once the tap has ended
 }
 
 func newWebTap(spec Spec, t *tap, probe time.Duration) (*webTap, error) {
@@ -56,7 +61,43 @@ func newWebTap(spec Spec, t *tap, probe time.Duration) (*webTap, error) {
 	base.MaxResponseHeaderBytes = 256 << 10
 	w := &webTap{tap: t, kind: spec.kind(), base: base, origin: origin(u), headers: spec.Headers, probe: probe}
 	w.life, w.stop = context.WithCancel(context.Background())
+	w.conns = map[net.Conn]bool{}
+	dial := base.DialContext
+	base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return w.keep(c)
+	}
 	return w, nil
+}
+
+// keep notes a connection, to be closed with the tap: a Transport dials ahead,
+// and what it has dialled for a request that is over may become idle after the
+// idle ones were closed.
+func (w *webTap) keep(c net.Conn) (net.Conn, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.conns == nil {
+		c.Close()
+		return nil, net.ErrClosed
+	}
+	w.conns[c] = true
+	return &keptConn{c, w}, nil
+}
+
+// A keptConn is a connection that its tap knows of.
+type keptConn struct {
+	net.Conn
+	tap *webTap
+}
+
+func (c *keptConn) Close() error {
+	c.tap.mu.Lock()
+	delete(c.tap.conns, c.Conn)
+	c.tap.mu.Unlock()
+	return c.Conn.Close()
 }
 
 // end ends what is under way and closes the connections. Nothing is sent after
@@ -65,6 +106,12 @@ func newWebTap(spec Spec, t *tap, probe time.Duration) (*webTap, error) {
 func (w *webTap) end() {
 	w.stop()
 	w.base.CloseIdleConnections()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for c := range w.conns {
+		c.Close()
+	}
+	w.conns = nil
 }
 
 // client returns the http.Client for the SDK's transport. It follows redirects
