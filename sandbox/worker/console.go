@@ -26,7 +26,7 @@ func (r *realm) newConsole() goja.Value {
 	add := func(name string, f func(args []goja.Value)) {
 		fn := r.function(name, func(call goja.FunctionCall) goja.Value {
 			if err := r.guard(func() { f(call.Arguments) }); err != nil {
-				panic(r.rethrow(err))
+				c.write("log", r.unreadable(err))
 			}
 			return goja.Undefined()
 		})
@@ -97,6 +97,40 @@ func (r *realm) newConsole() goja.Value {
 		}
 	})
 	return o
+}
+
+// unreadable stands in a log for what threw when it was looked at: a log is
+// no reason for a script to fail. What ends a script still does.
+func (r *realm) unreadable(err error) string {
+	ex, ok := err.(*goja.Exception)
+	if !ok {
+		if _, ok := err.(*typeError); !ok {
+			panic(err)
+		}
+		return "[unreadable: " + cutText(err.Error(), 200) + "]"
+	}
+	text := "it throws"
+	again := r.guard(func() {
+		switch v := ex.Value().(type) {
+		case *goja.Object:
+			text = propertyText(v, "message", text)
+		case goja.String:
+			text = v.String()
+		}
+	})
+	if _, ok := again.(*goja.Exception); again != nil && !ok {
+		panic(again)
+	}
+	return "[unreadable: " + cutText(text, 200) + "]"
+}
+
+// number converts as Number(v) does; what can't be converted is NaN.
+func (c *console) number(v goja.Value) float64 {
+	x := math.NaN()
+	if err := c.r.guard(func() { x = v.ToFloat() }); err != nil {
+		c.r.unreadable(err)
+	}
+	return x
 }
 
 // rethrow makes of an error that guard caught what the engine throws on.
@@ -202,14 +236,14 @@ func (c *console) directives(b *strings.Builder, text string, args []goja.Value)
 		case 'd', 'i':
 			x := math.NaN()
 			if !object {
-				x = v.ToFloat()
+				x = c.number(v)
 			}
 			if d == 'i' {
 				x = math.Trunc(x)
 			}
 			b.WriteString(c.r.vm.ToValue(x).String())
 		case 'f':
-			b.WriteString(c.r.vm.ToValue(v.ToFloat()).String())
+			b.WriteString(c.r.vm.ToValue(c.number(v)).String())
 		case 'j':
 			e := encoder{r: c.r, root: "value", max: maxErrorFields}
 			if text, err := e.encode(v); err == nil {

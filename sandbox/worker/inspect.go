@@ -24,7 +24,7 @@ const (
 )
 
 // inspect writes a value as console.log does. It runs getters and proxies of
-// the script, so the deadline must be armed; what they throw is left out.
+// the script, so the deadline must be armed; what they throw is never thrown on.
 func (r *realm) inspect(v goja.Value) string { return r.inspectDeep(v, inspectDepth) }
 
 func (r *realm) inspectDeep(v goja.Value, depth int) string {
@@ -80,7 +80,18 @@ func symbolText(s *goja.Symbol) string {
 	}
 }
 
-func (in *inspector) object(o *goja.Object, depth int) string {
+// object writes an object. For one that throws when it is looked at, such as
+// a proxy that was revoked, there is a remark in its place.
+func (in *inspector) object(o *goja.Object, depth int) (s string) {
+	indent := in.indent
+	if err := in.r.guard(func() { s = in.readable(o, depth) }); err != nil {
+		in.indent = indent
+		return in.r.unreadable(err)
+	}
+	return s
+}
+
+func (in *inspector) readable(o *goja.Object, depth int) string {
 	for _, outer := range in.seen {
 		if outer == o {
 			return "[Circular *" + strconv.Itoa(in.circle(o)) + "]"
