@@ -288,6 +288,7 @@ var languages = []struct {
 	sign *regexp.Regexp
 }{
 	{"a shell script", regexp.MustCompile(`^\s*(#!.*sh\b|(\$ )?(sudo|curl|wget|ls|cd|cat|grep|echo|npm|npx|pip3?|git|mkdir|rm|cp|mv|export|docker|kubectl|chmod|python3?|node|bash|sh|apt(-get)?|brew|find|sed|awk) +["'$/~.\w-])`)},
+	{"a shell script", regexp.MustCompile(`(?m)^\s*(for [A-Za-z_]\w*( in [^\n;]*)?|(while|until) [^(\n;][^\n;]*)(;[ \t]*|[ \t]*\r?\n\s*)do(\s|$)|^\s*(el)?if \[[^\n]*\](;[ \t]*|[ \t]*\r?\n\s*)then(\s|$)`)},
 	{"Python", regexp.MustCompile(`(?m)^#!.*python|^\s*(async\s+)?def \w+\(.*\).*:\s*(#.*)?$|^\s*(if|elif|for|while|with|try|else|except)\b[^{]*:\s*(#.*)?$|^from [\w.]+ import |^import \w+(\.\w+)*( as \w+)?\s*$|^\s*print\(.*\)\s*$`)},
 	{"SQL", regexp.MustCompile(`(?i)^\s*(select\s.+\sfrom\s|insert\s+into\s|update\s+\S+\s+set\s|create\s+table\s|delete\s+from\s)`)},
 	{"HTML or XML", regexp.MustCompile(`^\s*<(!DOCTYPE|\?xml|html|script|div|[a-zA-Z][\w-]*>)`)},

@@ -90,6 +90,9 @@ func intake(source string) (*scriptText, *wire.Failure) {
 	}
 	p, err := parse(code)
 	if err != nil {
+		if _, extra := unmatched(text); extra >= 0 {
+			return nil, s.syntaxFailure(errUnbalanced, nil) // what follows stands outside of the wrapper
+		}
 		return nil, s.unsupported(err)
 	}
 	if err := s.mapBack(p.File, sourceMap); err != nil {
