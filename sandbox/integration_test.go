@@ -294,3 +294,16 @@ func BenchmarkThroughput(b *testing.B) {
 		}
 	})
 }
+
+// A script that only waits is ended where it set its timer; a long timer that
+// is cleared is not in its way.
+func TestWaitingOfRealWorker(t *testing.T) {
+	s := workers(t, Options{Limits: Limits{Waiting: 50 * time.Millisecond}}).Session()
+	gives(t, s, "const t = setTimeout(() => 1, 1e9); await codemode.echo__say({}); clearTimeout(t); return 1", nil, "1")
+	_, err := eval(t, s, "console.log('waiting');\nawait new Promise(r => setTimeout(r, 1e9))", nil)
+	var limit *LimitError
+	if !errors.As(err, &limit) || limit.Limit != LimitWaiting || limit.Position.Line != 2 {
+		t.Errorf("got %v", err)
+	}
+	gives(t, s, "return 2", nil, "2")
+}
