@@ -208,6 +208,8 @@ type (
 		Env     map[string]string `json:"env,omitempty"`
 		URL     string            `json:"url,omitempty"`
 		Steps   []clientStep      `json:"steps"`
+		// Decision, if set, is what the person at the client answers.
+		Decision string `json:"decision,omitempty"`
 	}
 	clientStep struct {
 		Op        string         `json:"op"`
@@ -221,6 +223,7 @@ type (
 		Protocol string `json:"protocol"`
 		Server   struct{ Name, Version string }
 		Steps    []clientDone `json:"steps"`
+		Asked    []string     `json:"asked"`
 	}
 	clientDone struct {
 		Result struct {

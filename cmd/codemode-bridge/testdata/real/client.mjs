@@ -11,14 +11,25 @@
 //           {"op": "list"}
 //           {"op": "call", "name", "arguments", "progress"?: true, "cancel"?: "text"}
 //           {"op": "together", "steps": [...]}
+//         With "decision" the client can elicit, and answers every question
+//         with it.
 //         "cancel" cancels the call when progress with this text arrives.
 // answer: {"protocol", "server", "steps": [...]}, each step with "result" or
-//         "error", and "progress", the notifications in the order they came.
+//         "error", and "progress", the notifications in the order they came;
+//         "asked", the messages of the questions.
 
 import { text } from 'node:stream/consumers';
 
 const kind = process.argv[2];
 const job = JSON.parse(await text(process.stdin));
+
+// What a person at this client would see, and say.
+const asked = [];
+const options = job.decision ? { capabilities: { elicitation: { form: {} } } } : {};
+const elicit = (request) => {
+  asked.push(request.params.message);
+  return { action: 'accept', content: { decision: job.decision } };
+};
 
 // Each kind is the same four things: a client, its transport, the protocol
 // version agreed on, and a call with options.
@@ -30,7 +41,11 @@ async function connect() {
     const { Client } = await import('@modelcontextprotocol/sdk/client/index.js');
     const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js');
     const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/sdk/client/streamableHttp.js');
-    const client = new Client(identity);
+    const client = new Client(identity, options);
+    if (job.decision) {
+      const { ElicitRequestSchema } = await import('@modelcontextprotocol/sdk/types.js');
+      client.setRequestHandler(ElicitRequestSchema, elicit);
+    }
     const transport = command ? new StdioClientTransport(command) : new StreamableHTTPClientTransport(new URL(job.url));
     let protocol;
     const set = transport.setProtocolVersion?.bind(transport);
@@ -46,7 +61,8 @@ async function connect() {
   const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
   const mode = { legacy: 'legacy', modern: { pin: '2026-07-28' } }[kind];
   if (!mode) throw new Error(`no such kind of client: ${kind}`);
-  const client = new Client(identity, { versionNegotiation: { mode } });
+  const client = new Client(identity, { ...options, versionNegotiation: { mode } });
+  if (job.decision) client.setRequestHandler('elicitation/create', elicit);
   const transport = command ? new StdioClientTransport(command) : new StreamableHTTPClientTransport(new URL(job.url));
   await client.connect(transport);
   return {
@@ -85,4 +101,4 @@ for (const s of job.steps) steps.push(await step(s));
 // An old-era HTTP session ends when the client says so.
 if (transport.sessionId) await transport.terminateSession();
 await client.close();
-console.log(JSON.stringify({ protocol, server, steps }));
+console.log(JSON.stringify({ protocol, server, steps, asked }));
