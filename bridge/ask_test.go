@@ -325,6 +325,16 @@ func TestHostileArgumentsCannotBreakThePrompt(t *testing.T) {
 	t.Log("\n" + m)
 }
 
+func TestANoCanStopTheScript(t *testing.T) {
+	p := &person{answer: says("stop")}
+	b := newBench(t, asks())
+	c := b.connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})
+	got := eval(t, c, `try { await codemode.a__echo({}) } catch {} await codemode.b__echo({}); return "went on"`)
+	if !strings.Contains(got, "stopped the script") || len(b.up.made()) > 0 {
+		t.Errorf("got %s, sent %q", got, b.up.made())
+	}
+}
+
 // A yes covers the calls that were shown, and nothing that was made later.
 func TestAYesCoversWhatWasShown(t *testing.T) {
 	p := &person{answer: says("once")}

@@ -213,7 +213,7 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 // question is a request as an elicitation: the text, and a form whose one
 // required field is the decision. "No" comes first.
 func question(q approval.Request, protocol string) *mcp.ElicitParams {
-	choices := []choice{{"no", "No"}, {"once", "Yes, once"}}
+	choices := []choice{{"no", "No"}, {"stop", "No, and stop the script"}, {"once", "Yes, once"}}
 	if q.Decision.Remember && protocol < statelessProtocol { // a stateless client has no session
 		choices = append(choices, choice{string(approval.Same), "Yes, and again in this session with the same arguments"},
 			choice{string(approval.AnyArgs), "Yes, and again in this session with any arguments"})
@@ -253,7 +253,8 @@ func verdictOf(q approval.Request, res *mcp.ElicitResult, atOnce bool) approval.
 	case "accept":
 		decision, _ := res.Content["decision"].(string)
 		switch scope := approval.Scope(decision); {
-		case decision == "no":
+		case decision == "no", decision == "stop":
+			v.Stop = decision == "stop"
 			return v
 		case scope == approval.Once, q.Decision.Remember && (scope == approval.Same || scope == approval.AnyArgs):
 			return approval.Verdict{Approve: true, Scope: scope, Channel: v.Channel, Text: v.Text}

@@ -128,6 +128,7 @@ type Verdict struct {
 	Approve bool
 	Scope   Scope  // of a yes; empty means Once
 	Reason  Reason // of a no
+	Stop    bool   // of a no: the run is to end
 	Text    string // what the person wrote, for the script and the record
 	By      string // who decided; empty for nobody
 	Channel string // elicitation, fallback, grant, timeout, limit

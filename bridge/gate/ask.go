@@ -42,6 +42,9 @@ func (r *Run) ask(ctx context.Context, c *call) error {
 			r.Stop(errExpired)
 			return denied(c, approval.Expired, "")
 		}
+		if verdict.Stop {
+			r.Stop(errStopped)
+		}
 		if !verdict.Approve {
 			return denied(c, verdict.Reason, verdict.Text)
 		}
@@ -79,6 +82,8 @@ func (r *Run) fallBack(ctx context.Context, c *call) error {
 	}
 	return nil
 }
+
+var errStopped = errors.New("the person who was asked said no and stopped the script")
 
 var errExpired = errors.New("the run expired: nobody answered and no client was waiting")
 
