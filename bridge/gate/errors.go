@@ -97,7 +97,7 @@ func denied(c *call, reason approval.Reason, text string) *approval.DeniedError 
 	case approval.Timeout:
 		words = fmt.Sprintf("a person was asked and did not answer within %v", c.decision.Timeout)
 	case approval.Expired:
-		words = "the run ended before anybody answered"
+		words = "the run has ended"
 	case approval.RateLimited:
 		words = "this session has asked too often"
 	case approval.Stale:

@@ -121,6 +121,9 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	if failed := r.check(g.View(), made); failed != "" {
 		return Answer{}, r.refuse(ctx, c, made, denied(made, approval.Denied, "the check "+failed+" failed"))
 	}
+	if ctx.Err() != nil { // stopped in the meantime: what the script still does is not sent
+		return Answer{}, r.refuse(ctx, c, made, denied(made, approval.Expired, ""))
+	}
 	if err := r.intend(ctx, made); err != nil {
 		return Answer{}, r.refuse(ctx, c, made, unrecorded(made, err))
 	}

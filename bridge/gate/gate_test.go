@@ -320,3 +320,16 @@ func BenchmarkCall(b *testing.B) {
 		}
 	}
 }
+
+func TestAStoppedRunSendsNothing(t *testing.T) {
+	caller := &fakeCaller{reply: okReply}
+	g := newGate(t, profiles.Spec{}, caller, &book{})
+	r := begin(t, g, "")
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	_, err := g.Call(ctx, r, Call{Number: 1, Name: "fs__read", Args: json.RawMessage(`{"path":"x"}`)})
+	var denied *approval.DeniedError
+	if !errors.As(err, &denied) || denied.Reason != approval.Expired || len(caller.calls) > 0 {
+		t.Errorf("got %v, sent %q", err, caller.calls)
+	}
+}
