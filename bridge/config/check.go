@@ -277,23 +277,8 @@ func (d *decoder) checkTools(s *Server, at string) {
 
 // resolve makes a server's paths absolute. They start from the file's folder.
 func (d *decoder) resolve(c *Config, s *Server, at string) {
-	folder := filepath.Dir(c.File)
-	absolute := func(path, key string) Value {
-		v := s.Cwd
-		if key == "command" {
-			v = s.Command
-		}
-		if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || isSeparator(rune(rest[0]))) {
-			home, ok := homeFolder(runtime.GOOS, d.env)
-			if !ok {
-				d.at(at+"/"+key, fmt.Sprintf(`%q starts with "~", but the home folder is not known`, key), "set HOME, or write the path")
-				return v
-			}
-			path = filepath.Join(home, rest)
-		}
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(folder, path)
-		}
+	absolute := func(v Value, key string) Value {
+		path := d.fromFolder(c, v.Reveal(), at+"/"+key)
 		if v.Reveal() != v.String() {
 			return newValue(path, v.String())
 		}
@@ -303,11 +288,11 @@ func (d *decoder) resolve(c *Config, s *Server, at string) {
 		if s.Cwd.Reveal() == "" {
 			d.at(at+"/cwd", `"cwd" is empty`, `leave it out, or write "."`)
 		} else {
-			s.Cwd = absolute(s.Cwd.Reveal(), "cwd")
+			s.Cwd = absolute(s.Cwd, "cwd")
 		}
 	}
-	if command := s.Command.Reveal(); d.sound(at+"/command") && strings.ContainsFunc(command, isSeparator) {
-		s.Command = absolute(command, "command")
+	if d.sound(at+"/command") && strings.ContainsFunc(s.Command.Reveal(), isSeparator) {
+		s.Command = absolute(s.Command, "command")
 	}
 }
 
@@ -463,9 +448,57 @@ func (d *decoder) checkTokens(h *HTTP) {
 // written returns the text of a string as the file has it.
 func written(p place) string { return p.literal.String() }
 
+// checkAudit makes the paths of the audit log absolute and fills in where it
+// is by default.
+func (d *decoder) checkAudit(c *Config) {
+	for key, path := range map[string]*string{"path": &c.Audit.Path, "checkpoint": &c.Audit.Checkpoint} {
+		at := "/audit/" + key
+		switch {
+		case !d.has(at):
+		case d.sound(at) && strings.TrimSpace(*path) == "":
+			d.at(at, fmt.Sprintf("%q is empty", key), "leave it out, or name a file")
+		case d.sound(at):
+			*path = d.fromFolder(c, *path, at)
+		}
+	}
+	if places, err := Paths(d.env); err == nil && !d.has("/audit/path") {
+		c.Audit.Path = filepath.Join(places.StateDir, "audit.db")
+	}
+	if c.Audit.Path != "" && c.Audit.Path == c.Audit.Checkpoint {
+		d.at("/audit/checkpoint", "the checkpoints would be in the log itself", "name another file, best on another disk")
+	}
+}
+
+// fromFolder makes a path absolute: "~" is the home folder, and what is
+// relative starts from the configuration's folder.
+func (d *decoder) fromFolder(c *Config, path, at string) string {
+	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || isSeparator(rune(rest[0]))) {
+		home, ok := homeFolder(runtime.GOOS, d.env)
+		if !ok {
+			d.at(at, fmt.Sprintf("%q starts with \"~\", but the home folder is not known", at[strings.LastIndexByte(at, '/')+1:]), "set HOME, or write the path")
+			return path
+		}
+		path = filepath.Join(home, rest)
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(c.File), path)
+	}
+	return filepath.Clean(path)
+}
+
 // checkEvaluation builds the policy and places what it complains of.
 func (d *decoder) checkEvaluation(c *Config, options []profiles.Options) {
-	set, problems := profiles.Parse(c.Evaluation, options...)
+	var o profiles.Options
+	if len(options) > 0 {
+		o = options[len(options)-1]
+	}
+	o.OwnFiles = slices.Clone(o.OwnFiles)
+	for _, file := range []string{c.Audit.Path, c.Audit.Checkpoint} { // no call may name them
+		if file != "" {
+			o.OwnFiles = append(o.OwnFiles, file)
+		}
+	}
+	set, problems := profiles.Parse(c.Evaluation, o)
 	for _, p := range problems {
 		path := "/evaluation" + p.Path
 		if d.unusable[path] {

@@ -53,6 +53,7 @@ type Config struct {
 	Sandbox    Sandbox       `json:"sandbox"`
 	Surface    Surface       `json:"surface"`
 	HTTP       HTTP          `json:"http" expand:"yes"`
+	Audit      Audit         `json:"audit"`
 	Log        Log           `json:"log"`
 
 	// Profiles is the policy, built from Evaluation.
@@ -149,6 +150,23 @@ type Token struct {
 	Digest Digest `json:"-"`
 }
 
+// Audit says where and how the audit log is kept.
+type Audit struct {
+	// Enabled false keeps no records; what was asked and decided is then in
+	// the program's log alone.
+	Enabled bool `json:"enabled"`
+	// Path is the log's file, absolute; empty means that the environment names
+	// no folder for it.
+	Path string `json:"path"`
+	// Durability says what a record survives.
+	Durability Durability `json:"durability"`
+	// Checkpoint, if not empty, is a second file, absolute, that checkpoints
+	// are added to.
+	Checkpoint string `json:"checkpoint,omitempty"`
+	// Keep is how old records may get; 0 keeps them for ever.
+	Keep Period `json:"keep,omitempty" range:"1h..36500d"`
+}
+
 // Log says what is logged, and how.
 type Log struct {
 	Level  LogLevel  `json:"level"`
@@ -183,6 +201,7 @@ func (c *Config) setDefaults() {
 		MaxSessions: 1000,
 		MaxBody:     4 << 20,
 	}
+	c.Audit = Audit{Enabled: true, Durability: DurabilityDefault}
 	c.Log = Log{Level: LogInfo, Format: LogAuto}
 }
 
@@ -269,6 +288,7 @@ func Parse(name string, data []byte, env Env, policy ...profiles.Options) (*Conf
 	d.checkServers(c)
 	d.checkSandbox(c)
 	d.checkHTTP(c)
+	d.checkAudit(c)
 	d.checkEvaluation(c, policy)
 	if len(d.problems) > 0 {
 		return nil, d.problems.sorted()

@@ -194,6 +194,7 @@ var around = []struct{ section, before, after string }{
 	{"mcpServers.NAME.", `{"mcpServers": {"a": {"command": "x", `, `}}}`},
 	{"sandbox.", `{"sandbox": {`, `}}`},
 	{"http.", `{"http": {`, `}}`},
+	{"audit.", `{"audit": {`, `}}`},
 	{"log.", `{"log": {`, `}}`},
 	{"evaluation.risk.low.quorum.", `{"evaluation": {"risk": {"low": {"quorum": {"need": 1, `, `}}}}}`},
 	{"evaluation.risk.low.", `{"evaluation": {"risk": {"low": {`, `}}}}`},
@@ -313,6 +314,7 @@ var sections = []struct{ heading, definition string }{
 	{"`sandbox`", "sandbox"},
 	{"`http`", "http"},
 	{"`http.tokens[]`", "token"},
+	{"`audit`", "audit"},
 	{"`log`", "log"},
 	{"`evaluation`", "evaluation"},
 	{"`evaluation.risk`", "risks"},
@@ -416,7 +418,7 @@ func (root *node) kind(n *node) string {
 			ref = n.AllOf[0].Ref
 		}
 		switch name := strings.TrimSuffix(strings.TrimPrefix(ref, "#/definitions/"), "OrVariable"); name {
-		case "duration", "size":
+		case "duration", "period", "size":
 			return name
 		}
 		return root.kind(root.resolve(n))

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"codemode-bridge/profiles"
 )
@@ -165,6 +166,55 @@ const (
 
 func (s *Surface) UnmarshalText(text []byte) error {
 	return choose(s, text, SurfaceDefault, SurfaceFull)
+}
+
+// A Period is a long time, written in days or like a [Duration]: "90d", "12h".
+type Period time.Duration
+
+const day = 24 * time.Hour
+
+// UnmarshalText reads the written form.
+func (p *Period) UnmarshalText(text []byte) error {
+	if days, ok := strings.CutSuffix(string(text), "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		if err != nil {
+			return wrong("", "must be a time such as \"90d\" or \"12h\"")
+		}
+		*p = Period(time.Duration(n) * day)
+		return nil
+	}
+	var d Duration
+	if d.UnmarshalText(text) != nil {
+		return wrong("", "must be a time such as \"90d\" or \"12h\"")
+	}
+	*p = Period(d)
+	return nil
+}
+
+// MarshalText writes the form that UnmarshalText reads.
+func (p Period) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// String is the written form, in whole days where that is exact.
+func (p Period) String() string {
+	if d := time.Duration(p); d%day != 0 {
+		return d.String()
+	}
+	return strconv.FormatInt(int64(time.Duration(p)/day), 10) + "d"
+}
+
+// A Durability says what a record of the audit log survives.
+type Durability string
+
+// The durabilities.
+const (
+	// DurabilityDefault: a power cut, for calls that were asked, denied or
+	// are not read-only; the end of the process, for the rest.
+	DurabilityDefault Durability = "default"
+	DurabilityAll     Durability = "all" // a power cut, for every record
+)
+
+func (d *Durability) UnmarshalText(text []byte) error {
+	return choose(d, text, DurabilityDefault, DurabilityAll)
 }
 
 // A LogLevel is the least weight of what is logged.
