@@ -21,6 +21,10 @@ type Limits struct {
 	Budget     int           // new questions of a session in BudgetTime; 20. After that low and medium risk is refused
 	BudgetTime time.Duration // 10 minutes
 	Flood      int           // refused questions of one run, after which it is stopped; 50
+	// BackOff is how long a session's next question waits after a person's
+	// no; 1 s. It doubles with every no, up to MaxBackOff, and a yes ends it.
+	BackOff    time.Duration
+	MaxBackOff time.Duration // 1 minute
 }
 
 func (l Limits) orDefaults() Limits {
@@ -32,24 +36,45 @@ func (l Limits) orDefaults() Limits {
 			*f.field = f.value
 		}
 	}
-	if l.BudgetTime == 0 {
-		l.BudgetTime = 10 * time.Minute
+	for _, f := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{{&l.BudgetTime, 10 * time.Minute}, {&l.BackOff, time.Second}, {&l.MaxBackOff, time.Minute}} {
+		if *f.field == 0 {
+			*f.field = f.value
+		}
 	}
 	return l
 }
 
 // Errors of Settle. None of them changes anything.
 var (
-	ErrUnknown = errors.New("there is no such request, or it was settled before")
+	ErrUnknown = errors.New("there is no such request, or it was settled long before")
 	ErrDigest  = errors.New("the verdict is about other calls than the request")
 )
+
+// A SettledError is what Settle returns when another verdict came first, with
+// that verdict.
+type SettledError struct{ Verdict Verdict }
+
+func (e *SettledError) Error() string {
+	answer := "no"
+	if e.Verdict.Approve {
+		answer = "yes"
+	}
+	by := e.Verdict.By
+	if by == "" {
+		by = "nobody (" + e.Verdict.Channel + ")"
+	}
+	return fmt.Sprintf("it was settled before: %s said %s at %s", by, answer, e.Verdict.Time.Format("15:04:05"))
+}
 
 // ErrFlood is what Ask returns when a run has asked in vain so often that it
 // must be stopped.
 var ErrFlood = errors.New("the run was stopped: it asked for too many calls that were refused")
 
 // A Broker holds the open requests of a bridge. Its methods may be called by
-// any number of goroutines. It starts none of its own.
+// any number of goroutines. It keeps none of its own running.
 type Broker struct {
 	limits Limits
 
@@ -60,9 +85,27 @@ type Broker struct {
 	asked    map[string][]time.Time     // by session: when questions came up
 	refused  map[string]map[Key]Verdict // by run: calls that were refused
 	vain     map[string]int             // by run: refused questions
+	spared   map[string]pause           // by session: whose person said no lately
+	over     []outcome                  // of the last requests, the oldest first
 	watchers map[string][]chan struct{}
 	last     int
 }
+
+// A pause is what a person's no earns them: the session's next question waits.
+type pause struct {
+	until time.Time
+	next  time.Duration // how long the one after the next no is
+}
+
+// An outcome is how a request ended, kept a while for whoever comes too late.
+type outcome struct {
+	id      string
+	about   canon.Digest
+	verdict Verdict
+}
+
+// keepOutcomes bounds how many are kept.
+const keepOutcomes = 1000
 
 // An open is a request that nobody has settled, and those who wait for it.
 type open struct {
@@ -79,7 +122,7 @@ type open struct {
 func New(l Limits) *Broker {
 	return &Broker{
 		limits: l.orDefaults(), open: map[string]*open{}, asked: map[string][]time.Time{},
-		refused: map[string]map[Key]Verdict{}, vain: map[string]int{}, watchers: map[string][]chan struct{}{},
+		refused: map[string]map[Key]Verdict{}, vain: map[string]int{}, spared: map[string]pause{}, watchers: map[string][]chan struct{}{},
 	}
 }
 
@@ -240,6 +283,9 @@ func (b *Broker) expireLocked(o *open) {
 
 // roomLocked reports whether one more request may be open.
 func (b *Broker) roomLocked(r Request) bool {
+	if time.Now().Before(b.spared[r.session()].until) {
+		return false
+	}
 	run, session, all := 0, 0, 0
 	for _, o := range b.open {
 		if !o.asked {
@@ -308,12 +354,15 @@ func (b *Broker) Settle(id string, about canon.Digest, v Verdict) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	o, ok := b.open[id]
-	if !ok || !o.asked {
+	if !ok {
+		return b.lateLocked(id, about)
+	}
+	if !o.asked {
 		return ErrUnknown
 	}
 	if !time.Now().Before(o.request.Until) {
 		b.expireLocked(o)
-		return ErrUnknown
+		return b.lateLocked(id, about)
 	}
 	if o.request.Digest() != about {
 		return ErrDigest
@@ -325,12 +374,26 @@ func (b *Broker) Settle(id string, about canon.Digest, v Verdict) error {
 	return nil
 }
 
+// lateLocked says who was first, to those who know what it was about.
+func (b *Broker) lateLocked(id string, about canon.Digest) error {
+	for _, o := range b.over {
+		if o.id == id && o.about == about {
+			return &SettledError{o.verdict}
+		}
+	}
+	return ErrUnknown
+}
+
 func (b *Broker) settleLocked(o *open, v Verdict) {
 	if v.Time.IsZero() {
 		v.Time = time.Now()
 	}
 	o.verdict = v
 	r := o.request
+	if b.over = append(b.over, outcome{r.ID, r.Digest(), v}); len(b.over) > keepOutcomes {
+		b.over = slices.Delete(b.over, 0, len(b.over)-keepOutcomes)
+	}
+	b.spareLocked(r.session(), v)
 	if !v.Approve {
 		b.vain[r.Run]++
 	}
@@ -354,6 +417,26 @@ func (b *Broker) closeLocked(o *open) {
 	close(o.settled)
 	b.admitLocked()
 	b.wakeLocked(o.request.Run)
+}
+
+// spareLocked lets a person who said no wait for the session's next question:
+// the longer, the more often they say it.
+func (b *Broker) spareLocked(session string, v Verdict) {
+	switch p := b.spared[session]; {
+	case v.Approve:
+		delete(b.spared, session)
+	case v.Reason == ElicitationDeclined:
+		p.next = min(max(p.next, b.limits.BackOff), b.limits.MaxBackOff)
+		b.spared[session] = pause{until: time.Now().Add(p.next), next: 2 * p.next}
+		time.AfterFunc(p.next, b.admit)
+	}
+}
+
+// admit opens what waits and may now be asked.
+func (b *Broker) admit() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.admitLocked()
 }
 
 // admitLocked opens what waits, in order, as far as there is room.
@@ -426,5 +509,6 @@ func (b *Broker) EndSession(session string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.asked, session)
+	delete(b.spared, session)
 	b.grants = slices.DeleteFunc(b.grants, func(g Grant) bool { return g.Key.Session == session })
 }

@@ -114,6 +114,7 @@ func wantAnswer(t *testing.T, c <-chan answer, want Reason) answer {
 // only returns the run's one question.
 func only(t *testing.T, b *Broker, run string) Request {
 	t.Helper()
+	synctest.Wait()
 	all := b.Take(run)
 	if len(all) != 1 {
 		t.Fatalf("%d questions are open, want 1: %+v", len(all), all)
@@ -128,6 +129,17 @@ func settle(t *testing.T, b *Broker, r Request, v Verdict) {
 	}
 }
 
+// tooLate brings a verdict to a request that is settled, and returns the one
+// that came first.
+func tooLate(t *testing.T, b *Broker, r Request, v Verdict) Verdict {
+	t.Helper()
+	var settled *SettledError
+	if err := b.Settle(r.ID, r.Digest(), v); !errors.As(err, &settled) {
+		t.Fatalf("settling %s once more: %v", r.ID, err)
+	}
+	return settled.Verdict
+}
+
 var (
 	yes = Verdict{Approve: true, Scope: Once, By: "ann", Channel: "elicitation"}
 	no  = Verdict{Reason: ElicitationDeclined, By: "ann", Channel: "elicitation"}
@@ -138,9 +150,9 @@ func empty(t *testing.T, b *Broker) {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.open)+len(b.waiting)+len(b.grants)+len(b.asked)+len(b.refused)+len(b.vain)+len(b.watchers) > 0 {
-		t.Errorf("left behind: open %v, waiting %v, grants %v, asked %v, refused %v, vain %v, watchers %v",
-			b.open, b.waiting, b.grants, b.asked, b.refused, b.vain, b.watchers)
+	if len(b.open)+len(b.waiting)+len(b.grants)+len(b.asked)+len(b.refused)+len(b.vain)+len(b.spared)+len(b.watchers) > 0 {
+		t.Errorf("left behind: open %v, waiting %v, grants %v, asked %v, refused %v, vain %v, spared %v, watchers %v",
+			b.open, b.waiting, b.grants, b.asked, b.refused, b.vain, b.spared, b.watchers)
 	}
 }
 
@@ -191,8 +203,8 @@ func TestSilenceIsNoExactlyAtTheTimeout(t *testing.T) {
 		if a := wantAnswer(t, c, Timeout); a.took != 90*second || a.verdict.Channel != "timeout" || a.verdict.By != "" {
 			t.Errorf("got %+v", a)
 		}
-		if err := b.Settle(q.ID, q.Digest(), yes); !errors.Is(err, ErrUnknown) {
-			t.Errorf("a yes after the time-out: %v", err)
+		if lost := tooLate(t, b, q, yes); lost.Reason != Timeout {
+			t.Errorf("a yes after the time-out lost to %+v", lost)
 		}
 	})
 }
@@ -207,8 +219,8 @@ func TestYesAtTheMomentOfTheTimeout(t *testing.T) {
 		o := b.addLocked(r) // nobody waits for it, so no timer expires it
 		b.mu.Unlock()
 		time.Sleep(second)
-		if err := b.Settle(o.request.ID, o.request.Digest(), yes); !errors.Is(err, ErrUnknown) {
-			t.Errorf("got %v", err)
+		if lost := tooLate(t, b, o.request, yes); lost.Reason != Timeout {
+			t.Errorf("it lost to %+v", lost)
 		}
 		<-o.settled
 		if o.verdict.Approve || o.verdict.Reason != Timeout {
@@ -473,8 +485,11 @@ func TestVerdictsThatSettleNothing(t *testing.T) {
 			stillAsks(t, c)
 		}
 		settle(t, b, all[0], no)
-		if err := b.Settle(all[0].ID, all[0].Digest(), yes); !errors.Is(err, ErrUnknown) {
-			t.Errorf("the second verdict: %v", err)
+		if lost := tooLate(t, b, all[0], yes); lost.By != "ann" || lost.Reason != ElicitationDeclined || lost.Time.IsZero() {
+			t.Errorf("the second verdict lost to %+v", lost)
+		}
+		if err := b.Settle(all[0].ID, flipped, yes); err != ErrUnknown {
+			t.Errorf("one who does not know what it was about hears %v", err)
 		}
 		wantAnswer(t, first, ElicitationDeclined)
 		b.EndRun("r1")
@@ -553,6 +568,7 @@ func TestRefusedCallIsNotAskedAgainInItsRun(t *testing.T) {
 		}
 		for _, other := range []Request{question(2), question(1, inRun("r2"))} {
 			c := asks(t.Context(), b, other)
+			time.Sleep(second) // what a no earns a person
 			settle(t, b, only(t, b, other.Run), yes)
 			wantAnswer(t, c, "yes")
 		}
@@ -604,6 +620,55 @@ func TestBudgetOfASession(t *testing.T) {
 	}
 }
 
+// Trial P9: after each no the next question waits longer, and a yes ends that.
+func TestNoPutsTheNextQuestionOff(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		other := asks(t.Context(), b, question(90, inSession("s2"), inRun("r2")))
+		for call, wait := range []time.Duration{0, 1 * second, 2 * second, 4 * second, 8 * second, 16 * second, 32 * second, minute, minute} {
+			c := asks(t.Context(), b, question(call))
+			if wait > 0 {
+				time.Sleep(wait - instant)
+				if open := b.Take("r1"); len(open) > 0 {
+					t.Fatalf("question %d comes before %v", call, wait)
+				}
+				time.Sleep(instant)
+			}
+			q := only(t, b, "r1")
+			if q.Until.Sub(time.Now()) != patient {
+				t.Errorf("question %d leaves %v to answer", call, q.Until.Sub(time.Now()))
+			}
+			settle(t, b, q, no)
+			wantAnswer(t, c, ElicitationDeclined)
+		}
+		stillAsks(t, other)
+		settle(t, b, only(t, b, "r2"), no) // another session's
+		c := asks(t.Context(), b, question(20))
+		time.Sleep(minute)
+		settle(t, b, only(t, b, "r1"), yes)
+		wantAnswer(t, c, "yes")
+		stillAsks(t, asks(t.Context(), b, question(21)))
+		only(t, b, "r1")
+	})
+}
+
+// A question that waits its turn is put off by a no as well, and comes up by
+// itself.
+func TestNoPutsOffWhatWaits(t *testing.T) {
+	bubble(t, Limits{PerRun: 1}, func(t *testing.T, b *Broker) {
+		first, next := asks(t.Context(), b, question(1)), asks(t.Context(), b, question(2))
+		settle(t, b, only(t, b, "r1"), no)
+		wantAnswer(t, first, ElicitationDeclined)
+		stillAsks(t, next)
+		if open := b.Take("r1"); len(open) > 0 {
+			t.Errorf("%d questions are open right after a no", len(open))
+		}
+		time.Sleep(second)
+		synctest.Wait()
+		settle(t, b, only(t, b, "r1"), yes)
+		wantAnswer(t, next, "yes")
+	})
+}
+
 func TestFloodStopsTheRun(t *testing.T) {
 	for name, ask := range map[string]func(t *testing.T, b *Broker, i int) answer{
 		"the same call again and again": func(t *testing.T, b *Broker, i int) answer {
@@ -615,6 +680,7 @@ func TestFloodStopsTheRun(t *testing.T) {
 		},
 		"other calls, all refused by a person": func(t *testing.T, b *Broker, i int) answer {
 			c := asks(t.Context(), b, question(i))
+			time.Sleep(minute)
 			settle(t, b, only(t, b, "r1"), no)
 			return answered(t, c)
 		},
