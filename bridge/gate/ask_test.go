@@ -126,11 +126,11 @@ func TestAskedCall(t *testing.T) {
 		reason approval.Reason // empty: it was sent
 		events string
 	}{
-		{"yes", func(a *asking) { a.answer(agreed) }, "", "run_started call_asked call_verdict call_intent call_outcome:done"},
-		{"no", func(a *asking) { a.answer(declined) }, approval.ElicitationDeclined, "run_started call_asked call_verdict call_refused:refused"},
-		{"silence", func(a *asking) { time.Sleep(a.question().Decision.Timeout) }, approval.Timeout, "run_started call_asked call_verdict call_refused:refused"},
-		{"nobody reached", func(a *asking) { a.answer(approval.Verdict{Reason: approval.NoApprover}) }, approval.NoApprover, "run_started call_asked call_verdict call_refused:refused"},
-		{"the run is stopped", func(a *asking) { a.cancel(errors.New("pressed stop")) }, approval.Expired, "run_started call_asked call_verdict call_refused:refused"},
+		{"yes", func(a *asking) { a.answer(agreed) }, "", "run_started request verdict intent outcome:done"},
+		{"no", func(a *asking) { a.answer(declined) }, approval.ElicitationDeclined, "run_started request verdict refusal:refused"},
+		{"silence", func(a *asking) { time.Sleep(a.question().Decision.Timeout) }, approval.Timeout, "run_started request verdict refusal:refused"},
+		{"nobody reached", func(a *asking) { a.answer(approval.Verdict{Reason: approval.NoApprover}) }, approval.NoApprover, "run_started request verdict refusal:refused"},
+		{"the run is stopped", func(a *asking) { a.cancel(errors.New("pressed stop")) }, approval.Expired, "run_started request verdict refusal:refused"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestPolicyThatChangedBetweenQuestionAndYes(t *testing.T) {
 				} else {
 					a.sent()
 				}
-				if got := strings.Count(a.book.events(), "call_asked"); got != row.asked {
+				if got := strings.Count(a.book.events(), "request"); got != row.asked {
 					t.Errorf("asked %d times, want %d: %s", got, row.asked, a.book.events())
 				}
 				if left := a.g.Broker().Waiting("r1"); left != 0 {

@@ -109,7 +109,7 @@ func TestCallSendsWhatItDecidedOn(t *testing.T) {
 	if !slices.Equal(caller.calls, want) {
 		t.Errorf("sent %q, want %q", caller.calls, want)
 	}
-	if got := b.events(); got != "run_started call_intent call_outcome:done" {
+	if got := b.events(); got != "run_started intent outcome:done" {
 		t.Errorf("recorded %s", got)
 	}
 	intent, outcome := b.records[1], b.records[2]
@@ -148,9 +148,9 @@ func TestCallIsRefused(t *testing.T) {
 			if len(caller.calls) > 0 {
 				t.Errorf("sent %q", caller.calls)
 			}
-			want := "run_started call_refused:refused"
+			want := "run_started refusal:refused"
 			if c.reason == approval.NoApprover {
-				want = "run_started call_verdict call_refused:refused"
+				want = "run_started verdict refusal:refused"
 			}
 			if got := b.events(); got != want {
 				t.Errorf("recorded %s, want %s", got, want)
@@ -251,7 +251,7 @@ func TestLostAnswer(t *testing.T) {
 			if errors.As(err, &unknown) != (c.state == ledger.Unknown) || r.Effects()[0].State != c.state {
 				t.Errorf("got %v, effects %v", err, r.Effects())
 			}
-			if got := b.events(); got != "run_started call_intent call_outcome:"+c.state {
+			if got := b.events(); got != "run_started intent outcome:"+c.state {
 				t.Errorf("recorded %s", got)
 			}
 		})

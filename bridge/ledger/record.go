@@ -22,11 +22,22 @@ type Event string
 const (
 	RunStarted Event = "run_started"
 	RunEnded   Event = "run_ended"
-	Intent     Event = "call_intent"  // a call is about to be sent
-	Outcome    Event = "call_outcome" // a call that was sent has ended
-	Refusal    Event = "call_refused" // a call was not sent
-	Asked      Event = "call_asked"   // a person is asked about a call
-	Verdict    Event = "call_verdict" // the answer came, or stands in for one
+	Preview    Event = "preview" // what the script seems to call, read before it ran
+	Intent     Event = "intent"  // a call is about to be sent
+	Outcome    Event = "outcome" // a call that was sent has ended
+	Refusal    Event = "refusal" // a call was not sent
+	Asked      Event = "request" // a person is asked about a call
+	Verdict    Event = "verdict" // the answer came, or stands in for one
+
+	Granted       Event = "grant"         // a verdict is remembered
+	Revoked       Event = "grant_revoked" // and is remembered no longer
+	ConfigChanged Event = "config"        // another policy or set of servers holds, or was refused
+	BridgeStarted Event = "bridge_started"
+	BridgeEnded   Event = "bridge_ended"
+
+	// Only a Store writes these, of itself.
+	Pruned   Event = "pruned"   // the oldest rows were removed on purpose
+	Repaired Event = "repaired" // a damaged log was set aside and this one begun
 )
 
 // Results of a run or call, as they stand in Record.Outcome.
@@ -39,40 +50,66 @@ const (
 )
 
 // A Record is one line of the log. Fields that say nothing of an event are
-// zero and are left out.
+// zero and are left out. What is written is the JSON of this struct, with its
+// members in this order.
 type Record struct {
 	Event   Event     `json:"event"`
 	Time    time.Time `json:"time"`
-	Run     string    `json:"run"`
+	Run     string    `json:"run,omitempty"`
 	Session string    `json:"session,omitempty"`
 	Client  string    `json:"client,omitempty"` // the client's own name for itself
 	Profile string    `json:"profile,omitempty"`
 
-	Call        int             `json:"call,omitempty"` // the call's number in its run, from 1
+	Call        int             `json:"call,omitempty"`  // the call's number in its run, from 1
+	Trace       string          `json:"trace,omitempty"` // one for request, decision and execution of a call
 	Server      string          `json:"server,omitempty"`
-	Tool        string          `json:"tool,omitempty"` // the raw name at its server
-	Args        json.RawMessage `json:"args,omitempty"`
+	Tool        string          `json:"tool,omitempty"`   // the raw name at its server
+	Args        json.RawMessage `json:"args,omitempty"`   // in display form
 	Digest      string          `json:"digest,omitempty"` // of the exact arguments
 	Disposition string          `json:"disposition,omitempty"`
 	Risk        string          `json:"risk,omitempty"`
 	Reasons     []string        `json:"reasons,omitempty"`
 	Revision    string          `json:"revision,omitempty"` // of the policy
 	Notify      bool            `json:"notify,omitempty"`   // policy wants the call announced
+	Line        int             `json:"line,omitempty"`     // of the call in the script, from 1
+	Column      int             `json:"column,omitempty"`
 
+	Request  string `json:"request,omitempty"`  // the id of the question
 	Approver string `json:"approver,omitempty"` // who decided
 	Channel  string `json:"channel,omitempty"`  // how: elicitation, fallback, grant, timeout, limit
 	Answer   string `json:"answer,omitempty"`   // yes and how far, or no and why
 
 	Outcome  string        `json:"outcome,omitempty"`
 	Error    string        `json:"error,omitempty"`
+	Wait     time.Duration `json:"wait_ns,omitempty"` // for a person
 	Duration time.Duration `json:"duration_ns,omitempty"`
 	Sent     int           `json:"bytes_sent,omitempty"`
 	Received int           `json:"bytes_received,omitempty"`
+
+	Name       string          `json:"name,omitempty"`        // of a saved script
+	Script     string          `json:"script,omitempty"`      // its source, redacted like arguments
+	ScriptHash string          `json:"script_hash,omitempty"` // of the exact source
+	Input      json.RawMessage `json:"input,omitempty"`       // of the script, in display form
+	Preview    json.RawMessage `json:"preview,omitempty"`     // what the script seems to call
+	Detail     json.RawMessage `json:"detail,omitempty"`      // what an event without fields of its own says: config, grant, pruned, repaired
+
+	// Durable asks that the record outlives a cut of the power. Without it, it
+	// outlives the end of this process by any means.
+	Durable bool `json:"-"`
+}
+
+// Path returns the tool as policy writes it: server__tool, or the name alone
+// where there is no server.
+func (r Record) Path() string {
+	if r.Server == "" {
+		return r.Tool
+	}
+	return r.Server + "__" + r.Tool
 }
 
 // A Recorder keeps records. Record returns when the record is as durable as
-// the recorder makes it; an error means that it was not kept. Any number of
-// goroutines may call it.
+// it asks to be; an error means that the effect it announces must not happen.
+// Any number of goroutines may call it.
 type Recorder interface {
 	Record(context.Context, Record) error
 }
@@ -113,6 +150,7 @@ func (r Record) attrs() []slog.Attr {
 	text("client", r.Client)
 	text("profile", r.Profile)
 	number("call", r.Call)
+	text("trace", r.Trace)
 	text("server", r.Server)
 	text("tool", r.Tool)
 	text("args", string(r.Args))
@@ -126,15 +164,27 @@ func (r Record) attrs() []slog.Attr {
 	if r.Notify {
 		as = append(as, slog.Bool("notify", true))
 	}
+	number("line", r.Line)
+	number("column", r.Column)
+	text("request", r.Request)
 	text("approver", r.Approver)
 	text("channel", r.Channel)
 	text("answer", r.Answer)
 	text("outcome", r.Outcome)
 	text("error", r.Error)
+	if r.Wait != 0 {
+		as = append(as, slog.Duration("wait", r.Wait))
+	}
 	if r.Duration != 0 {
 		as = append(as, slog.Duration("duration", r.Duration))
 	}
 	number("bytes_sent", r.Sent)
 	number("bytes_received", r.Received)
+	text("name", r.Name)
+	text("script", r.Script)
+	text("script_hash", r.ScriptHash)
+	text("input", string(r.Input))
+	text("preview", string(r.Preview))
+	text("detail", string(r.Detail))
 	return as
 }
