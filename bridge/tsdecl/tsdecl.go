@@ -1,7 +1,9 @@
 // Package tsdecl writes JSON Schemas as TypeScript, for a model to read: the
-// type of a value (Type) and the declaration of a tool (Func).
+// type of a value (Type), the declaration of a tool (Func) and that of a saved
+// script (Saved).
 //
 //	codemode.github__create_issue(args: {owner: string; labels?: string[]}): Promise<string>
+//	codemode.run("weekly_report", input: {days: number}): Promise<unknown>
 //
 // A declaration informs, it does not check. Where a schema says more than a
 // type can (bounds, formats, patterns) the long form says it in JSDoc; where it
@@ -22,7 +24,10 @@
 // comment, break a line or hide characters (see Plain).
 package tsdecl
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Options say how much Func writes. The zero value is the short form: one
 // line, types only.
@@ -36,6 +41,12 @@ type Options struct {
 	// then the innermost types, then properties, the optional ones first.
 	// 0 means 2,048, or 16,384 with Doc. Less than 300 counts as 300.
 	MaxBytes int
+	// Answer is the type of the answer of a tool without an output schema, as
+	// Type writes it; "" means string.
+	Answer string
+	// Remark stands in a comment behind the type of the answer. Neither Answer
+	// nor Remark counts for MaxBytes.
+	Remark string
 }
 
 func (o Options) maxBytes() int {
@@ -48,7 +59,7 @@ func (o Options) maxBytes() int {
 	return max(o.MaxBytes, 300)
 }
 
-// maxType bounds the answer of Type.
+// maxType bounds the answer of Type unless the caller does.
 const maxType = 4096
 
 // A detail is one step on the way from all that a schema says to what fits.
@@ -63,13 +74,17 @@ var details = []detail{
 	{4, 100, 0}, {3, 100, 0}, {2, 100, 0}, {1, 100, 0}, {1, 30, 0}, {1, 8, 0}, {0, 0, 0},
 }
 
-// Type writes schema as one TypeScript type expression on one line. A type
-// expression can't define names, so a recursive reference is unknown.
-func Type(schema json.RawMessage) string {
+// Type writes schema as one TypeScript type expression on one line of at most
+// limit bytes; 0 means 4,096. A type expression can't define names, so a
+// recursive reference is unknown.
+func Type(schema json.RawMessage, limit int) string {
+	if limit == 0 {
+		limit = maxType
+	}
 	b := newBuilder()
 	t := b.schema(schema)
 	for _, d := range details {
-		p := newPrinter(d, maxType)
+		p := newPrinter(d, limit)
 		p.expression = true
 		p.typ(t, 0)
 		if !p.full {
@@ -82,10 +97,35 @@ func Type(schema json.RawMessage) string {
 // Func writes the declaration of codemode.<name>. A tool whose arguments are all
 // optional has "args?", one that takes none has no parameter. The answer is
 // Promise<T> with the type of output; without an output schema it is
-// Promise<string>, for such a tool answers with text.
+// Promise<string>, for such a tool answers with text, unless the options know
+// better.
 //
 // The name is written as it is: it must be an identifier.
 func Func(name string, input, output json.RawMessage, o Options) string {
+	if o.Answer == "" {
+		o.Answer = "string"
+	}
+	return declare("codemode."+name+"(", "args", input, output, o)
+}
+
+// Saved writes the declaration of a saved script: codemode.run("<name>", input).
+// A script without an input schema takes no input; without an output schema
+// its answer is unknown.
+//
+// The name is written as it is: it must be made of letters, digits, "_" and "-".
+func Saved(name string, input, output json.RawMessage, o Options) string {
+	if o.Answer == "" {
+		o.Answer = unknown
+	}
+	if len(input) == 0 {
+		input = json.RawMessage(`{"type":"object","additionalProperties":false}`)
+	}
+	return declare(`codemode.run("`+name+`"`, ", input", input, output, o)
+}
+
+// declare writes a declaration: the head up to the parameter that has a
+// schema, that parameter, the answer.
+func declare(head, parameter string, input, output json.RawMessage, o Options) string {
 	b := newBuilder()
 	b.rootName, b.args = "Args", true
 	in := b.schema(input)
@@ -100,33 +140,37 @@ func Func(name string, input, output json.RawMessage, o Options) string {
 		if o.Doc {
 			p.description(o.Description, 10*d.text)
 		}
-		p.str("codemode.")
-		p.str(name)
-		p.str("(")
+		p.str(head)
 		switch {
 		case takesNothing(in):
 		case in.kind == anything:
-			p.str("args?: Record<string, unknown>")
+			p.str(parameter + "?: Record<string, unknown>")
 		case optional(in, 0):
-			p.str("args?: ")
+			p.str(parameter + "?: ")
 			p.typ(in, 0)
 		default:
-			p.str("args: ")
+			p.str(parameter + ": ")
 			p.typ(in, 0)
 		}
 		p.str("): Promise<")
-		if out == nil {
-			p.str("string")
-		} else {
+		if out != nil {
 			p.typ(out, 0)
+		} else {
+			p.max += len(o.Answer)
+			p.str(o.Answer)
 		}
 		p.str(">")
+		if o.Remark != "" {
+			remark := " /* " + strings.ReplaceAll(o.Remark, "*/", "* /") + " */"
+			p.max += len(remark)
+			p.str(remark)
+		}
 		p.definitions()
 		if !p.full {
 			return p.String()
 		}
 	}
-	return "codemode." + name + "(args?: Record<string, unknown>): Promise<unknown>"
+	return head + parameter + "?: Record<string, unknown>): Promise<unknown>"
 }
 
 // takesNothing reports whether t is an object of which no property is known

@@ -40,7 +40,7 @@ func TestGolden(t *testing.T) {
 			got := []txtar.File{
 				{Name: "short", Data: []byte(Func("srv__"+name, input, output, Options{}) + "\n")},
 				{Name: "long", Data: []byte(Func("srv__"+name, input, output, Options{Doc: true, Description: description}) + "\n")},
-				{Name: "type", Data: []byte(Type(input) + "\n")},
+				{Name: "type", Data: []byte(Type(input, 0) + "\n")},
 			}
 			if *update {
 				kept := archive.Files[:0:0]
@@ -178,7 +178,7 @@ func check(t interface{ Fatalf(string, ...any) }, input, output []byte, descript
 			t.Fatalf("%s of %s: %v", form, input, err)
 		}
 	}
-	text := Type(input)
+	text := Type(input, 0)
 	if len(text) > maxType || strings.Contains(text, "\n") {
 		t.Fatalf("type of %s: %q", input, text)
 	}
@@ -267,7 +267,7 @@ func TestOrderOfKeys(t *testing.T) {
 	b := `{"properties":{"r":{"type":"number"},"a":{"type":"string"},"q":{"type":"number"},"b":{"type":"string"}},"required":["r","q"],"type":"object"}`
 	want := "{r: number; q: number; a?: string; b?: string}"
 	for _, schema := range []string{a, b} {
-		if got := Type([]byte(schema)); got != want {
+		if got := Type([]byte(schema), 0); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
@@ -323,5 +323,44 @@ func BenchmarkFunc(b *testing.B) {
 				Func("github__create_issue", f.Data, nil, Options{})
 			}
 		}
+	}
+}
+
+func TestSavedScript(t *testing.T) {
+	days := json.RawMessage(`{"type":"object","properties":{"days":{"type":"number"}},"required":["days"]}`)
+	count := json.RawMessage(`{"type":"array","items":{"type":"number"}}`)
+	for _, row := range []struct {
+		input, output json.RawMessage
+		want          string
+	}{
+		{nil, nil, `codemode.run("weekly"): Promise<unknown>`},
+		{days, nil, `codemode.run("weekly", input: {days: number}): Promise<unknown>`},
+		{json.RawMessage(`{"type":"object","properties":{"days":{"type":"number"}}}`), count, `codemode.run("weekly", input?: {days?: number}): Promise<number[]>`},
+	} {
+		if got := Saved("weekly", row.input, row.output, Options{}); got != row.want {
+			t.Errorf("got  %s\nwant %s", got, row.want)
+		}
+	}
+}
+
+// What was observed stands in place of what was not declared, whatever the
+// bound on the declaration itself.
+func TestAnswerAndRemark(t *testing.T) {
+	input := json.RawMessage(`{"type":"object","additionalProperties":false}`)
+	for _, row := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{Remark: "observed: plain text"}, `codemode.a__b(): Promise<string> /* observed: plain text */`},
+		{Options{Answer: "{n: number}", Remark: "observed"}, `codemode.a__b(): Promise<{n: number}> /* observed */`},
+		{Options{Remark: "a */ b"}, `codemode.a__b(): Promise<string> /* a * / b */`},
+		{Options{Remark: strings.Repeat("x", 1000), MaxBytes: 300}, `codemode.a__b(): Promise<string> /* ` + strings.Repeat("x", 1000) + ` */`},
+	} {
+		if got := Func("a__b", input, nil, row.o); got != row.want {
+			t.Errorf("got  %s\nwant %s", got, row.want)
+		}
+	}
+	if got := Func("a__b", input, json.RawMessage(`{"type":"number"}`), Options{Answer: "string"}); got != `codemode.a__b(): Promise<number>` {
+		t.Errorf("what is declared did not count: %s", got)
 	}
 }
