@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -327,7 +328,7 @@ var acts = map[string]func(*fake){
 	"call-nothing": func(f *fake) { f.call(wire.OpTool, "t", "{") },
 	"call-idle":    func(f *fake) { f.call(wire.OpTool, "t", ""); f.idle(); f.call(wire.OpTool, "t", "") },
 	"timer-odd":    func(f *fake) { f.call(wire.OpTimer, "", `"soon"`) },
-	"op-odd":       func(f *fake) { f.rawFrame(wire.KindCall, `{"run":RUN,"number":1,"op":"exec","position":{}}`, "") },
+	"op-odd":       func(f *fake) { f.rawFrame(wire.KindCall, "\x01\x63\x00\x00\x00", "") },
 	"idle-ahead":   func(f *fake) { f.made = 3; f.idle() },
 	"idle-taken": func(f *fake) {
 		f.call(wire.OpTool, "t", "")
@@ -367,10 +368,10 @@ var acts = map[string]func(*fake){
 			f.send(wire.KindLog, wire.Log{Run: f.run.ID, Level: "log"})
 		}
 	},
-	"log-level":   func(f *fake) { f.rawFrame(wire.KindLog, `{"run":RUN,"level":"fatal","text":""}`, "") },
+	"log-level":   func(f *fake) { f.rawFrame(wire.KindLog, "\x05\x00", "") },
 	"ready-again": func(f *fake) { f.send(wire.KindReady, wire.Ready{Version: wire.Version}) },
 	"speaks-up":   func(f *fake) { f.send(wire.KindReply, wire.Reply{Run: f.run.ID, Number: 1}) },
-	"done-json":   func(f *fake) { f.rawFrame(wire.KindDone, `{"run":RUN,"calls":0,"cpu":0}`, "{]") },
+	"done-json":   func(f *fake) { f.rawFrame(wire.KindDone, emptyDone, "{]") },
 	"done-calls":  func(f *fake) { f.call(wire.OpTool, "t", ""); f.made = 0; f.done(1) },
 	"done-both": func(f *fake) {
 		f.send(wire.KindDone, wire.Done{Run: f.run.ID, Err: &wire.Failure{Kind: wire.FailureError}}, []byte("1"))
@@ -382,19 +383,22 @@ var acts = map[string]func(*fake){
 		f.conn.Write(wire.KindDone, wire.Done{Run: f.run.ID}, []byte("1"))
 		f.done(1)
 	},
-	"unknown-key":  func(f *fake) { f.rawFrame(wire.KindDone, `{"run":RUN,"calls":0,"cpu":0,"admin":true}`, "1") },
-	"repeated-key": func(f *fake) { f.rawFrame(wire.KindDone, `{"run":RUN,"run":RUN,"calls":0,"cpu":0}`, "1") },
-	"other-case":   func(f *fake) { f.rawFrame(wire.KindDone, `{"Run":RUN,"calls":0,"cpu":0}`, "1") },
-	"trailing":     func(f *fake) { f.rawFrame(wire.KindDone, `{"run":RUN,"calls":0,"cpu":0} `, "1") },
-	"unknown-kind": func(f *fake) { f.rawFrame(77, `{}`, "") },
+	"long-number":  func(f *fake) { f.rawFrame(wire.KindDone, "\x80\x00\x00\x00\x00\x00", "1") },
+	"odd-flag":     func(f *fake) { f.rawFrame(wire.KindDone, "\x00\x00\x00\x00\x07", "1") },
+	"many-notes":   func(f *fake) { f.rawFrame(wire.KindDone, "\x00\x00\x00\xff\x7f\x00", "1") },
+	"long-note":    func(f *fake) { f.rawFrame(wire.KindDone, "\x00\x00\x00\x01\xff\x7fx\x00", "1") },
+	"not-utf8":     func(f *fake) { f.rawFrame(wire.KindDone, "\x00\x00\x00\x01\x01\xff\x00", "1") },
+	"short-header": func(f *fake) { f.rawFrame(wire.KindDone, "\x00\x00", "1") },
+	"trailing":     func(f *fake) { f.rawFrame(wire.KindDone, emptyDone+"\x00", "1") },
+	"unknown-kind": func(f *fake) { f.rawFrame(77, "", "") },
 	"huge-length":  func(f *fake) { f.raw.Write([]byte{0xff, 0xff, 0xff, 0xff, 10}); hang() },
 	"claimed-large": func(f *fake) {
-		f.raw.Write([]byte{0, 0x90, 0, 0, byte(wire.KindDone), 0, 0, 0, 2, '{', '}'})
+		f.raw.Write([]byte{0, 0x90, 0, 0, byte(wire.KindDone), 0, 0, 0, 2, 1, 0})
 		f.exit(0)
 	},
 	"half-frame":    func(f *fake) { f.raw.Write([]byte{0, 0, 0, 50, byte(wire.KindDone), 0, 0}); f.exit(0) },
 	"half-silence":  func(f *fake) { f.raw.Write([]byte{0, 0, 0, 50, byte(wire.KindDone), 0, 0}); hang() },
-	"header-longer": func(f *fake) { f.raw.Write([]byte{0, 0, 0, 7, byte(wire.KindDone), 0, 0, 0, 9, '{', '}'}); hang() },
+	"header-longer": func(f *fake) { f.raw.Write([]byte{0, 0, 0, 7, byte(wire.KindDone), 0, 0, 0, 9, 1, 0}); hang() },
 	"closed-out":    func(*fake) { os.Stdout.Close(); hang() },
 	"text":          func(f *fake) { io.WriteString(f.raw, "panic: this is not the protocol\n"); hang() },
 }
@@ -407,9 +411,13 @@ func hang() {
 	}
 }
 
-// rawFrame sends a frame as it is; RUN in the header is the run's number.
-func (f *fake) rawFrame(kind wire.Kind, header, body string) {
-	header = strings.ReplaceAll(header, "RUN", fmt.Sprint(f.run.ID))
+// emptyDone is what follows the run's number in the header of a Done that
+// says nothing: no calls, no time, no logs dropped, no notes, no error.
+const emptyDone = "\x00\x00\x00\x00\x00"
+
+// rawFrame sends a frame as it is; its header is the run's number and rest.
+func (f *fake) rawFrame(kind wire.Kind, rest, body string) {
+	header := string(binary.AppendUvarint(nil, f.run.ID)) + rest
 	n := len(header) + len(body) + 5
 	b := []byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n), byte(kind)}
 	n = len(header)

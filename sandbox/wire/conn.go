@@ -2,13 +2,10 @@ package wire
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"sync"
 	"sync/atomic"
 )
@@ -48,8 +45,9 @@ type Conn struct {
 	r       *bufio.Reader
 	maxBody atomic.Int64
 
-	mu sync.Mutex // guards w
-	w  *bufio.Writer
+	mu   sync.Mutex // guards what follows
+	w    *bufio.Writer
+	head []byte // of the frame that is being written; kept for the next one
 }
 
 // New returns a Conn that reads frames from r and writes them to w. It
@@ -140,40 +138,54 @@ func unexpected(err error) error {
 }
 
 // Write appends a frame to the buffer; Flush sends it. The header is one of
-// this package's structs, or a pointer to one, and must belong to kind; the
-// parts of body are written one after the other.
+// this package's structs and must belong to kind; the parts of body are
+// written one after the other.
 //
 // Texts that are there to be read by someone (a log line, an error's
 // message, stack and notes, a preview) are cut to what a frame may carry. Names and
 // values never are: a frame that would be too large is an error, and nothing
-// of it is written.
+// of it is written. Bytes that are not UTF-8 become U+FFFD in every text.
 func (c *Conn) Write(kind Kind, header any, body ...[]byte) error {
-	h, err := encode(kind, header)
-	if err != nil {
-		return err
+	h := headerOf(header)
+	if h == nil || h.kind() != kind {
+		return &FrameError{kind, "a header that does not belong to it"}
 	}
-	n := int64(prelude + len(h))
+	size := int64(0)
 	for _, b := range body {
-		n += int64(len(b))
+		size += int64(len(b))
 	}
-	if n > MaxFrame {
-		return &FrameError{kind, fmt.Sprintf("a length of %d bytes", n)}
-	}
-	var head [4 + prelude]byte
-	binary.BigEndian.PutUint32(head[:4], uint32(n))
-	head[4] = byte(kind)
-	binary.BigEndian.PutUint32(head[5:], uint32(len(h)))
-
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	w := coder{b: append(c.head[:0], make([]byte, 4+prelude)...)}
+	h.code(&w)
+	if w.err != nil {
+		return &FrameError{kind, w.err.Error()}
+	}
+	c.head = w.b
+	if cap(c.head) > maxKept {
+		c.head = nil
+	}
+	n := int64(len(w.b)) - (4 + prelude)
+	if n > shapes[kind].maxHeader {
+		return &FrameError{kind, fmt.Sprintf("a header of %d bytes", n)}
+	}
+	if size += prelude + n; size > MaxFrame {
+		return &FrameError{kind, fmt.Sprintf("a length of %d bytes", size)}
+	}
+	binary.BigEndian.PutUint32(w.b, uint32(size))
+	w.b[4] = byte(kind)
+	binary.BigEndian.PutUint32(w.b[5:], uint32(n))
+
 	// An error of a bufio.Writer stays, so the last write tells of all.
-	c.w.Write(head[:])
-	_, err = c.w.Write(h)
+	_, err := c.w.Write(w.b)
 	for _, b := range body {
 		_, err = c.w.Write(b)
 	}
 	return err
 }
+
+// maxKept is how large a header may have been whose buffer is kept.
+const maxKept = 4 << 10
 
 // Flush sends what Write has buffered.
 func (c *Conn) Flush() error {
@@ -190,61 +202,26 @@ func (c *Conn) Send(kind Kind, header any, body ...[]byte) error {
 	return c.Flush()
 }
 
-// encode writes a header in its one form: the bytes that decoding it and
-// encoding it again give.
-func encode(kind Kind, header any) ([]byte, error) {
-	if int(kind) >= len(shapes) || shapes[kind].name == "" {
-		return nil, &FrameError{Reason: fmt.Sprintf("unknown kind %d", kind)}
-	}
-	header = clip(header)
-	if c, ok := header.(checker); ok {
-		if err := c.check(); err != nil {
-			return nil, &FrameError{kind, err.Error()}
-		}
-	}
-	h, err := json.Marshal(header)
-	if err != nil {
-		return nil, &FrameError{kind, err.Error()}
-	}
-	// Bytes that are not UTF-8 are written as \ufffd, but read and written
-	// again they become that character itself.
-	if bytes.Contains(h, []byte(`\ufffd`)) {
-		v := reflect.New(reflect.Indirect(reflect.ValueOf(header)).Type()).Interface()
-		if err := json.Unmarshal(h, v); err != nil {
-			return nil, &FrameError{kind, err.Error()}
-		}
-		// The character is longer than the byte: cut again.
-		if h, err = json.Marshal(clip(v)); err != nil {
-			return nil, &FrameError{kind, err.Error()}
-		}
-	}
-	if int64(len(h)) > shapes[kind].maxHeader {
-		return nil, &FrameError{kind, fmt.Sprintf("a header of %d bytes", len(h))}
-	}
-	return h, nil
-}
-
-// Decode reads the header into v, a pointer to one of this package's
-// structs. It takes only the bytes that Write would have written for what
-// they say: an unknown, repeated, missing or otherwise spelt key, white
-// space, trailing data and a number out of range are all refused by this one
-// rule. It also checks the bounds stated at the structs. Errors are
-// *FrameError.
+// Decode reads the header into v, a pointer to an empty one of this package's
+// structs. It takes only the bytes that Write would have written for what they
+// say: a number in a longer form, a flag beside 0 and 1, a text that is not
+// UTF-8, bytes that are left over, and whatever is beyond the bounds stated at
+// the structs is refused. Errors are *FrameError.
 //
 // Fields of type json.RawMessage hold valid JSON, but what stands in them is
 // for their reader to judge.
 func (f Frame) Decode(v any) error {
-	if err := json.Unmarshal(f.Header, v); err != nil {
-		return &FrameError{f.Kind, "a header that is not " + article(v)}
+	h, ok := v.(header)
+	if !ok || h.kind() != f.Kind {
+		return &FrameError{f.Kind, "not what was expected"}
 	}
-	again, err := json.Marshal(v)
-	if err != nil || !bytes.Equal(again, f.Header) {
-		return &FrameError{f.Kind, "a header with unknown, repeated or misspelt parts"}
+	c := coder{b: f.Header, reading: true}
+	h.code(&c)
+	if c.err == nil && len(c.b) > 0 {
+		c.fail("%d bytes after the header's end", len(c.b))
 	}
-	if c, ok := reflect.Indirect(reflect.ValueOf(v)).Interface().(checker); ok {
-		if err := c.check(); err != nil {
-			return &FrameError{f.Kind, err.Error()}
-		}
+	if c.err != nil {
+		return &FrameError{f.Kind, c.err.Error()}
 	}
 	return nil
 }
@@ -255,5 +232,3 @@ func Decode[T any](f Frame) (T, error) {
 	err := f.Decode(&v)
 	return v, err
 }
-
-func article(v any) string { return "a " + reflect.Indirect(reflect.ValueOf(v)).Type().Name() }

@@ -27,8 +27,8 @@ var samples = []struct {
 	header any
 	body   string
 }{
-	{KindHello, Hello{Version: 1, Heap: 256 << 20}, ""},
-	{KindReady, Ready{Version: 1, Hardening: map[string]string{"seccomp": "on", "landlock": "not <permitted>"}}, ""},
+	{KindHello, Hello{Version: Version, Heap: 256 << 20}, ""},
+	{KindReady, Ready{Version: Version, Hardening: map[string]string{"seccomp": "on", "landlock": "not <permitted>"}}, ""},
 	{KindNames, Names{Revision: "r1", Servers: []string{"a", "b"}}, "a__x\x00b__y"},
 	{KindNames, Names{}, ""},
 	{KindRun, Run{ID: math.MaxUint64, Revision: "r1", InputSize: 2, Seed: [32]byte{1, 255}, Start: when,
@@ -87,7 +87,7 @@ func TestRoundTrip(t *testing.T) {
 		if err := f.Decode(v); err != nil {
 			t.Fatal(err)
 		}
-		if f.Kind != s.kind || string(f.Body) != s.body || !reflect.DeepEqual(reflect.ValueOf(v).Elem().Interface(), s.header) {
+		if f.Kind != s.kind || string(f.Body) != s.body || !reflect.DeepEqual(value(v), s.header) {
 			t.Errorf("got %s %+v %q, want %s %+v %q", f.Kind, v, f.Body, s.kind, s.header, s.body)
 		}
 	}
@@ -118,12 +118,12 @@ func TestReadRefuses(t *testing.T) {
 	for want, b := range map[string][]byte{
 		"a length of 4 bytes":             {0, 0, 0, 4},
 		"a length of 67108865 bytes":      {4, 0, 0, 1},
-		"unknown kind 0":                  frame(0, "{}", ""),
-		"unknown kind 200":                frame(200, "{}", ""),
+		"unknown kind 0":                  frame(0, "", ""),
+		"unknown kind 200":                frame(200, "", ""),
 		"a header longer than the frame":  {0, 0, 0, 5, byte(KindIdle), 0, 0, 0, 1},
-		"a body where none belongs":       frame(KindIdle, `{"run":1,"made":0,"taken":0}`, "x"),
-		"bad call frame: a body of 101 b": frame(KindCall, `{}`, strings.Repeat("x", 101)),
-		"bad log frame: a header of":      frame(KindLog, strings.Repeat(" ", 600<<10), ""),
+		"a body where none belongs":       frame(KindIdle, string(forged(1, 0, 0)), "x"),
+		"bad call frame: a body of 101 b": frame(KindCall, "", strings.Repeat("x", 101)),
+		"bad log frame: a header of":      frame(KindLog, strings.Repeat(" ", 70<<10), ""),
 	} {
 		c := New(bytes.NewReader(b), nil)
 		c.SetMaxBody(100)
@@ -148,65 +148,118 @@ func TestClaimedLengthIsNotAllocated(t *testing.T) {
 		t.Errorf("%d bytes allocated for a frame that did not come", n)
 	}
 	large := bytes.Repeat([]byte("0123456789abcdef"), 5<<20/16+1)
-	f, err := New(bytes.NewReader(frame(KindDone, "{}", string(large))), nil).Read()
+	f, err := New(bytes.NewReader(frame(KindDone, "", string(large))), nil).Read()
 	if err != nil || !bytes.Equal(f.Body, large) {
 		t.Errorf("%d bytes, %v", len(f.Body), err)
 	}
 }
 
+// forged returns a header of parts: numbers, texts, and bytes as they are.
+func forged(parts ...any) []byte {
+	var b []byte
+	for _, p := range parts {
+		switch p := p.(type) {
+		case int:
+			b = binary.AppendUvarint(b, uint64(p))
+		case uint64:
+			b = binary.AppendUvarint(b, p)
+		case string:
+			b = append(binary.AppendUvarint(b, uint64(len(p))), p...)
+		case []byte:
+			b = append(b, p...)
+		}
+	}
+	return b
+}
+
 func TestDecodeRefuses(t *testing.T) {
 	long := strings.Repeat("x", MaxName+1)
+	failure := forged(0, "", "", 0, 0, "", 0, "", 0, "") // up to whether there is a cause
 	for _, row := range []struct {
 		kind   Kind
-		header string
+		header []byte
+		want   string
 	}{
-		{KindIdle, ``},
-		{KindIdle, `null`},
-		{KindIdle, `[]`},
-		{KindIdle, `{"run":1,"made":0}`},
-		{KindIdle, `{"run":1,"made":0,"taken":0} `},
-		{KindIdle, `{"run":1,"made":0,"taken":0}{}`},
-		{KindIdle, ` {"run":1,"made":0,"taken":0}`},
-		{KindIdle, `{"run": 1,"made":0,"taken":0}`},
-		{KindIdle, `{"run":1,"run":1,"made":0,"taken":0}`},
-		{KindIdle, `{"RUN":1,"made":0,"taken":0}`},
-		{KindIdle, `{"made":0,"run":1,"taken":0}`},
-		{KindIdle, `{"run":1,"made":0,"taken":0,"more":1}`},
-		{KindIdle, `{"run":1.0,"made":0,"taken":0}`},
-		{KindIdle, `{"run":-1,"made":0,"taken":0}`},
-		{KindIdle, `{"run":18446744073709551616,"made":0,"taken":0}`},
-		{KindIdle, `{"run":1,"made":-1,"taken":0}`},
-		{KindIdle, `{"run":1,"made":1,"taken":2}`},
-		{KindCall, `{"run":1,"number":0,"op":"tool","position":{}}`},
-		{KindCall, `{"run":1,"number":1,"op":"fork","position":{}}`},
-		{KindCall, `{"run":1,"number":1,"op":"tool","name":"` + long + `","position":{}}`},
-		{KindCall, `{"run":1,"number":1,"op":"tool","position":{"line":-1}}`},
-		{KindCall, `{"run":1,"number":1,"op":"tool","position":{"line":0}}`},
-		{KindLog, `{"run":1,"level":"fatal","text":""}`},
-		{KindLog, `{"run":1,"level":"log","text":"` + strings.Repeat("x", MaxText+1) + `"}`},
-		{KindLog, `{"run":1,"level":"log","text":"` + "\xff" + `"}`},
-		{KindLog, `{"run":1,"level":"log","text":"\u0041"}`},
-		{KindLog, `{"run":1,"level":"log","text":"\ud800"}`},
-		{KindDone, `{"run":1,"calls":-1,"cpu":0}`},
-		{KindDone, `{"run":1,"calls":0,"cpu":-1}`},
-		{KindDone, `{"run":1,"calls":0,"cpu":0,"err":null}`},
-		{KindDone, `{"run":1,"calls":0,"cpu":0,"err":{"kind":"odd","name":"","message":"","position":{}}}`},
-		{KindDone, `{"run":1,"calls":0,"cpu":0,"err":{"kind":"error","name":"","message":"","position":{},"fields":[]}}`},
-		{KindDone, `{"run":1,"calls":0,"cpu":0,"err":{"kind":"error","name":"","message":"","position":{},"call":-1}}`},
-		{KindDone, `{"run":1,"calls":0,"cpu":0,"notes":[` + strings.Repeat(`"",`, MaxNotes) + `""]}`},
-		{KindDone, `{"run":1,"calls":0,"cpu":0,"err":` + strings.Repeat(`{"kind":"error","name":"","message":"","position":{},"cause":`, MaxCauses) +
-			`{"kind":"error","name":"","message":"","position":{}}` + strings.Repeat("}", MaxCauses) + `}`},
-		{KindPreview, `{"run":1,"report":{"unknown":1}}`},
-		{KindReady, `{"version":1,"hardening":{"b":"","a":""}}`},
-		{KindReady, `{"version":1,"hardening":{"a":"` + long + `"}}`},
+		{KindIdle, nil, "ends too early"},
+		{KindIdle, forged(1, 0), "ends too early"},
+		{KindIdle, forged(1, 0, 0, 0), "1 bytes after the header's end"},
+		{KindIdle, []byte{1, 0x80, 0, 0}, "a form that is not its own"},
+		{KindIdle, append(bytes.Repeat([]byte{0xff}, 9), 2, 0, 0), "a form that is not its own"},
+		{KindIdle, append(bytes.Repeat([]byte{0xff}, 12), 0, 0), "a form that is not its own"},
+		{KindIdle, forged(1, uint64(math.MaxUint64), 0), "a count of calls of 18446744073709551615"},
+		{KindIdle, forged(1, 1, 2), "a count of answers of 2"},
+		{KindCall, forged(1, 0, 0, "a__x", 0, 0), "a call number of 0"},
+		{KindCall, forged(1, 1, len(ops), "a__x", 0, 0), "an unknown operation 8"},
+		{KindCall, forged(1, 1, 0, long, 0, 0), "a name of 513 bytes"},
+		{KindCall, forged(1, 1, 0, "a\xff", 0, 0), "a name that is not UTF-8"},
+		{KindCall, forged(1, 1, 0, 5, []byte("a__")), "ends too early"},
+		{KindCall, forged(1, 1, 0, "a__x", uint64(math.MaxInt64+1), 0), "a line of"},
+		{KindLog, forged(1, len(levels), ""), "an unknown log level 5"},
+		{KindLog, forged(1, 0, strings.Repeat("x", MaxText+1)), "a log line of 65537 bytes"},
+		{KindLog, forged(1, 0, "\xed\xa0\x80"), "a log line that is not UTF-8"},
+		{KindDone, forged(1, uint64(math.MaxUint64), 0, 0, 0, 0), "a count of calls of"},
+		{KindDone, forged(1, 0, uint64(math.MaxUint64), 0, 0, 0), "a processor time of"},
+		{KindDone, forged(1, 0, 0, 0, 0, 2), "a flag of 2"},
+		{KindDone, forged(1, 0, 0, 0, MaxNotes+1), "33 notes"},
+		{KindDone, forged(1, 0, 0, 0, MaxNotes), "ends too early"},
+		{KindDone, forged(1, 0, 0, 0, 0, 1, 2), "an unknown kind of failure 2"},
+		{KindDone, forged(1, 0, 0, 0, 0, 1, 0, "", "", 0, 0, "", 0, "", 0, "[]", 0), "error fields that are no object"},
+		{KindDone, forged(1, 0, 0, 0, 0, 1, 0, "", "", 0, 0, "", 0, "", 0, "{", 0), "error fields that is not JSON"},
+		{KindDone, forged(1, 0, 0, 0, 0, 1, 0, "", "", 0, 0, "", MaxStack+1), "65 stack lines"},
+		{KindDone, forged(1, 0, 0, 0, 0, 1, bytes.Repeat(append(failure, 1), MaxCauses), failure, 0), "a chain of causes"},
+		{KindPreview, forged(1, 0, 1, 0), "a count of unknown call sites of 1"},
+		{KindPreview, forged(1, MaxSites+1), "1001 call sites"},
+		{KindReady, forged(1, 2, "b", "", "a", ""), "out of order"},
+		{KindReady, forged(1, 2, "a", "", "a", ""), "out of order"},
+		{KindReady, forged(1, 1, "a", long), "the state of a hardening step of 513 bytes"},
+		{KindReady, forged(1, maxSteps+1), "65 hardening steps"},
+		{KindReply, forged(1, 1, 0, 0, 1_000_000_000, 0), "a time that cannot be"},
+		{KindReply, forged(1, 1, 0, 1<<40, 0, 0), "a time that cannot be"},
 	} {
-		f := Frame{Kind: row.kind, Header: []byte(row.header)}
 		var bad *FrameError
-		if err := f.Decode(fresh(row.kind)); !errors.As(err, &bad) {
-			t.Errorf("%s %.100s: %v", row.kind, row.header, err)
+		err := Frame{Kind: row.kind, Header: row.header}.Decode(fresh(row.kind))
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s %.100q: got %v, want %s", row.kind, row.header, err, row.want)
+		}
+	}
+	var bad *FrameError
+	if _, err := Decode[Call](Frame{Kind: KindIdle, Header: forged(1, 0, 0)}); !errors.As(err, &bad) {
+		t.Errorf("an idle frame taken for a call: %v", err)
+	}
+}
+
+// Of each header there is one form: what differs in one bit, lacks an end or
+// has one too many is refused, or says something else.
+func TestOneForm(t *testing.T) {
+	for _, s := range samples {
+		f, err := New(bytes.NewReader(encoded(t, s.kind, s.header, []byte(s.body))), nil).Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range f.Header {
+			if (Frame{Kind: f.Kind, Header: f.Header[:n]}).Decode(fresh(f.Kind)) == nil {
+				t.Errorf("%s: taken when cut at %d of %d", s.kind, n, len(f.Header))
+			}
+		}
+		if (Frame{Kind: f.Kind, Header: append(bytes.Clone(f.Header), 0)}).Decode(fresh(f.Kind)) == nil {
+			t.Errorf("%s: taken with a byte too many", s.kind)
+		}
+		for bit := range 8 * len(f.Header) {
+			b := bytes.Clone(f.Header)
+			b[bit/8] ^= 1 << (bit % 8)
+			v := fresh(f.Kind)
+			if (Frame{Kind: f.Kind, Header: b}).Decode(v) != nil {
+				continue
+			}
+			if again := encoded(t, f.Kind, value(v), f.Body); !bytes.Equal(again, frame(f.Kind, string(b), s.body)) {
+				t.Errorf("%s: %q is read as %+v, which is written as %q", s.kind, b, v, again)
+			}
 		}
 	}
 }
+
+// value is the struct that v points at.
+func value(v any) any { return reflect.ValueOf(v).Elem().Interface() }
 
 // Whatever a script says, the frames that tell of it can be read.
 func TestTextsAreCut(t *testing.T) {
@@ -231,11 +284,9 @@ func TestTextsAreCut(t *testing.T) {
 			header any
 		}{
 			{KindLog, Log{Level: "log", Text: text}},
-			{KindLog, &Log{Level: "log", Text: text}},
 			{KindDone, Done{Notes: notes, Err: failure}},
-			{KindDone, &Done{Notes: notes, Err: failure}},
 			{KindPreview, Preview{Report: analysis.Report{Calls: sites, Unknown: MaxSites + 1}}},
-			{KindReply, Reply{Time: when, Err: &Thrown{Message: text}}},
+			{KindReply, Reply{Number: 1, Time: when, Err: &Thrown{Name: text, Message: text}}},
 		} {
 			f, err := New(bytes.NewReader(encoded(t, s.kind, s.header)), nil).Read()
 			if err == nil {
@@ -259,9 +310,15 @@ func TestWriteRefuses(t *testing.T) {
 	for _, err := range []error{
 		c.Write(0, Idle{}),
 		c.Write(99, Idle{}),
+		c.Write(KindCall, Idle{}),
+		c.Write(KindIdle, &Idle{}),
+		c.Write(KindIdle, Idle{Made: -1, Taken: -1}),
+		c.Write(KindIdle, Idle{Made: 1, Taken: 2}),
+		c.Write(KindCall, Call{Number: 1, Op: "fork"}),
+		c.Write(KindDone, Done{CPU: -1}),
 		c.Write(KindCall, Call{Number: 1, Op: OpTool, Name: strings.Repeat("x", MaxName+1)}),
-		c.Write(KindReply, Reply{Time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}),
-		c.Write(KindReply, Reply{Err: &Thrown{Fields: json.RawMessage("{")}}),
+		c.Write(KindReply, Reply{Number: 1, Time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}),
+		c.Write(KindReply, Reply{Number: 1, Err: &Thrown{Fields: json.RawMessage("{")}}),
 		c.Write(KindDone, Done{}, make([]byte, MaxFrame)),
 	} {
 		var bad *FrameError
@@ -313,7 +370,6 @@ func FuzzRead(f *testing.F) {
 		f.Add(encoded(f, s.kind, s.header, []byte(s.body)))
 	}
 	f.Add([]byte{0, 0, 0, 5, byte(KindIdle), 0, 0, 0, 0})
-	f.Add(frame(KindDone, `{"run":1,"calls":0,"cpu":0,"err":{"kind":"error","name":"\ufffd","message":"","position":{},"fields":null}}`, ""))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var out bytes.Buffer
 		in, w := New(bytes.NewReader(b), nil), New(nil, &out)
@@ -329,7 +385,7 @@ func FuzzRead(f *testing.F) {
 				return
 			}
 			n := 4 + prelude + len(frame.Header) + len(frame.Body)
-			if err := w.Send(frame.Kind, v, frame.Body); err != nil {
+			if err := w.Send(frame.Kind, value(v), frame.Body); err != nil {
 				t.Fatalf("%s frame that was read cannot be written: %v", frame.Kind, err)
 			}
 			if used += n; !bytes.Equal(out.Bytes(), b[:used]) {
@@ -367,9 +423,9 @@ func FuzzTexts(f *testing.F) {
 			}
 			v := fresh(s.kind)
 			if err := frame.Decode(v); err != nil {
-				t.Fatalf("%s: %v", frame.Header, err)
+				t.Fatalf("%q: %v", frame.Header, err)
 			}
-			got := reflect.ValueOf(v).Elem().Interface()
+			got := value(v)
 			if plain(name) && plain(message) && len(name) <= MaxName && len(message) <= 2*MaxName && !reflect.DeepEqual(got, s.header) {
 				t.Fatalf("got %+v, want %+v", got, s.header)
 			}

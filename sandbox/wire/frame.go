@@ -6,11 +6,27 @@
 //	uint32  length of what follows, big endian, at most MaxFrame
 //	uint8   kind
 //	uint32  length of the header
-//	header  JSON, one of the structs of this package
+//	header  one of the structs of this package, its fields in their order
 //	body    raw bytes: a script, arguments, a reply, a result
 //
+// In a header
+//
+//	a number    is an unsigned varint (as in encoding/binary) in its shortest form
+//	a flag      is one byte, 0 or 1
+//	a word      of a fixed set (an operation, a level) is one byte, its place in the set
+//	a text      is its length in bytes, a number, and as many bytes of UTF-8
+//	JSON        is the same, with length 0 for none
+//	a time      is two numbers: seconds since the year 1, and nanoseconds
+//	a list      is a number of items, and the items
+//	an option   is a flag, and if it is 1 the value
+//
+// so every header has exactly one form, and reading it back and writing it
+// again gives the same bytes. Each struct's method code says this once for both
+// directions (headers.go); what is written is checked by the same lines as
+// what is read.
+//
 // The body stands apart from the header so that large values cross the pipe
-// without being escaped inside another JSON text, and are copied once.
+// as they are, and are copied once.
 //
 // The parent speaks first with Hello and ends a worker by closing the pipe.
 // Then, for each run:
@@ -38,7 +54,7 @@ import (
 
 // Version is the version of this protocol. Parent and worker are built
 // together; a Hello with another version is refused.
-const Version = 1
+const Version = 2
 
 // MaxFrame bounds a frame in either direction, its header included.
 const MaxFrame = 64 << 20
@@ -62,48 +78,48 @@ const (
 // Hello is the first frame a worker gets. Its limits hold for the worker's
 // whole life and cannot be raised later.
 type Hello struct {
-	Version int   `json:"version"`
-	Heap    int64 `json:"heap"` // bytes of Go heap after which the worker ends itself
+	Version int
+	Heap    int64 // bytes of Go heap after which the worker ends itself
 }
 
 // Ready answers Hello.
 type Ready struct {
-	Version int `json:"version"`
+	Version int
 	// Hardening says, step by step, what confines the worker ("landlock":
 	// "on", "seccomp": "not permitted", ...).
-	Hardening map[string]string `json:"hardening,omitempty"`
+	Hardening map[string]string
 }
 
 // Names tells the worker which names `codemode` has. The body holds the
 // names that a script may call, separated by NUL, in sorted order. It is
 // kept until the next Names frame and used by runs with the same Revision.
 type Names struct {
-	Revision string   `json:"revision"`
-	Servers  []string `json:"servers"` // for codemode.server.tool(...)
+	Revision string
+	Servers  []string // for codemode.server.tool(...)
 }
 
 // Run starts a run. The body holds the input's JSON (InputSize bytes, none
 // if there is no input) followed by the script's source.
 type Run struct {
-	ID        uint64    `json:"id"` // counts up within a worker; every frame of a run carries it
-	Revision  string    `json:"revision"`
-	InputSize int       `json:"input_size"`
-	Seed      [32]byte  `json:"seed"`
-	Start     time.Time `json:"start"` // the script's clock stands at this until the first answer
-	Limits    Limits    `json:"limits"`
+	ID        uint64 // counts up within a worker; every frame of a run carries it
+	Revision  string
+	InputSize int
+	Seed      [32]byte
+	Start     time.Time // the script's clock stands at this until the first answer
+	Limits    Limits
 }
 
 // Limits bound one run inside the worker. All are positive. The parent
 // enforces them a second time, from outside.
 type Limits struct {
-	CPU      time.Duration `json:"cpu"`   // running JavaScript, waiting not counted
-	Calls    int           `json:"calls"` // timers not counted: of these, MaxTimers
-	Parallel int           `json:"parallel"`
-	Logs     int64         `json:"logs"`   // bytes of text; also the number of lines
-	Result   int64         `json:"result"` // bytes of the result that may cross the pipe
+	CPU      time.Duration // running JavaScript, waiting not counted
+	Calls    int           // timers not counted: of these, MaxTimers
+	Parallel int
+	Logs     int64 // bytes of text; also the number of lines
+	Result   int64 // bytes of the result that may cross the pipe
 }
 
-// An Op is what a call asks the parent to do.
+// An Op is what a call asks the parent to do. The list ops holds them all.
 type Op string
 
 const (
@@ -120,78 +136,78 @@ const (
 // Call is one call of the script. Numbers count from 1 in the order in which
 // the calls were made, all Ops together. The body holds the arguments.
 type Call struct {
-	Run      uint64            `json:"run"`
-	Number   int               `json:"number"`
-	Op       Op                `json:"op"`
-	Name     string            `json:"name,omitempty"`
-	Position analysis.Position `json:"position"`
+	Run      uint64
+	Number   int
+	Op       Op
+	Name     string
+	Position analysis.Position
 }
 
 // Reply answers a call. The body is the value: JSON, or plain UTF-8 text
 // when Text is set (it becomes a JavaScript string as it is), or nothing for
 // undefined. With Err set there is no body.
 type Reply struct {
-	Run    uint64    `json:"run"`
-	Number int       `json:"number"`
-	Text   bool      `json:"text,omitempty"`
-	Time   time.Time `json:"time"` // the script's clock from now on
-	Err    *Thrown   `json:"err,omitempty"`
+	Run    uint64
+	Number int
+	Text   bool
+	Time   time.Time // the script's clock from now on
+	Err    *Thrown
 }
 
 // Thrown is an error that a call throws into the script. Fields become
 // properties of the error object.
 type Thrown struct {
-	Name    string          `json:"name"` // ToolError, ToolCallDeniedError, ...
-	Message string          `json:"message"`
-	Fields  json.RawMessage `json:"fields,omitempty"` // a JSON object
+	Name    string // ToolError, ToolCallDeniedError, ...
+	Message string
+	Fields  json.RawMessage // a JSON object
 }
 
 // Preview reports what could be read from the script before it ran.
 type Preview struct {
-	Run    uint64          `json:"run"`
-	Report analysis.Report `json:"report"`
+	Run    uint64
+	Report analysis.Report
 }
 
 // Idle says that only answers can move the script on. It is out of date, and
 // must be ignored, unless Made and Taken are the newest numbers.
 type Idle struct {
-	Run   uint64 `json:"run"`
-	Made  int    `json:"made"`  // calls made so far
-	Taken int    `json:"taken"` // answers taken so far
+	Run   uint64
+	Made  int // calls made so far
+	Taken int // answers taken so far
 }
 
 // Log is one line written by console.*.
 type Log struct {
-	Run   uint64 `json:"run"`
-	Level string `json:"level"` // log, info, warn, error, debug
-	Text  string `json:"text"`
+	Run   uint64
+	Level string // log, info, warn, error, debug
+	Text  string
 }
 
 // Done ends a run. The body is the result as JSON; no body means undefined.
 type Done struct {
-	Run         uint64        `json:"run"`
-	Calls       int           `json:"calls"` // made by the script, timers not counted; some may never have been sent
-	CPU         time.Duration `json:"cpu"`
-	LogsDropped int           `json:"logs_dropped,omitempty"` // bytes beyond the limit
+	Run         uint64
+	Calls       int // made by the script, timers not counted; some may never have been sent
+	CPU         time.Duration
+	LogsDropped int // bytes beyond the limit
 	// Notes are remarks for the model, such as a promise that was never
 	// awaited or a Map that was turned into an object.
-	Notes []string `json:"notes,omitempty"`
-	Err   *Failure `json:"err,omitempty"`
+	Notes []string
+	Err   *Failure
 }
 
 // Failure is how a script ended that did not return.
 type Failure struct {
 	// Kind is FailureError (the script threw, or could not be parsed) or
 	// FailureLimit.
-	Kind     string            `json:"kind"`
-	Name     string            `json:"name"` // SyntaxError, TypeError, ToolError, ...; with FailureLimit one of the Limit constants
-	Message  string            `json:"message"`
-	Position analysis.Position `json:"position"`
-	Frame    string            `json:"frame,omitempty"` // the lines around Position, with a caret
-	Stack    []string          `json:"stack,omitempty"` // "name (line:column)", innermost first
-	Cause    *Failure          `json:"cause,omitempty"`
-	Hint     string            `json:"hint,omitempty"`
+	Kind     string
+	Name     string // SyntaxError, TypeError, ToolError, ...; with FailureLimit one of the Limit constants
+	Message  string
+	Position analysis.Position
+	Frame    string   // the lines around Position, with a caret
+	Stack    []string // "name (line:column)", innermost first
+	Cause    *Failure
+	Hint     string
 	// Call is the number of the call whose error this is, 0 if none.
-	Call   int             `json:"call,omitempty"`
-	Fields json.RawMessage `json:"fields,omitempty"` // of the thrown error, a JSON object
+	Call   int
+	Fields json.RawMessage // of the thrown error, a JSON object
 }
