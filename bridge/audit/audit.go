@@ -1,0 +1,214 @@
+// Package audit reads the audit log for people: the timeline of one run, what
+// is asked and answered how often, which rule would have spared whom a
+// question, exports, and the report for an auditor.
+//
+// Everything here is a function over rows of package ledger, in the order in
+// which they were written. Nothing writes a record, and nothing decides a
+// call.
+//
+//	ledger.Store.Rows ─┬─ ReadTimeline ─ (*Timeline).Write    audit show
+//	                   ├─ Measure ─ Stats ─ (Stats).Suggest   audit stats
+//	                   ├─ Export                              audit export, audit query --format csv
+//	                   ├─ WriteReport                         audit report
+//	                   └─ Line                                tail
+//
+// What is printed is inert. Records hold text that scripts, upstreams and
+// clients wrote; it passes [Shown], [ShownLines] or the escaping of its format
+// on the way out, so that no terminal, spreadsheet, log collector or Markdown
+// reader takes it for more than text. JSON is left to its encoder.
+package audit
+
+import (
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+)
+
+// Rows are rows of a store in the order in which they were written. They end
+// with the first error.
+type Rows = iter.Seq2[ledger.Row, error]
+
+// A Row is a row as JSON: its place in the chain beside its record's fields.
+type Row struct {
+	Seq  int64       `json:"seq"`
+	Hash ledger.Hash `json:"hash"`
+	ledger.Record
+}
+
+// JSON returns a row in the form in which it is printed.
+func JSON(r ledger.Row) Row { return Row{r.Seq, r.Hash, r.Record} }
+
+// Shown is a text of a record for a terminal: canon.Visible, but what was
+// made visible when it was recorded is not written out a second time.
+func Shown(s string) string { return strings.ReplaceAll(canon.Visible(s), `\u{5C}`, `\`) }
+
+// ShownLines is Shown for a text of several lines.
+func ShownLines(s string) string { return strings.ReplaceAll(canon.VisibleLines(s), `\u{5C}`, `\`) }
+
+// Line is a record in one line, without its time and run.
+func Line(r ledger.Record) string {
+	because := ""
+	if r.Error != "" {
+		because = ": " + cut(Shown(firstLine(r.Error)), 160)
+	}
+	call := fmt.Sprintf("#%d %s", r.Call, Shown(r.Path()))
+	var text string
+	switch r.Event {
+	case ledger.RunStarted:
+		text = "run started  " + join("  ", Shown(r.Client), Shown(r.Profile), Shown(r.Name))
+	case ledger.RunEnded:
+		text = fmt.Sprintf("run %-8s %s%s", Shown(r.Outcome), span(r.Duration), because)
+	case ledger.Preview:
+		return ""
+	case ledger.Intent:
+		text = "  " + call + " " + cut(Shown(string(r.Args)), 120)
+		if r.Notify {
+			text = "!" + text[1:]
+		}
+	case ledger.Asked:
+		text = "  " + call + " is asked " + cut(Shown(string(r.Args)), 120)
+	case ledger.Verdict:
+		text = fmt.Sprintf("  %s %s", call, answer(r)) + because
+	case ledger.Outcome:
+		text = fmt.Sprintf("  %s %s %s%s", call, Shown(r.Outcome), span(r.Duration), because)
+	case ledger.Refusal:
+		text = "  " + call + " refused" + because
+	case ledger.ConfigChanged:
+		text = "configuration " + configState(r) + ": " + cut(join("; ", append(shownAll(r.Reasons), Shown(firstLine(r.Error)))...), 200)
+	case ledger.BridgeStarted, ledger.BridgeEnded:
+		text = strings.ReplaceAll(string(r.Event), "_", " ") + "  " + join("  ", Shown(r.Client), cut(Shown(string(r.Detail)), 160))
+	case ledger.Granted, ledger.Revoked:
+		text = "  " + join(" ", call, strings.ReplaceAll(string(r.Event), "_", " "), answer(r), cut(Shown(string(r.Detail)), 120))
+	default:
+		text = join(" ", Shown(string(r.Event)), cut(Shown(string(r.Detail)), 160)) + because
+	}
+	return strings.TrimRight(text, " ")
+}
+
+// answer says how a question was answered, by whom and in which way.
+func answer(r ledger.Record) string {
+	text := Shown(r.Answer)
+	if r.Approver != "" {
+		text += " by " + Shown(r.Approver)
+	}
+	if r.Channel != "" {
+		text += " (" + Shown(r.Channel) + ")"
+	}
+	return text
+}
+
+// configState says what became of a changed configuration.
+func configState(r ledger.Record) string {
+	if r.Outcome == ledger.Refused {
+		return "refused"
+	}
+	return "taken over"
+}
+
+// trace is what links the records of one call.
+func trace(r ledger.Record) string {
+	if r.Trace != "" {
+		return r.Trace
+	}
+	return r.Run + "." + strconv.Itoa(r.Call)
+}
+
+// approved reports whether a verdict is a yes.
+func approved(r ledger.Record) bool { return r.Answer == "yes" || strings.HasPrefix(r.Answer, "yes,") }
+
+// refusedFor is the reason in a no, such as timeout; "" if it has none.
+func refusedFor(r ledger.Record) string {
+	why, _ := strings.CutPrefix(r.Answer, "no")
+	return strings.TrimLeft(why, ", ")
+}
+
+// byPerson reports whether a verdict was given by a person, for this question.
+// The rest stand in for one.
+func byPerson(r ledger.Record) bool {
+	switch r.Channel {
+	case "", "grant", "fallback", "timeout", "limit":
+		return false
+	}
+	switch refusedFor(r) {
+	case "timeout", "expired", "no_approver", "elicitation_unsupported", "rate_limited", "stale":
+		return false
+	}
+	return true
+}
+
+// ruleOf is a reason without what differs from call to call: the rule or list
+// entry, and the profile that it is written in.
+func ruleOf(reason string) string {
+	text, profile, placed := strings.Cut(reason, " [profile ")
+	if name, ok := strings.CutPrefix(text, "rule "); ok {
+		for _, action := range []string{"allow", "notify", "ask", "manual", "deny"} {
+			if head, _, found := strings.Cut(name, " ("+action+")"); found {
+				name = head
+				break
+			}
+		}
+		text = "rule " + name
+	}
+	if placed {
+		text += " [profile " + profile
+	}
+	return text
+}
+
+func shownAll(texts []string) []string {
+	all := make([]string, len(texts))
+	for i, t := range texts {
+		all[i] = Shown(t)
+	}
+	return all
+}
+
+// join puts the texts that are not empty together.
+func join(between string, texts ...string) string {
+	var all []string
+	for _, t := range texts {
+		if t != "" {
+			all = append(all, t)
+		}
+	}
+	return strings.Join(all, between)
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// cut is text with at most n characters.
+func cut(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return text
+}
+
+// span is a duration for people.
+func span(d time.Duration) string {
+	switch {
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d >= time.Millisecond:
+		return d.Round(100 * time.Microsecond).String()
+	}
+	return d.Round(time.Microsecond).String()
+}
+
+// number is a count of things: 1 call, 2 calls.
+func number(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

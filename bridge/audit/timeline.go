@@ -1,0 +1,385 @@
+package audit
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/ledger"
+)
+
+// Open is the state of a run without an end and of a question without an
+// answer: it is under way, or its bridge died.
+const Open = "open"
+
+// A Timeline is one run, put together from its rows.
+type Timeline struct {
+	Run     string `json:"run"`
+	Session string `json:"session,omitempty"`
+	Client  string `json:"client,omitempty"`
+	Profile string `json:"profile,omitempty"`
+	Name    string `json:"name,omitempty"` // of a saved script
+
+	Started  time.Time     `json:"started"`
+	Duration time.Duration `json:"duration_ns,omitempty"`
+	// Outcome is that of the run, or Open.
+	Outcome string `json:"outcome"`
+	Error   string `json:"error,omitempty"`
+
+	Script     string           `json:"script,omitempty"`
+	ScriptHash string           `json:"script_hash,omitempty"`
+	Input      json.RawMessage  `json:"input,omitempty"`
+	Preview    *analysis.Report `json:"preview,omitempty"` // nil if none was recorded
+	Calls      []*Call          `json:"calls"`             // by number
+	// Unseen are the calls that the preview did not list; Unmade the places of
+	// the preview from which nothing was called. Both are empty without one.
+	Unseen []int               `json:"called_but_not_previewed,omitempty"`
+	Unmade []analysis.CallSite `json:"previewed_but_not_called,omitempty"`
+}
+
+// A Call is one call of a run.
+type Call struct {
+	Number      int               `json:"call"`
+	Trace       string            `json:"trace"`
+	Time        time.Time         `json:"time"`
+	Tool        string            `json:"tool"` // server__tool
+	Position    analysis.Position `json:"position"`
+	Args        json.RawMessage   `json:"args,omitempty"`
+	Disposition string            `json:"disposition,omitempty"`
+	Risk        string            `json:"risk,omitempty"`
+	Reasons     []string          `json:"reasons,omitempty"`
+	Revision    string            `json:"revision,omitempty"`
+	Questions   []Question        `json:"questions,omitempty"`
+	// Outcome is one of package ledger, or Open. Unknown also stands for a
+	// call that was sent and of which nothing was written afterwards.
+	Outcome  string        `json:"outcome"`
+	Error    string        `json:"error,omitempty"`
+	Duration time.Duration `json:"duration_ns,omitempty"`
+	Sent     int           `json:"bytes_sent,omitempty"`
+	Received int           `json:"bytes_received,omitempty"`
+
+	written bool // its outcome was
+}
+
+// A Question is what was asked of a person about a call, and the answer.
+type Question struct {
+	Request  string        `json:"request,omitempty"`
+	Asked    time.Time     `json:"asked,omitzero"` // zero if nobody was
+	Answer   string        `json:"answer,omitempty"`
+	Approver string        `json:"approver,omitempty"`
+	Channel  string        `json:"channel,omitempty"`
+	Text     string        `json:"text,omitempty"` // what the person wrote
+	Wait     time.Duration `json:"wait_ns,omitempty"`
+}
+
+// ReadTimeline puts the rows of one run together; nil if there are none.
+func ReadTimeline(rows Rows) (*Timeline, error) {
+	var t *Timeline
+	calls := map[int]*Call{}
+	for row, err := range rows {
+		if err != nil {
+			return nil, fmt.Errorf("reading the rows of a run: %w", err)
+		}
+		r := row.Record
+		if t == nil {
+			t = &Timeline{Run: r.Run, Started: r.Time, Outcome: Open, Calls: []*Call{}}
+		}
+		t.Session, t.Client, t.Profile = cmp.Or(t.Session, r.Session), cmp.Or(t.Client, r.Client), cmp.Or(t.Profile, r.Profile)
+		t.Script, t.ScriptHash, t.Name = cmp.Or(t.Script, r.Script), cmp.Or(t.ScriptHash, r.ScriptHash), cmp.Or(t.Name, r.Name)
+		if len(r.Input) > 0 {
+			t.Input = r.Input
+		}
+		if len(r.Preview) > 0 {
+			report := new(analysis.Report)
+			if json.Unmarshal(r.Preview, report) == nil {
+				t.Preview = report
+			}
+		}
+		if r.Event == ledger.RunEnded {
+			t.Outcome, t.Error, t.Duration = r.Outcome, r.Error, r.Duration
+		}
+		if r.Call == 0 {
+			continue
+		}
+		c := calls[r.Call]
+		if c == nil {
+			c = &Call{Number: r.Call, Trace: trace(r), Time: r.Time, Outcome: Open}
+			calls[r.Call] = c
+			t.Calls = append(t.Calls, c)
+		}
+		c.add(r)
+	}
+	if t == nil {
+		return nil, nil
+	}
+	slices.SortFunc(t.Calls, func(a, b *Call) int { return cmp.Compare(a.Number, b.Number) })
+	t.compare()
+	return t, nil
+}
+
+// add takes in one record of the call.
+func (c *Call) add(r ledger.Record) {
+	c.Tool = cmp.Or(r.Path(), c.Tool)
+	c.Disposition, c.Risk, c.Revision = cmp.Or(r.Disposition, c.Disposition), cmp.Or(r.Risk, c.Risk), cmp.Or(r.Revision, c.Revision)
+	if len(r.Args) > 0 {
+		c.Args = r.Args
+	}
+	if len(r.Reasons) > 0 {
+		c.Reasons = r.Reasons
+	}
+	if r.Line > 0 {
+		c.Position = analysis.Position{Line: r.Line, Column: r.Column}
+	}
+	c.Sent, c.Received = cmp.Or(r.Sent, c.Sent), cmp.Or(r.Received, c.Received)
+	switch r.Event {
+	case ledger.Asked:
+		c.Questions = append(c.Questions, Question{Request: r.Request, Asked: r.Time})
+	case ledger.Verdict:
+		if n := len(c.Questions); n == 0 || c.Questions[n-1].Answer != "" {
+			c.Questions = append(c.Questions, Question{Request: r.Request})
+		}
+		q := &c.Questions[len(c.Questions)-1]
+		q.Answer, q.Approver, q.Channel, q.Text, q.Wait = r.Answer, r.Approver, r.Channel, r.Error, r.Wait
+		if q.Wait == 0 && !q.Asked.IsZero() {
+			q.Wait = max(0, r.Time.Sub(q.Asked))
+		}
+	case ledger.Intent:
+		if !c.written {
+			c.Outcome = ledger.Unknown
+		}
+	case ledger.Outcome, ledger.Refusal:
+		c.Outcome, c.Error, c.Duration, c.written = r.Outcome, r.Error, r.Duration, true
+	}
+}
+
+// compare fills in where the preview and what happened differ. A call belongs
+// to a place of the preview if it was made there or, where one of the two has
+// no position, if it has the same name.
+func (t *Timeline) compare() {
+	if t.Preview == nil {
+		return
+	}
+	made := make([]bool, len(t.Preview.Calls))
+	for _, c := range t.Calls {
+		seen := false
+		for i, site := range t.Preview.Calls {
+			if t.at(c, site) {
+				made[i], seen = true, true
+			}
+		}
+		if !seen {
+			t.Unseen = append(t.Unseen, c.Number)
+		}
+	}
+	for i, site := range t.Preview.Calls {
+		if !made[i] {
+			t.Unmade = append(t.Unmade, site)
+		}
+	}
+}
+
+// at reports whether c was made at site.
+func (t *Timeline) at(c *Call, site analysis.CallSite) bool {
+	if c.Position.Line > 0 && site.Position.Line > 0 {
+		return c.Position == site.Position
+	}
+	return site.Name != "" && sameTool(site.Name, c.Tool)
+}
+
+// sameTool reports whether a name in a script is that of server__tool: an
+// identifier made of it, to which a suffix may have been added.
+func sameTool(name, path string) bool {
+	ident := strings.Map(func(r rune) rune {
+		if r == '_' || r == '$' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, path)
+	if name == path || name == ident {
+		return true
+	}
+	suffix, ok := strings.CutPrefix(name, ident+"_")
+	return ok && len(suffix) == 6 && strings.Trim(suffix, "0123456789abcdef") == ""
+}
+
+// Write prints the timeline for a person.
+func (t *Timeline) Write(w io.Writer) error {
+	p := &printer{w: w}
+	t.writeHead(p)
+	t.writeScript(p)
+	t.writePreview(p)
+	t.writeCalls(p)
+	return p.err
+}
+
+// A printer keeps the first error of writing.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) f(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format, args...)
+	}
+}
+
+func (t *Timeline) writeHead(p *printer) {
+	switch t.Outcome {
+	case Open:
+		p.f("run %s has not ended: it is under way, or its bridge died\n", Shown(t.Run))
+	default:
+		p.f("run %s %s in %s\n", Shown(t.Run), Shown(t.Outcome), span(t.Duration))
+	}
+	line := func(key, value string) {
+		if value != "" {
+			p.f("%-9s %s\n", key, value)
+		}
+	}
+	line("started", t.Started.Local().Format(timeFormat))
+	line("client", Shown(t.Client))
+	line("session", Shown(t.Session))
+	line("profile", Shown(t.Profile))
+	line("saved as", Shown(t.Name))
+	line("input", Shown(string(t.Input)))
+	line("error", strings.ReplaceAll(ShownLines(t.Error), "\n", "\n          "))
+}
+
+// timeFormat is how a time is printed, in the zone of who reads it.
+const timeFormat = "2006-01-02 15:04:05.000 -07:00"
+
+func (t *Timeline) writeScript(p *printer) {
+	if t.Script == "" {
+		return
+	}
+	p.f("\nscript\n")
+	for i, line := range strings.Split(strings.TrimRight(ShownLines(t.Script), "\n"), "\n") {
+		p.f("%5d  %s\n", i+1, line)
+	}
+}
+
+func (t *Timeline) writePreview(p *printer) {
+	if t.Preview == nil || len(t.Preview.Calls)+len(t.Calls) == 0 {
+		return
+	}
+	p.f("\npreview, and what happened\n")
+	w := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
+	row := func(place, preview, happened string) {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", place, preview, happened)
+	}
+	for _, site := range t.Preview.Calls {
+		var happened []string
+		for _, c := range t.Calls {
+			if t.at(c, site) {
+				happened = append(happened, fmt.Sprintf("#%d %s", c.Number, Shown(c.Outcome)))
+			}
+		}
+		if n := len(happened); n > 8 {
+			happened = append(happened[:7], fmt.Sprintf("and %d more", n-7))
+		}
+		name := cmp.Or(Shown(site.Name), "a name that cannot be read")
+		if site.Loop {
+			name += ", in a loop"
+		}
+		if site.Branch {
+			name += ", perhaps"
+		}
+		row(place(site.Position), name, cmp.Or(strings.Join(happened, ", "), "not called"))
+	}
+	for i, n := range t.Unseen {
+		if i == 20 {
+			row("", "", fmt.Sprintf("and %d more", len(t.Unseen)-i))
+			break
+		}
+		c := t.call(n)
+		row(place(c.Position), "not in the preview", fmt.Sprintf("#%d %s %s", n, Shown(c.Tool), Shown(c.Outcome)))
+	}
+	if err := w.Flush(); p.err == nil {
+		p.err = err
+	}
+	if t.Preview.Truncated {
+		p.f("  the preview was cut: there are more places\n")
+	}
+}
+
+func (t *Timeline) call(number int) *Call {
+	i := slices.IndexFunc(t.Calls, func(c *Call) bool { return c.Number == number })
+	return t.Calls[i]
+}
+
+// place is a position in the script, indented.
+func place(at analysis.Position) string {
+	if at.Line == 0 {
+		return "     ?"
+	}
+	return fmt.Sprintf("%6d:%d", at.Line, at.Column)
+}
+
+func (t *Timeline) writeCalls(p *printer) {
+	if len(t.Calls) == 0 {
+		p.f("\nno calls\n")
+		return
+	}
+	p.f("\ncalls\n")
+	for _, c := range t.Calls {
+		at := ""
+		if c.Position.Line > 0 {
+			at = fmt.Sprintf("  line %d, column %d", c.Position.Line, c.Position.Column)
+		}
+		p.f("  +%s  #%d %s%s\n", span(max(0, c.Time.Sub(t.Started))), c.Number, Shown(c.Tool), at)
+		line := func(key, value string) {
+			if value != "" {
+				p.f("        %-9s %s\n", key, value)
+			}
+		}
+		line("arguments", Shown(string(c.Args)))
+		decision := Shown(c.Disposition)
+		if c.Risk != "" {
+			decision += ", risk " + Shown(c.Risk)
+		}
+		line("decision", decision)
+		for _, reason := range c.Reasons {
+			p.f("                  - %s\n", Shown(reason))
+		}
+		for _, q := range c.Questions {
+			line("asked", q.String())
+		}
+		line("outcome", c.outcome())
+	}
+}
+
+// String says how a question ended.
+func (q Question) String() string {
+	if q.Answer == "" {
+		return "no answer was written"
+	}
+	text := answer(ledger.Record{Answer: q.Answer, Approver: q.Approver, Channel: q.Channel})
+	if q.Wait > 0 {
+		text += " after " + span(q.Wait)
+	}
+	if q.Text != "" {
+		text += ": " + Shown(q.Text)
+	}
+	return text
+}
+
+// outcome says what became of the call.
+func (c *Call) outcome() string {
+	switch {
+	case c.Outcome == ledger.Unknown && !c.written:
+		return "unknown: it was announced, and no outcome was written"
+	case c.Outcome == ledger.Refused:
+		return join(": ", "refused, not sent", Shown(c.Error))
+	case c.Outcome == Open:
+		return "open: it was not sent"
+	}
+	text := fmt.Sprintf("%s in %s, %s sent", Shown(c.Outcome), span(c.Duration), number(c.Sent, "byte"))
+	text += ", " + number(c.Received, "byte") + " received"
+	return join(": ", text, Shown(c.Error))
+}
