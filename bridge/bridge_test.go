@@ -415,9 +415,13 @@ func TestDiscoveryToolsObeyTheDefaultProfile(t *testing.T) {
 }
 
 func TestStatus(t *testing.T) {
-	c := newBench(t, profiles.Spec{}, func(o *Options) { o.Full = true; o.Problem = func() string { return "line 3" } }).connect(t, nil)
+	c := newBench(t, profiles.Spec{}, func(o *Options) {
+		o.Full = true
+		o.Problem = func() string { return "line 3" }
+		o.Unrecorded = func() string { return "disk full" }
+	}).connect(t, nil)
 	out, failed := call(t, c, "codemode_status", map[string]any{})
-	if failed || !strings.Contains(out, `"config_problem":"line 3"`) || !strings.Contains(out, `"policy_revision"`) {
+	if failed || !strings.Contains(out, `"config_problem":"line 3"`) || !strings.Contains(out, `"audit_problem":"disk full"`) || !strings.Contains(out, `"policy_revision"`) {
 		t.Errorf("status %s", out)
 	}
 	if out, failed := call(t, c, "get_tool_schema", map[string]any{"name": "a__echo"}); failed || !strings.Contains(out, "a__echo") {

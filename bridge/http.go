@@ -43,8 +43,8 @@ type HTTPOptions struct {
 	MaxSessions int
 	// MaxBody bounds a request's body in bytes; 0 means 4 MB.
 	MaxBody int64
-	// Ready, if not nil, reports whether /readyz should answer 200.
-	Ready func() bool
+	// Ready, if not nil, says why /readyz should not answer 200; nil if it should.
+	Ready func() error
 }
 
 // Handler serves MCP on /mcp, for both protocols, and /healthz and /readyz.
@@ -62,9 +62,11 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 	mux.Handle("/mcp", o.authenticate(s.dispatch(o)))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if o.Ready != nil && !o.Ready() {
-			http.Error(w, "starting", http.StatusServiceUnavailable)
-			return
+		if o.Ready != nil {
+			if err := o.Ready(); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
 		}
 		fmt.Fprintln(w, "ready")
 	})

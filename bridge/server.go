@@ -47,6 +47,9 @@ type Options struct {
 	// Problem, if not nil, returns what is wrong with the configuration that
 	// could not be loaded, for codemode_status; "" if nothing is.
 	Problem func() string
+	// Unrecorded, if not nil, says why records cannot be written, so that
+	// calls are refused, for codemode_status; "" if they can.
+	Unrecorded func() string
 	// Ready, if not nil, waits until the tools of servers that have just been
 	// started are known, for as long as that is worth waiting for.
 	Ready  func(context.Context)

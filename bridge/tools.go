@@ -174,6 +174,7 @@ func (s *Server) status() *mcp.CallToolResult {
 		Catalog  string   `json:"catalog_revision"`
 		Runs     int      `json:"runs"`
 		Problem  string   `json:"config_problem,omitempty"`
+		Audit    string   `json:"audit_problem,omitempty"`
 	}
 	for _, st := range s.o.Upstreams.Status() {
 		out.Servers = append(out.Servers, server{Name: st.Name, State: fmt.Sprint(st.State), Why: st.Err, Tools: st.Tools})
@@ -182,6 +183,9 @@ func (s *Server) status() *mcp.CallToolResult {
 	out.Policy, out.Catalog = view.Profiles.Revision(), view.Catalog.Revision()
 	if s.o.Problem != nil {
 		out.Problem = s.o.Problem()
+	}
+	if s.o.Unrecorded != nil {
+		out.Audit = s.o.Unrecorded()
 	}
 	s.mu.Lock()
 	out.Runs = len(s.live)

@@ -47,6 +47,7 @@ var table = map[string][]string{
 	"bridge/config":    {"profiles"},
 	"bridge/ledger":    {"bridge/canon", "profiles"},
 	"bridge/approval":  {"analysis", "bridge/canon", "profiles"},
+	"bridge/audit":     {"analysis", "bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/memstore":  {"bridge/approval", "bridge/canon", "bridge/ledger"},
 	"bridge/sqlstore":  {"bridge/approval", "bridge/canon", "bridge/ledger"},
 	"bridge/storetest": {"bridge/approval", "bridge/canon", "bridge/ledger", "profiles"},
@@ -60,7 +61,7 @@ var table = map[string][]string{
 
 	"cmd/codemode-worker": {"sandbox/worker"},
 	"cmd/codemode-bridge": {
-		"analysis", "bridge", "bridge/admin", "bridge/approval", "bridge/builtin", "bridge/canon", "bridge/catalog",
+		"analysis", "bridge", "bridge/admin", "bridge/approval", "bridge/audit", "bridge/builtin", "bridge/canon", "bridge/catalog",
 		"bridge/config", "bridge/gate", "bridge/ledger", "bridge/memstore", "bridge/sqlstore", "bridge/tsdecl",
 		"bridge/upstream", "profiles", "sandbox",
 	},
