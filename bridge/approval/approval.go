@@ -16,7 +16,9 @@ package approval
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +33,7 @@ type Reason string
 const (
 	Denied                 Reason = "denied"                  // by policy
 	ElicitationDeclined    Reason = "elicitation_declined"    // by the person at the client
+	Declined               Reason = "declined"                // by a person on the page, in the terminal or through the API
 	ElicitationUnsupported Reason = "elicitation_unsupported" // the client cannot ask
 	NoApprover             Reason = "no_approver"             // nobody could be reached
 	Timeout                Reason = "timeout"                 // nobody answered in time
@@ -60,48 +63,57 @@ func (e *DeniedError) Retryable() bool {
 
 // A Key names a call exactly enough that a yes to one is a yes to another.
 type Key struct {
-	Session    string
-	Profile    string
-	Server     string
-	Tool       string // the raw name
-	Definition string // digest of the tool's definition
-	Revision   string // of the policy
-	Args       canon.Digest
+	Session    string       `json:"session"`
+	Profile    string       `json:"profile"`
+	Server     string       `json:"server"`
+	Tool       string       `json:"tool"`       // the raw name
+	Definition string       `json:"definition"` // digest of the tool's definition
+	Revision   string       `json:"revision"`   // of the policy
+	Args       canon.Digest `json:"args"`
 }
 
 // A Request is a question put to a person, made only from frozen calls. It is
 // about one call, or about the calls of one loop that were made together.
 type Request struct {
-	ID     string
-	Run    string
-	Client string // the client's own name for itself, untrusted
-	Server string
-	Tool   string // the raw name
-	Script string // the tool's name in scripts
+	ID     string `json:"id"`
+	Run    string `json:"run"`
+	Client string `json:"client"` // the client's own name for itself, untrusted
+	// Requester is whose call it is, as the bridge knows it: the name of the
+	// token that the client came with. Empty if it came with none.
+	Requester string `json:"requester,omitempty"`
+	Server    string `json:"server"`
+	Tool      string `json:"tool"`   // the raw name
+	Script    string `json:"script"` // the tool's name in scripts
 	// Items are the calls, in the order they were made. There is at least one.
-	Items []Item
+	Items []Item `json:"items"`
 	// Decision is why it is asked, with the risk and the time to answer. It
 	// holds for every item.
-	Decision profiles.Decision
+	Decision profiles.Decision `json:"decision"`
 	// Checks are the safety checks that will run after a yes.
-	Checks []string
+	Checks []string `json:"checks,omitempty"`
 	// Preview is what could be read from the script, which a model wrote.
-	Preview analysis.Report
+	Preview analysis.Report `json:"preview"`
 	// Done counts the calls that the run had made before.
-	Done int
+	Done int `json:"done"`
+	// Separate reports that the requester's own yes does not count.
+	Separate bool `json:"separate,omitempty"`
 	// Asked is when the question was opened, Until when it is answered no.
-	Asked, Until time.Time
+	Asked time.Time `json:"asked"`
+	Until time.Time `json:"until"`
 }
 
 // An Item is one call of a Request.
 type Item struct {
-	Call int // its number in its run
-	Key  Key
+	Call int `json:"call"` // its number in its run
+	Key  Key `json:"key"`
 	// Shown are the arguments as a person may see them.
-	Shown canon.Shown
+	Shown canon.Shown `json:"shown"`
 	// Position is where in the script the call was made; calls of one loop
 	// share it.
-	Position analysis.Position
+	Position analysis.Position `json:"position"`
+	// Sources say which of the arguments' bytes the run has read before, and
+	// where, in words.
+	Sources []string `json:"sources,omitempty"`
 }
 
 // Digest is over everything that a yes would cover: a verdict must carry the
@@ -125,34 +137,76 @@ const (
 
 // A Verdict is the person's answer, or what stands in for one.
 type Verdict struct {
-	Approve bool
-	Scope   Scope  // of a yes; empty means Once
-	Reason  Reason // of a no
-	Stop    bool   // of a no: the run is to end
-	Text    string // what the person wrote, for the script and the record
-	By      string // who decided; empty for nobody
-	Channel string // elicitation, fallback, grant, timeout, limit
-	Time    time.Time
+	Request string `json:"request,omitempty"` // the id of what it settled
+	Approve bool   `json:"approve"`
+	Scope   Scope  `json:"scope,omitempty"`  // of a yes; empty means Once
+	Reason  Reason `json:"reason,omitempty"` // of a no
+	Stop    bool   `json:"stop,omitempty"`   // of a no: the run is to end
+	// Rows are the calls of the request that a yes is for, by number; nil
+	// means all. The others are refused.
+	Rows []int `json:"rows,omitempty"`
+	// Args, if not nil, are sent in place of the arguments that were shown,
+	// after they were judged from the start. Of a yes to one call.
+	Args json.RawMessage `json:"args,omitempty"`
+	// Typed is the tool's name as the person typed it.
+	Typed string `json:"typed,omitempty"`
+	Text  string `json:"text,omitempty"` // what the person wrote, for the script and the record
+	By    string `json:"by,omitempty"`   // who decided; empty for nobody
+	// Roles are the approver's, and Strong says that it was proved who it is:
+	// both are set by the channel and never by the person.
+	Roles   []string  `json:"roles,omitempty"`
+	Strong  bool      `json:"strong,omitempty"`
+	Channel string    `json:"channel,omitempty"` // elicitation, page, terminal, api; or fallback, grant, timeout, limit, run
+	Time    time.Time `json:"time"`
 }
 
+// readFor is how long a critical call must have been on show before a yes to
+// it counts: nobody reads it faster.
+const readFor = 2 * time.Second
+
 // Valid reports what is wrong with a verdict for a request; nil if it can
-// settle it.
-func (v Verdict) Valid(r Request) error {
+// settle it, or count as one of several yeses.
+func (v Verdict) Valid(r Request, now time.Time) error {
+	d := r.Decision
+	remembered := v.Scope == Same || v.Scope == AnyArgs
 	switch {
 	case !v.Approve && v.Reason == "":
 		return fmt.Errorf("a no needs a reason")
 	case !v.Approve:
 		return nil
-	case v.Scope != "" && v.Scope != Once && v.Scope != Same && v.Scope != AnyArgs:
+	case v.Scope != "" && v.Scope != Once && !remembered:
 		return fmt.Errorf("there is no scope %q", v.Scope)
-	case (v.Scope == Same || v.Scope == AnyArgs) && !r.Decision.Remember:
-		return fmt.Errorf("a call of %s risk is allowed once only", r.Decision.Risk)
-	case r.Decision.RequireReason && strings.TrimSpace(v.Text) == "":
+	case remembered && !d.Remember:
+		return fmt.Errorf("a call of %s risk is allowed once only", d.Risk)
+	case remembered && (v.Rows != nil || v.Args != nil):
+		return fmt.Errorf("only a yes to everything as it was shown can be remembered")
+	case d.RequireReason && strings.TrimSpace(v.Text) == "":
 		return fmt.Errorf("a yes to this call needs a reason")
-	case r.Decision.Manual:
-		return fmt.Errorf("this call needs the tool's name typed, on the page or in the terminal")
-	case len(r.Decision.Quorums) > 0:
-		return fmt.Errorf("this call needs more than one yes")
+	case d.Risk == profiles.Critical && now.Before(r.Asked.Add(readFor)):
+		return fmt.Errorf("a yes to a critical call counts %v after it was shown, not sooner: read it first", readFor)
+	case (d.Manual || len(d.Quorums) > 0) && !v.Strong:
+		return fmt.Errorf("this call needs an approver on the page, in the terminal or through the API")
+	case d.Manual && v.Args == nil && v.Typed != r.Tool:
+		return fmt.Errorf("a yes to this call needs the tool's name typed: %s", r.Tool)
+	case (r.Separate || len(d.Quorums) > 0) && v.By == r.Requester && r.Requester != "":
+		return fmt.Errorf("%s asked for this call; somebody else must allow it", v.By)
+	case v.Args != nil && (len(r.Items) != 1 || len(d.Quorums) > 0):
+		return fmt.Errorf("arguments can be edited for one call that one person allows")
+	case v.Rows != nil && (len(v.Rows) == 0 || len(d.Quorums) > 0):
+		return fmt.Errorf("a yes to some of the calls names at least one, and is one person's")
+	}
+	for _, row := range v.Rows {
+		if !slices.ContainsFunc(r.Items, func(i Item) bool { return i.Call == row }) {
+			return fmt.Errorf("call %d is not part of this request", row)
+		}
 	}
 	return nil
+}
+
+// about is the verdict on one call of the request.
+func (v Verdict) about(call int) Verdict {
+	if v.Approve && v.Rows != nil && !slices.Contains(v.Rows, call) {
+		v.Approve, v.Scope, v.Reason = false, "", Declined
+	}
+	return v
 }

@@ -2,10 +2,12 @@ package approval
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,48 +49,50 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// Errors of Settle. None of them changes anything.
-var (
-	ErrUnknown = errors.New("there is no such request, or it was settled long before")
-	ErrDigest  = errors.New("the verdict is about other calls than the request")
-)
-
-// A SettledError is what Settle returns when another verdict came first, with
-// that verdict.
-type SettledError struct{ Verdict Verdict }
-
-func (e *SettledError) Error() string {
-	answer := "no"
-	if e.Verdict.Approve {
-		answer = "yes"
-	}
-	by := e.Verdict.By
-	if by == "" {
-		by = "nobody (" + e.Verdict.Channel + ")"
-	}
-	return fmt.Sprintf("it was settled before: %s said %s at %s", by, answer, e.Verdict.Time.Format("15:04:05"))
-}
-
 // ErrFlood is what Ask returns when a run has asked in vain so often that it
 // must be stopped.
 var ErrFlood = errors.New("the run was stopped: it asked for too many calls that were refused")
 
-// A Broker holds the open requests of a bridge. Its methods may be called by
-// any number of goroutines. It keeps none of its own running.
+// Options are what a broker works with. The zero value is good for one
+// process whose questions end with it.
+type Options struct {
+	Limits Limits
+	Store  Store  // nil means a Memory of its own
+	Bridge string // names this process in the entries of a shared store
+	// Separate reports whether a requester's own yes counts for nothing; nil
+	// means that it counts.
+	Separate func() bool
+}
+
+// A Broker holds what the runs of one process ask, and waits for the
+// verdicts. What it puts to people stands in its store, where any channel of
+// any process answers it. Its methods may be called by any number of
+// goroutines. It keeps none of its own running.
 type Broker struct {
+	o      Options
 	limits Limits
+	store  Store
 
 	mu       sync.Mutex
-	open     map[string]*open // by request ID
-	waiting  []*open          // for their turn, in order
-	grants   []Grant
+	open     map[string]*open           // by request ID
+	waiting  []*open                    // for their turn, in order
+	synced   <-chan struct{}            // closed when the store has news
 	asked    map[string][]time.Time     // by session: when questions came up
 	refused  map[string]map[Key]Verdict // by run: calls that were refused
 	vain     map[string]int             // by run: refused questions
 	spared   map[string]pause           // by session: whose person said no lately
-	over     []outcome                  // of the last requests, the oldest first
 	watchers map[string][]chan struct{}
-	last     int
+}
+
+// An open is a request that is not settled, and those who wait for it.
+type open struct {
+	request Request
+	turn    chan struct{} // closed when it is put to people: until then it waits its turn
+	asked   bool          // turn is closed, and the store has the request
+	seen    bool          // a person may have seen it: nothing is added to it any more
+	settled chan struct{} // closed when verdict is set
+	verdict Verdict
+	waits   int // calls that wait for this request
 }
 
 // A pause is what a person's no earns them: the session's next question waits.
@@ -97,31 +101,16 @@ type pause struct {
 	next  time.Duration // how long the one after the next no is
 }
 
-// An outcome is how a request ended, kept a while for whoever comes too late.
-type outcome struct {
-	id      string
-	about   canon.Digest
-	verdict Verdict
-}
-
-// keepOutcomes bounds how many are kept.
-const keepOutcomes = 1000
-
-// An open is a request that nobody has settled, and those who wait for it.
-type open struct {
-	request Request
-	turn    chan struct{} // closed when it is put to people: until then it waits its turn
-	asked   bool          // turn is closed
-	seen    bool          // a person may have seen it: nothing is added to it any more
-	settled chan struct{} // closed when verdict is set
-	verdict Verdict
-	waits   int // calls that wait for this request
-}
-
 // New makes a broker.
-func New(l Limits) *Broker {
+func New(o Options) *Broker {
+	if o.Store == nil {
+		o.Store = new(Memory)
+	}
+	if o.Separate == nil {
+		o.Separate = func() bool { return false }
+	}
 	return &Broker{
-		limits: l.orDefaults(), open: map[string]*open{}, asked: map[string][]time.Time{},
+		o: o, limits: o.Limits.orDefaults(), store: o.Store, open: map[string]*open{}, asked: map[string][]time.Time{},
 		refused: map[string]map[Key]Verdict{}, vain: map[string]int{}, spared: map[string]pause{}, watchers: map[string][]chan struct{}{},
 	}
 }
@@ -131,6 +120,8 @@ func New(l Limits) *Broker {
 // refused the same call before, or when the session has used up its questions.
 // Otherwise it waits: for its turn, then at most Decision.Timeout for an answer.
 // When ctx ends first, the call is withdrawn and the error is ctx's cause.
+// Any other error but [ErrFlood] says that the question could not be kept;
+// then the verdict is a no.
 //
 // A call that is the same as one that nobody has seen yet, or stands at the
 // same place in the script, joins that request if both are asked for the same
@@ -140,10 +131,11 @@ func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
 	if ctx.Err() != nil {
 		return withdrawn(ctx)
 	}
+	call := r.Items[0].Call
 	b.mu.Lock()
-	if v, ok := b.grantLocked(r); ok {
+	if v, ok, err := b.grantLocked(ctx, r); ok || err != nil {
 		b.mu.Unlock()
-		return v, nil
+		return v, err
 	}
 	if v, err, ok := b.refuseLocked(r); ok {
 		b.mu.Unlock()
@@ -165,8 +157,11 @@ func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
 			turn, timeout = nil, t.C
 		case <-timeout:
 			b.expire(o)
+		case <-b.news(o):
+			b.sync()
 		case <-o.settled:
-			return o.verdict, b.flooded(r.Run, o.verdict)
+			v := o.verdict.about(call)
+			return v, b.flooded(r.Run, v)
 		case <-ctx.Done():
 			b.withdraw(o)
 			return withdrawn(ctx)
@@ -179,10 +174,47 @@ func withdrawn(ctx context.Context) (Verdict, error) {
 	return Verdict{Reason: Expired, Channel: "run"}, context.Cause(ctx)
 }
 
+// news is closed when somebody else may have settled o; nil as long as nobody
+// can.
+func (b *Broker) news(o *open) <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !o.asked {
+		return nil
+	}
+	if b.synced == nil {
+		b.syncLocked()
+	}
+	return b.synced
+}
+
+// sync takes over what other processes have settled.
+func (b *Broker) sync() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-b.synced:
+		b.syncLocked()
+	default: // another call did it
+	}
+}
+
+func (b *Broker) syncLocked() {
+	b.synced = b.store.Requested() // before looking: nothing is missed
+	for id, o := range b.open {
+		if !o.asked {
+			continue
+		}
+		all, err := b.store.Entries(context.Background(), Filter{ID: id})
+		if err == nil && len(all) == 1 && all[0].Verdict != nil {
+			b.settleLocked(o, *all[0].Verdict)
+		}
+	}
+}
+
 // addLocked opens a request, or queues it when too many are open.
 func (b *Broker) addLocked(r Request) *open {
-	b.last++
-	r.ID = fmt.Sprintf("q%d", b.last)
+	r.ID = newID()
 	o := &open{request: r, turn: make(chan struct{}), settled: make(chan struct{})}
 	b.open[r.ID] = o
 	b.asked[r.session()] = append(b.asked[r.session()], time.Now())
@@ -194,11 +226,19 @@ func (b *Broker) addLocked(r Request) *open {
 	return o
 }
 
+// newID names a request: short, since people type it, and not to be guessed.
+func newID() string { return "q" + strings.ToLower(rand.Text()[:10]) }
+
 // openLocked puts a request to people.
 func (b *Broker) openLocked(o *open) {
-	o.asked = true
+	o.request.Separate = b.o.Separate()
 	o.request.Asked = time.Now()
 	o.request.Until = o.request.Asked.Add(o.request.Decision.Timeout)
+	if err := b.store.Put(context.Background(), Entry{Request: o.request, Bridge: b.o.Bridge}); err != nil {
+		b.settleLocked(o, Verdict{Reason: AuditUnavailable, Channel: "limit", Text: err.Error()})
+		return
+	}
+	o.asked = true
 	close(o.turn)
 	b.wakeLocked(o.request.Run)
 }
@@ -211,12 +251,26 @@ func (b *Broker) joinLocked(r Request) *open {
 		if o.request.Run != r.Run || o.seen || len(o.request.Items) >= maxItems || !reflect.DeepEqual(o.request.Decision, r.Decision) {
 			continue
 		}
-		if o.request.sameLoop(r) || slices.ContainsFunc(o.request.Items, same) {
-			o.request.Items = append(o.request.Items, item)
-			slices.SortFunc(o.request.Items, func(x, y Item) int { return x.Call - y.Call })
-			b.wakeLocked(r.Run)
-			return o
+		if !o.request.sameLoop(r) && !slices.ContainsFunc(o.request.Items, same) {
+			continue
 		}
+		items := append(slices.Clone(o.request.Items), item)
+		slices.SortFunc(items, func(x, y Item) int { return x.Call - y.Call })
+		if o.asked {
+			_, err := b.store.Update(context.Background(), o.request.ID, func(e *Entry) error {
+				if e.Verdict != nil {
+					return &SettledError{*e.Verdict}
+				}
+				e.Items = items
+				return nil
+			})
+			if err != nil {
+				continue
+			}
+		}
+		o.request.Items = items
+		b.wakeLocked(r.Run)
+		return o
 	}
 	return nil
 }
@@ -268,17 +322,68 @@ func (b *Broker) Waiting(run string) int {
 	return n
 }
 
+// Counts are how much is asked at this moment, by the runs of this process.
+type Counts struct {
+	Open   int `json:"open"`   // put to people
+	Queued int `json:"queued"` // waiting their turn
+}
+
+// Counts returns how much a session asks; the empty name means all sessions.
+func (b *Broker) Counts(session string) Counts {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var c Counts
+	for _, o := range b.open {
+		switch {
+		case session != "" && o.request.session() != session:
+		case o.asked:
+			c.Open++
+		default:
+			c.Queued++
+		}
+	}
+	return c
+}
+
+// Entries returns requests of every process that shares the store.
+func (b *Broker) Entries(ctx context.Context, f Filter) ([]Entry, error) {
+	return b.store.Entries(ctx, f)
+}
+
+// Requested is closed after the next change of a request or grant by anyone.
+func (b *Broker) Requested() <-chan struct{} { return b.store.Requested() }
+
 // expire answers a request no because nobody did in time.
 func (b *Broker) expire(o *open) {
+	b.close(o, Verdict{Reason: Timeout, Channel: "timeout"})
+}
+
+// close settles a request that nobody may answer any more, unless a verdict
+// has come first.
+func (b *Broker) close(o *open, v Verdict) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open[o.request.ID] == o {
-		b.expireLocked(o)
+		b.settleLocked(o, b.storedLocked(o, v))
 	}
 }
 
-func (b *Broker) expireLocked(o *open) {
-	b.settleLocked(o, Verdict{Reason: Timeout, Channel: "timeout"})
+// storedLocked settles a request in the store, and returns the verdict that
+// counts: v, or one that came first. If the store fails, it is a no.
+func (b *Broker) storedLocked(o *open, v Verdict) Verdict {
+	if !o.asked {
+		return v
+	}
+	e, err := b.store.Update(context.Background(), o.request.ID, func(e *Entry) error {
+		if e.Verdict == nil {
+			e.settle(v, time.Now())
+		}
+		return nil
+	})
+	if err != nil || e.Verdict == nil {
+		return v
+	}
+	return *e.Verdict
 }
 
 // roomLocked reports whether one more request may be open.
@@ -347,41 +452,31 @@ func (b *Broker) overBudgetLocked(session string) bool {
 	return len(recent) >= b.limits.Budget
 }
 
-// Settle answers a request. The digest is of the request that the person saw:
-// a verdict about anything else settles nothing. Of several verdicts the first
-// wins.
-func (b *Broker) Settle(id string, about canon.Digest, v Verdict) error {
+// Settle answers a request, of this process or of another that shares the
+// store. The digest is of the request that the person saw: a verdict about
+// anything else settles nothing. Of several verdicts the first wins; the
+// others are told so by a [SettledError]. Where more than one yes is needed,
+// a yes that counts is no error; the entry says what is still missing.
+func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Verdict) (Entry, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	o, ok := b.open[id]
-	if !ok {
-		return b.lateLocked(id, about)
-	}
-	if !o.asked {
-		return ErrUnknown
-	}
-	if !time.Now().Before(o.request.Until) {
-		b.expireLocked(o)
-		return b.lateLocked(id, about)
-	}
-	if o.request.Digest() != about {
-		return ErrDigest
-	}
-	if err := v.Valid(o.request); err != nil {
-		return err
-	}
-	b.settleLocked(o, v)
-	return nil
-}
-
-// lateLocked says who was first, to those who know what it was about.
-func (b *Broker) lateLocked(id string, about canon.Digest) error {
-	for _, o := range b.over {
-		if o.id == id && o.about == about {
-			return &SettledError{o.verdict}
+	var late error // said, though the entry is changed: it has run out
+	e, err := b.store.Update(ctx, id, func(e *Entry) error {
+		late = nil
+		open := e.Verdict == nil
+		err := e.answer(about, v, time.Now())
+		if open && e.Verdict != nil {
+			late, err = err, nil
 		}
+		return err
+	})
+	if o := b.open[id]; o != nil && err == nil && e.Verdict != nil {
+		b.settleLocked(o, *e.Verdict)
 	}
-	return ErrUnknown
+	if err == nil {
+		err = late
+	}
+	return e, err
 }
 
 func (b *Broker) settleLocked(o *open, v Verdict) {
@@ -390,22 +485,19 @@ func (b *Broker) settleLocked(o *open, v Verdict) {
 	}
 	o.verdict = v
 	r := o.request
-	if b.over = append(b.over, outcome{r.ID, r.Digest(), v}); len(b.over) > keepOutcomes {
-		b.over = slices.Delete(b.over, 0, len(b.over)-keepOutcomes)
-	}
 	b.spareLocked(r.session(), v)
 	if !v.Approve {
 		b.vain[r.Run]++
 	}
-	switch {
-	case v.Approve && (v.Scope == Same || v.Scope == AnyArgs):
-		b.addGrantsLocked(r, v)
-	case !v.Approve && v.Reason != NoApprover: // nobody said no: the next call may be asked again
-		if b.refused[r.Run] == nil {
-			b.refused[r.Run] = map[Key]Verdict{}
-		}
-		for _, i := range r.Items {
-			b.refused[r.Run][i.Key] = v
+	if v.Approve && (v.Scope == Same || v.Scope == AnyArgs) {
+		b.addGrants(r, v)
+	}
+	for _, i := range r.Items { // nobody said no: the next call may be asked again
+		if said := v.about(i.Call); !said.Approve && said.Reason != NoApprover && said.Reason != AuditUnavailable {
+			if b.refused[r.Run] == nil {
+				b.refused[r.Run] = map[Key]Verdict{}
+			}
+			b.refused[r.Run][i.Key] = said
 		}
 	}
 	b.closeLocked(o)
@@ -425,7 +517,7 @@ func (b *Broker) spareLocked(session string, v Verdict) {
 	switch p := b.spared[session]; {
 	case v.Approve:
 		delete(b.spared, session)
-	case v.Reason == ElicitationDeclined:
+	case v.Reason == ElicitationDeclined || v.Reason == Declined:
 		p.next = min(max(p.next, b.limits.BackOff), b.limits.MaxBackOff)
 		b.spared[session] = pause{until: time.Now().Add(p.next), next: 2 * p.next}
 		time.AfterFunc(p.next, b.admit)
@@ -441,16 +533,19 @@ func (b *Broker) admit() {
 
 // admitLocked opens what waits, in order, as far as there is room.
 func (b *Broker) admitLocked() {
-	b.waiting = slices.DeleteFunc(b.waiting, func(o *open) bool {
-		if _, still := b.open[o.request.ID]; !still {
-			return true
+	for i := 0; i < len(b.waiting); {
+		o := b.waiting[i]
+		withdrawn := b.open[o.request.ID] != o
+		if !withdrawn && !b.roomLocked(o.request) {
+			i++
+			continue
 		}
-		if !b.roomLocked(o.request) {
-			return false
+		b.waiting = slices.Delete(b.waiting, i, i+1)
+		if !withdrawn {
+			b.openLocked(o) // which may end it, and come here again
+			i = 0
 		}
-		b.openLocked(o)
-		return true
-	})
+	}
 }
 
 // withdraw takes back one call's interest in a request; the last one to leave
@@ -459,6 +554,7 @@ func (b *Broker) withdraw(o *open) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if o.waits--; o.waits == 0 && b.open[o.request.ID] == o {
+		o.verdict = b.storedLocked(o, Verdict{Reason: Expired, Channel: "run", Time: time.Now()})
 		b.closeLocked(o)
 	}
 }
@@ -497,6 +593,7 @@ func (b *Broker) EndRun(run string) {
 	for _, o := range b.open {
 		if o.request.Run == run {
 			o.verdict = Verdict{Reason: Expired, Channel: "run", Time: time.Now()}
+			b.storedLocked(o, o.verdict)
 			b.closeLocked(o)
 		}
 	}
@@ -505,10 +602,14 @@ func (b *Broker) EndRun(run string) {
 }
 
 // EndSession forgets a session, its grants included. Its runs have ended.
-func (b *Broker) EndSession(session string) {
+func (b *Broker) EndSession(session string) error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	delete(b.asked, session)
 	delete(b.spared, session)
-	b.grants = slices.DeleteFunc(b.grants, func(g Grant) bool { return g.Key.Session == session })
+	b.mu.Unlock()
+	err := b.store.DropGrants(context.Background(), func(g Grant) bool { return g.Key.Session == session })
+	if err != nil {
+		return fmt.Errorf("dropping the grants of a session: %w", err)
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -124,7 +125,7 @@ func only(t *testing.T, b *Broker, run string) Request {
 
 func settle(t *testing.T, b *Broker, r Request, v Verdict) {
 	t.Helper()
-	if err := b.Settle(r.ID, r.Digest(), v); err != nil {
+	if _, err := b.Settle(t.Context(), r.ID, r.Digest(), v); err != nil {
 		t.Fatalf("settling %s: %v", r.ID, err)
 	}
 }
@@ -134,7 +135,7 @@ func settle(t *testing.T, b *Broker, r Request, v Verdict) {
 func tooLate(t *testing.T, b *Broker, r Request, v Verdict) Verdict {
 	t.Helper()
 	var settled *SettledError
-	if err := b.Settle(r.ID, r.Digest(), v); !errors.As(err, &settled) {
+	if _, err := b.Settle(t.Context(), r.ID, r.Digest(), v); !errors.As(err, &settled) {
 		t.Fatalf("settling %s once more: %v", r.ID, err)
 	}
 	return settled.Verdict
@@ -145,14 +146,36 @@ var (
 	no  = Verdict{Reason: ElicitationDeclined, By: "ann", Channel: "elicitation"}
 )
 
+// queued is the id of the request that waits its turn.
+func queued(b *Broker) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.waiting[0].request.ID
+}
+
+// grants are the broker's grants.
+func grants(t *testing.T, b *Broker) []Grant {
+	t.Helper()
+	all, err := b.Grants(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 // empty checks that a broker whose runs and sessions have ended holds nothing.
 func empty(t *testing.T, b *Broker) {
 	t.Helper()
+	grants := grants(t, b)
+	unsettled, err := b.Entries(t.Context(), Filter{Open: time.Now()})
+	if err != nil || len(unsettled) > 0 {
+		t.Errorf("the store still asks %+v, %v", unsettled, err)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.open)+len(b.waiting)+len(b.grants)+len(b.asked)+len(b.refused)+len(b.vain)+len(b.spared)+len(b.watchers) > 0 {
+	if len(b.open)+len(b.waiting)+len(grants)+len(b.asked)+len(b.refused)+len(b.vain)+len(b.spared)+len(b.watchers) > 0 {
 		t.Errorf("left behind: open %v, waiting %v, grants %v, asked %v, refused %v, vain %v, spared %v, watchers %v",
-			b.open, b.waiting, b.grants, b.asked, b.refused, b.vain, b.spared, b.watchers)
+			b.open, b.waiting, grants, b.asked, b.refused, b.vain, b.spared, b.watchers)
 	}
 }
 
@@ -161,7 +184,7 @@ func empty(t *testing.T, b *Broker) {
 func bubble(t *testing.T, l Limits, test func(t *testing.T, b *Broker)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := New(l)
+		b := New(Options{Limits: l})
 		test(t, b)
 		for i := range 10 {
 			b.EndRun(fmt.Sprintf("r%d", i))
@@ -179,12 +202,13 @@ func TestAnswerReachesTheCall(t *testing.T) {
 		bubble(t, Limits{}, func(t *testing.T, b *Broker) {
 			c := asks(t.Context(), b, question(1))
 			time.Sleep(7 * second)
-			settle(t, b, only(t, b, "r1"), v)
+			q := only(t, b, "r1")
+			settle(t, b, q, v)
 			a := answered(t, c)
-			at := a.verdict.Time
-			a.verdict.Time = time.Time{}
-			if a.verdict != v || a.err != nil || a.took != 7*second || !at.Equal(time.Now()) {
-				t.Errorf("got %+v at %v, want %+v", a, at, v)
+			at, id := a.verdict.Time, a.verdict.Request
+			a.verdict.Time, a.verdict.Request = time.Time{}, ""
+			if !reflect.DeepEqual(a.verdict, v) || a.err != nil || a.took != 7*second || !at.Equal(time.Now()) || id != q.ID {
+				t.Errorf("got %+v of %s at %v, want %+v of %s", a, id, at, v, q.ID)
 			}
 		})
 	}
@@ -213,7 +237,7 @@ func TestSilenceIsNoExactlyAtTheTimeout(t *testing.T) {
 // first: here it is the verdict.
 func TestYesAtTheMomentOfTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(Limits{})
+		b := New(Options{})
 		r := question(1, within(second))
 		b.mu.Lock()
 		o := b.addLocked(r) // nobody waits for it, so no timer expires it
@@ -320,8 +344,8 @@ func TestWithdrawnCalls(t *testing.T) {
 		if a := wantAnswer(t, first, Expired); !errors.Is(a.err, why) {
 			t.Errorf("error %v", a.err)
 		}
-		if err := b.Settle(q.ID, q.Digest(), yes); !errors.Is(err, ErrUnknown) {
-			t.Errorf("a yes to a withdrawn call: %v", err)
+		if lost := tooLate(t, b, q, yes); lost.Reason != Expired {
+			t.Errorf("a yes to a withdrawn call lost to %+v", lost)
 		}
 		settle(t, b, only(t, b, "r1"), yes) // its turn has come
 		wantAnswer(t, second, "yes")
@@ -393,6 +417,7 @@ func TestOtherCallsDoNotShareAQuestion(t *testing.T) {
 			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
 				first, second := asks(t.Context(), b, question(1)), asks(t.Context(), b, question(1, change))
 				q := b.Take("r1")[0]
+				time.Sleep(readFor) // one of them is critical
 				settle(t, b, q, yes)
 				answers := 0
 				for _, c := range []<-chan answer{first, second} {
@@ -470,14 +495,14 @@ func TestVerdictsThatSettleNothing(t *testing.T) {
 		}{
 			"no such request":    {"q99", all[0].Digest(), yes, ErrUnknown},
 			"no id":              {"", all[0].Digest(), yes, ErrUnknown},
-			"not its turn":       {"q3", question(3).Digest(), yes, ErrUnknown},
+			"not its turn":       {queued(b), question(3).Digest(), yes, ErrUnknown},
 			"another's digest":   {all[0].ID, all[1].Digest(), yes, ErrDigest},
 			"no digest":          {all[0].ID, canon.Digest{}, yes, ErrDigest},
 			"a flipped bit":      {all[0].ID, flipped, yes, ErrDigest},
 			"a no for others":    {all[0].ID, flipped, no, ErrDigest},
 			"a no for no reason": {all[0].ID, all[0].Digest(), Verdict{}, nil},
 		} {
-			if err := b.Settle(row.id, row.about, row.v); err == nil || row.want != nil && !errors.Is(err, row.want) {
+			if _, err := b.Settle(t.Context(), row.id, row.about, row.v); err == nil || row.want != nil && !errors.Is(err, row.want) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -488,7 +513,7 @@ func TestVerdictsThatSettleNothing(t *testing.T) {
 		if lost := tooLate(t, b, all[0], yes); lost.By != "ann" || lost.Reason != ElicitationDeclined || lost.Time.IsZero() {
 			t.Errorf("the second verdict lost to %+v", lost)
 		}
-		if err := b.Settle(all[0].ID, flipped, yes); err != ErrUnknown {
+		if _, err := b.Settle(t.Context(), all[0].ID, flipped, yes); !errors.Is(err, ErrDigest) {
 			t.Errorf("one who does not know what it was about hears %v", err)
 		}
 		wantAnswer(t, first, ElicitationDeclined)
@@ -552,7 +577,7 @@ func TestWhatAVerdictMayBe(t *testing.T) {
 		{"no", critical, no, true},
 		{"no, without a reason", plain, Verdict{}, false},
 	} {
-		if err := row.v.Valid(row.r); (err == nil) != row.ok {
+		if err := row.v.Valid(row.r, time.Now()); (err == nil) != row.ok {
 			t.Errorf("%s: %v", row.name, err)
 		}
 	}
@@ -760,7 +785,7 @@ func TestGrantOfAFold(t *testing.T) {
 				asks(t.Context(), b, question(call, remembered, onLine(1)))
 			}
 			settle(t, b, only(t, b, "r1"), Verdict{Approve: true, Scope: scope})
-			if got := len(b.Grants()); got != want {
+			if got := len(grants(t, b)); got != want {
 				t.Errorf("%s made %d grants, want %d", scope, got, want)
 			}
 		})
@@ -771,7 +796,7 @@ func TestGrantEnds(t *testing.T) {
 	r := question(1, remembered)
 	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
 		grant(t, b, r, Same)
-		g := b.Grants()[0]
+		g := grants(t, b)[0]
 		if g.Until.Sub(g.Made) != time.Hour || g.Left != 100 || g.Key != r.Items[0].Key {
 			t.Errorf("granted %+v", g)
 		}
@@ -779,7 +804,7 @@ func TestGrantEnds(t *testing.T) {
 		wantAnswer(t, asks(t.Context(), b, r), "yes")
 		time.Sleep(instant)
 		stillAsks(t, asks(t.Context(), b, r))
-		if left := b.Grants(); len(left) > 0 {
+		if left := grants(t, b); len(left) > 0 {
 			t.Errorf("still there: %+v", left)
 		}
 	})
@@ -847,8 +872,8 @@ func TestNoAnswerOutlivesItsRun(t *testing.T) {
 		wantAnswer(t, open, Expired)
 		wantAnswer(t, queued, Expired)
 		stillAsks(t, other)
-		if err := b.Settle(q.ID, q.Digest(), yes); !errors.Is(err, ErrUnknown) {
-			t.Errorf("a verdict after the end: %v", err)
+		if lost := tooLate(t, b, q, yes); lost.Reason != Expired {
+			t.Errorf("a verdict after the end lost to %+v", lost)
 		}
 		b.EndRun("r2")
 		b.EndSession("s1")

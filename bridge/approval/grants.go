@@ -1,7 +1,9 @@
 package approval
 
 import (
-	"slices"
+	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"codemode-bridge/bridge/canon"
@@ -13,16 +15,17 @@ const (
 	grantUses = 100
 )
 
-// A Grant is a remembered yes. It lives in memory, ends with its session, and
-// is void once the tool's definition or the policy is another.
+// A Grant is a remembered yes. It ends with its session, and is void once the
+// tool's definition or the policy is another.
 type Grant struct {
-	ID      int
-	Key     Key
-	AnyArgs bool // Key.Args does not count
-	By      string
-	Made    time.Time
-	Until   time.Time
-	Left    int // uses
+	ID      string    `json:"id"`
+	Key     Key       `json:"key"`
+	AnyArgs bool      `json:"any_args,omitempty"` // Key.Args does not count
+	Script  string    `json:"script"`             // the tool's name in scripts
+	By      string    `json:"by"`
+	Made    time.Time `json:"made"`
+	Until   time.Time `json:"until"`
+	Left    int       `json:"left"` // uses
 }
 
 // covers reports whether the grant is a yes to a call.
@@ -33,49 +36,74 @@ func (g Grant) covers(k Key) bool {
 	return g.Key == k
 }
 
-// addGrantsLocked remembers a yes: for each call as it is, or once for the
-// tool with any arguments.
-func (b *Broker) addGrantsLocked(r Request, v Verdict) {
+// addGrants remembers a yes: for each call as it is, or once for the tool
+// with any arguments. A grant that the store does not keep is not given: the
+// call is asked again.
+func (b *Broker) addGrants(r Request, v Verdict) {
 	for _, i := range r.Items {
-		b.last++
-		g := Grant{ID: b.last, Key: i.Key, AnyArgs: v.Scope == AnyArgs, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
+		g := Grant{ID: "g" + newID()[1:], Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: r.Script, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
 		if g.AnyArgs {
 			g.Key.Args = canon.Digest{}
 		}
-		b.grants = append(b.grants, g)
-		if g.AnyArgs {
+		if b.store.AddGrant(context.Background(), g) != nil || g.AnyArgs {
 			return
 		}
 	}
 }
 
+var errUsedUp = errors.New("the grant is used up")
+
 // grantLocked answers a request from a grant, which is used up by one. What
 // may not be remembered is asked whatever was granted before.
-func (b *Broker) grantLocked(r Request) (Verdict, bool) {
-	if !r.Decision.Remember || r.Decision.Manual || r.Decision.RequireReason {
-		return Verdict{}, false
+func (b *Broker) grantLocked(ctx context.Context, r Request) (Verdict, bool, error) {
+	d := r.Decision
+	if !d.Remember || d.Manual || d.RequireReason || len(d.Quorums) > 0 {
+		return Verdict{}, false, nil
 	}
-	b.pruneLocked()
-	now := time.Now()
-	for i, g := range b.grants {
-		if g.covers(r.Items[0].Key) {
-			b.grants[i].Left--
-			return Verdict{Approve: true, Scope: Once, By: g.By, Channel: "grant", Time: now}, true
+	all, err := b.Grants(ctx)
+	if err != nil {
+		return Verdict{Reason: AuditUnavailable, Channel: "grant"}, false, err
+	}
+	for _, g := range all {
+		if !g.covers(r.Items[0].Key) {
+			continue
+		}
+		err := b.store.UpdateGrant(ctx, g.ID, func(g *Grant) error {
+			if g.Left <= 0 {
+				return errUsedUp
+			}
+			g.Left--
+			return nil
+		})
+		if err == nil { // else it was revoked or used up in between
+			return Verdict{Approve: true, Scope: Once, By: g.By, Channel: "grant", Time: time.Now()}, true, nil
 		}
 	}
-	return Verdict{}, false
+	return Verdict{}, false, nil
 }
 
-// Grants returns what is remembered, the oldest first.
-func (b *Broker) Grants() []Grant {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.pruneLocked()
-	return slices.Clone(b.grants)
-}
-
-// pruneLocked drops the grants that are used up or over.
-func (b *Broker) pruneLocked() {
+// Grants returns the grants that are good at this moment, the oldest first.
+func (b *Broker) Grants(ctx context.Context) ([]Grant, error) {
+	all, err := b.store.Grants(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the grants: %w", err)
+	}
 	now := time.Now()
-	b.grants = slices.DeleteFunc(b.grants, func(g Grant) bool { return g.Left == 0 || !now.Before(g.Until) })
+	good := all[:0]
+	for _, g := range all {
+		if now.Before(g.Until) && g.Left > 0 {
+			good = append(good, g)
+		}
+	}
+	return good, nil
+}
+
+// Revoke ends a grant. It reports whether there was one of that id.
+func (b *Broker) Revoke(ctx context.Context, id string) (bool, error) {
+	found := false
+	err := b.store.DropGrants(ctx, func(g Grant) bool {
+		found = found || g.ID == id
+		return g.ID == id
+	})
+	return found, err
 }

@@ -51,7 +51,7 @@ type schedule struct {
 func newSchedule(t *testing.T, seed int64) *schedule {
 	r := rand.New(rand.NewSource(seed))
 	l := Limits{PerRun: 1 + r.Intn(3), PerSession: 1 + r.Intn(4), PerBridge: 1 + r.Intn(6), Budget: 1 + r.Intn(30), Flood: 1 + r.Intn(30)}
-	return &schedule{T: t, b: New(l), l: l, rand: r, said: map[string][]Verdict{}, allowed: map[Key]int{}, granted: map[Key]bool{}}
+	return &schedule{T: t, b: New(Options{Limits: l}), l: l, rand: r, said: map[string][]Verdict{}, allowed: map[Key]int{}, granted: map[Key]bool{}}
 }
 
 // runsOf are the runs of the two sessions.
@@ -187,11 +187,11 @@ func (s *schedule) settle() {
 			// stands in the books of this test.
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			err := s.b.Settle(q.ID, about, v)
+			_, err := s.b.Settle(s.Context(), q.ID, about, v)
 			if err != nil {
 				return
 			}
-			if wrong || v.Valid(q) != nil || !time.Now().Before(q.Until) {
+			if wrong || v.Valid(q, time.Now()) != nil || !time.Now().Before(q.Until) {
 				s.Errorf("accepted %+v for %+v at %v", v, q, time.Now())
 			}
 			s.said[q.ID] = append(s.said[q.ID], v)

@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -31,11 +32,11 @@ type Shown struct {
 	// white space between tokens. It consists of characters that Visible
 	// leaves alone. A line feed or a tab in an argument is \n or \t here, so a
 	// decoded string can have several lines, and nothing else unseen.
-	JSON []byte
+	JSON json.RawMessage `json:"args"`
 	// Hidden counts the values, and the parts of strings, that are hidden.
-	Hidden int
+	Hidden int `json:"hidden,omitempty"`
 	// Cut counts the places where something was left out for its length.
-	Cut int
+	Cut int `json:"cut,omitempty"`
 }
 
 // Display renders a for people and for the log. It never fails, and what it

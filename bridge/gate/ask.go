@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"codemode-bridge/bridge/approval"
@@ -16,34 +17,13 @@ import (
 // stricter is asked again.
 func (r *Run) ask(ctx context.Context, c *call) error {
 	for {
-		if c.decision.Manual || len(c.decision.Quorums) > 0 {
-			return denied(c, approval.NoApprover, "") // these take a channel that proves who answers
-		}
-		if r.Reach != ByElicitation {
+		if !r.mayAsk(c.decision) {
 			return r.fallBack(ctx, c)
 		}
 		asked := c.decision
-		if err := r.record(ctx, c.record(ledger.Asked)); err != nil {
-			return unrecorded(c, err)
-		}
-		verdict, err := r.gate.broker.Ask(ctx, r.request(c))
-		rec := c.record(ledger.Verdict)
-		rec.Approver, rec.Channel, rec.Answer = verdict.By, verdict.Channel, answerWord(verdict)
-		rec.Error = canon.Visible(canon.Redact(verdict.Text))
-		c.verdict = &verdict
-		if lost := r.record(context.WithoutCancel(ctx), rec); lost != nil {
-			return unrecorded(c, lost)
-		}
-		if errors.Is(err, approval.ErrFlood) {
-			r.Stop(err)
-		}
-		if verdict.Reason == approval.Timeout && r.Attached != nil && !r.Attached() {
-			// Nobody holds the run: it ends here rather than going on alone.
-			r.Stop(errExpired)
-			return denied(c, approval.Expired, "")
-		}
-		if verdict.Stop {
-			r.Stop(errStopped)
+		verdict, err := r.put(ctx, c)
+		if err != nil {
+			return err
 		}
 		if !verdict.Approve {
 			return denied(c, verdict.Reason, verdict.Text)
@@ -53,6 +33,11 @@ func (r *Run) ask(ctx context.Context, c *call) error {
 		if !ok || tool.Digest != c.tool.Digest {
 			return denied(c, approval.Stale, "the tool has changed")
 		}
+		if verdict.Args != nil {
+			if err := c.edit(view, verdict.Args); err != nil {
+				return err
+			}
+		}
 		c.decision = r.decide(view, c)
 		if !stricter(c.decision, asked) {
 			return nil
@@ -60,15 +45,115 @@ func (r *Run) ask(ctx context.Context, c *call) error {
 	}
 }
 
-// fallBack answers for a person that the client cannot ask. Only a client that
+// mayAsk reports whether somebody can answer a question with this decision:
+// the person at the client, or an approver. A client that cannot ask leaves
+// its questions to approvers only where the profile says so, or where nobody
+// else may answer.
+func (r *Run) mayAsk(d profiles.Decision) bool {
+	strong := d.Manual || len(d.Quorums) > 0
+	switch {
+	case r.Reach == ByElicitation && !strong:
+		return true
+	case !r.gate.approvers():
+		return false
+	default:
+		return strong || r.Reach == ByApprovers || d.Fallback == profiles.FallbackQueue
+	}
+}
+
+// put asks about c and records the question and the answer.
+func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
+	if err := r.record(ctx, c.record(ledger.Asked)); err != nil {
+		return approval.Verdict{}, unrecorded(c, err)
+	}
+	asked := r.gate.now()
+	verdict, err := r.gate.broker.Ask(ctx, r.request(c))
+	c.verdict = &verdict
+	rec := c.record(ledger.Verdict)
+	rec.Wait = r.gate.now().Sub(asked)
+	rec.Request, rec.Approver, rec.Channel, rec.Answer = verdict.Request, verdict.By, verdict.Channel, answerWord(verdict)
+	rec.Error = canon.Visible(canon.Redact(verdict.Text))
+	if lost := r.record(context.WithoutCancel(ctx), rec); lost != nil {
+		return verdict, unrecorded(c, lost)
+	}
+	if verdict.Approve && verdict.Scope != approval.Once && verdict.Scope != "" {
+		rec.Event, rec.Wait = ledger.Granted, 0
+		if lost := r.record(context.WithoutCancel(ctx), rec); lost != nil {
+			return verdict, unrecorded(c, lost)
+		}
+	}
+	switch {
+	case errors.Is(err, approval.ErrFlood):
+		r.Stop(err)
+	case err != nil && ctx.Err() == nil:
+		return verdict, unrecorded(c, err)
+	}
+	if verdict.Reason == approval.Timeout && r.Attached != nil && !r.Attached() {
+		// Nobody holds the run: it ends here rather than going on alone.
+		r.Stop(errExpired)
+		return verdict, denied(c, approval.Expired, "")
+	}
+	if verdict.Stop {
+		r.Stop(errStopped)
+	}
+	return verdict, nil
+}
+
+// edit puts the arguments that a person wrote in place of the script's. They
+// are frozen and checked like any others, and then judged from the start.
+func (c *call) edit(view *View, raw json.RawMessage) error {
+	args, err := canon.Parse(raw)
+	if err != nil {
+		return denied(c, approval.Stale, "the edited arguments cannot be read: "+err.Error())
+	}
+	if err := view.check(c.tool, args); err != nil {
+		return denied(c, approval.Stale, "the edited arguments do not fit the tool: "+err.Error())
+	}
+	shown := c.args.Digest()
+	c.args, c.shown = args, &shown
+	return nil
+}
+
+// Settle brings a person's verdict to the request with the given id. It is
+// what every channel calls. A verdict that settles nothing, because another
+// came first or it may not be given, is recorded and its error returned; so is
+// one yes of several. That a channel reached nobody settles nothing as long as
+// an approver may still answer.
+func (g *Gate) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.Entry, error) {
+	if v.Reason == approval.NoApprover && !v.Approve && g.approvers() {
+		return approval.Entry{}, nil
+	}
+	e, err := g.broker.Settle(ctx, id, about, v)
+	if err == nil && e.Verdict != nil {
+		return e, nil // its call records it
+	}
+	rec := ledger.Record{Event: ledger.Verdict, Time: g.now(), Run: e.Run, Server: e.Server, Tool: e.Tool, Request: id,
+		Approver: v.By, Channel: v.Channel, Answer: answerWord(v), Durable: true}
+	if len(e.Items) > 0 {
+		rec.Call, rec.Session, rec.Profile = e.Items[0].Call, e.Items[0].Key.Session, e.Items[0].Key.Profile
+		rec.Trace = trace(e.Run, rec.Call)
+	}
+	if err != nil {
+		rec.Outcome, rec.Error = ledger.Refused, canon.Visible(canon.Redact(err.Error()))
+	} else {
+		rec.Error = e.Missing()
+	}
+	if lost := g.recorder.Record(context.WithoutCancel(ctx), rec); err == nil {
+		err = lost
+	}
+	return e, err
+}
+
+// fallBack answers for a person who cannot be asked. Only a client that
 // declared no elicitation is let through, only where the profile says so, and
 // never without a record.
 func (r *Run) fallBack(ctx context.Context, c *call) error {
+	d := c.decision
 	verdict := approval.Verdict{Reason: approval.ElicitationUnsupported, Channel: "fallback"}
 	switch {
-	case r.Reach == Nobody, c.decision.Fallback == profiles.FallbackQueue:
+	case r.Reach != NoElicitation, d.Manual, len(d.Quorums) > 0, d.Fallback == profiles.FallbackQueue:
 		verdict.Reason = approval.NoApprover
-	case c.decision.Fallback == profiles.FallbackAllow:
+	case d.Fallback == profiles.FallbackAllow:
 		verdict = approval.Verdict{Approve: true, Scope: approval.Once, Channel: "fallback"}
 	}
 	rec := c.record(ledger.Verdict)
@@ -102,9 +187,13 @@ func (c *call) allowed() bool {
 func (r *Run) request(c *call) approval.Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	decision := c.decision
+	if decision.Fallback == profiles.FallbackQueue && r.gate.approvers() {
+		decision.Timeout = r.gate.View().Profiles.PausedFor() // an approver comes when they come
+	}
 	return approval.Request{
-		Run: r.ID, Client: r.Client, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
-		Decision: c.decision, Checks: []string{"arguments", "tool unchanged", "policy unchanged"},
+		Run: r.ID, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
+		Decision: decision, Checks: []string{"arguments", "tool unchanged", "policy unchanged"},
 		Preview: r.preview, Done: len(r.effects),
 		Items: []approval.Item{{
 			Call: c.Number, Shown: c.display(0), Position: c.Position,

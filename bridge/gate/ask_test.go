@@ -69,7 +69,7 @@ func (a *asking) question() approval.Request {
 func (a *asking) answer(v approval.Verdict) {
 	a.Helper()
 	q := a.question()
-	if err := a.g.Broker().Settle(q.ID, q.Digest(), v); err != nil {
+	if _, err := a.g.Settle(a.Context(), q.ID, q.Digest(), v); err != nil {
 		a.Fatal(err)
 	}
 	synctest.Wait()
@@ -269,6 +269,7 @@ func TestPolicyThatChangedBetweenQuestionAndYes(t *testing.T) {
 				reasoned := agreed
 				reasoned.Text = "ticket 7"
 				for range row.asked {
+					time.Sleep(2 * time.Second) // as long as a critical call is to be read
 					a.answer(reasoned)
 				}
 				if row.reason != "" {
@@ -303,10 +304,10 @@ func TestCallThatBecameManualIsNotSent(t *testing.T) {
 				a.replace(supervised(profiles.ProfileSpec{Asklist: []string{"fs__*"}, Rules: []profiles.RuleSpec{rule}}))
 				a.answer(agreed)
 				for _, q := range a.g.Broker().Take("r1") {
-					if err := a.g.Broker().Settle(q.ID, q.Digest(), agreed); err == nil {
+					if _, err := a.g.Settle(t.Context(), q.ID, q.Digest(), agreed); err == nil {
 						t.Error("a yes at the client was accepted")
 					}
-					if err := a.g.Broker().Settle(q.ID, q.Digest(), approval.Verdict{Reason: approval.NoApprover}); err != nil {
+					if _, err := a.g.Settle(t.Context(), q.ID, q.Digest(), approval.Verdict{Reason: approval.NoApprover}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -462,7 +463,7 @@ func TestFloodStopsTheRun(t *testing.T) {
 			}()
 			synctest.Wait()
 			for _, q := range g.Broker().Take("r1") {
-				if err := g.Broker().Settle(q.ID, q.Digest(), declined); err != nil {
+				if _, err := g.Settle(t.Context(), q.ID, q.Digest(), declined); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -45,17 +45,21 @@ type Options struct {
 	// Confirm, if not nil, waits until a server that is only remembered from
 	// the last run has listed its tools, for as long as that is worth it.
 	Confirm func(ctx context.Context, server string)
-	Now     func() time.Time // nil means time.Now
+	// Approvers reports whether there is anybody who could answer on a channel
+	// that proves who they are; nil means that there never is.
+	Approvers func() bool
+	Now       func() time.Time // nil means time.Now
 }
 
 // A Gate decides and sends calls. Any number of goroutines may use it.
 type Gate struct {
-	caller   Caller
-	recorder ledger.Recorder
-	broker   *approval.Broker
-	confirm  func(ctx context.Context, server string)
-	now      func() time.Time
-	view     atomic.Pointer[View]
+	caller    Caller
+	recorder  ledger.Recorder
+	broker    *approval.Broker
+	confirm   func(ctx context.Context, server string)
+	approvers func() bool
+	now       func() time.Time
+	view      atomic.Pointer[View]
 }
 
 // New makes a gate that decides on view until another replaces it.
@@ -64,9 +68,12 @@ func New(view *View, o Options) *Gate {
 		o.Now = time.Now
 	}
 	if o.Broker == nil {
-		o.Broker = approval.New(approval.Limits{})
+		o.Broker = approval.New(approval.Options{})
 	}
-	g := &Gate{caller: o.Caller, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, now: o.Now}
+	if o.Approvers == nil {
+		o.Approvers = func() bool { return false }
+	}
+	g := &Gate{caller: o.Caller, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, approvers: o.Approvers, now: o.Now}
 	g.view.Store(view)
 	return g
 }

@@ -2,8 +2,11 @@ package gate
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -22,6 +25,14 @@ type Origin struct {
 	ID      string // of the run, unique
 	Session string
 	Client  string // the client's own name for itself, untrusted
+	// Requester is whose run it is, as far as the bridge can tell: the name of
+	// the client's token.
+	Requester string
+	// Script and Input are what is run, for the record; Name is the saved
+	// script's, if it is one.
+	Script string
+	Input  json.RawMessage
+	Name   string
 	// Profile binds the run. The empty name stands for whatever binds the
 	// tool `eval`: the default profile, or nothing.
 	Profile string
@@ -42,6 +53,7 @@ const (
 	Nobody        Reach = iota // there is no client with a person: a pipeline
 	NoElicitation              // the client has declared that it cannot ask
 	ByElicitation              // the client can ask
+	ByApprovers                // there is no client: approvers are asked whatever the profile's fallback
 )
 
 // A Run is one execution of a script, as far as its calls go: the policy it
@@ -66,6 +78,7 @@ type call struct {
 	args     canon.Args
 	decision profiles.Decision
 	verdict  *approval.Verdict // of a person, if one was asked
+	shown    *canon.Digest     // of the arguments that were asked about, if a person edited them
 	counted  bool              // among the run's facts
 }
 
@@ -78,11 +91,30 @@ func (g *Gate) Begin(ctx context.Context, o Origin) (*Run, error) {
 	}
 	r := &Run{Origin: o, gate: g, started: g.now()}
 	r.began, _ = g.View().profile(o.Profile)
-	err := r.record(ctx, ledger.Record{Event: ledger.RunStarted})
+	err := r.record(ctx, r.startRecord())
 	if err != nil {
 		return nil, &approval.DeniedError{Reason: approval.AuditUnavailable, Message: "the run was not started: its record could not be written", Err: err}
 	}
 	return r, nil
+}
+
+// startRecord holds the script as a person may see it, and a hash of what it
+// really is.
+func (r *Run) startRecord() ledger.Record {
+	rec := ledger.Record{Event: ledger.RunStarted, Name: r.Name}
+	if r.Script != "" {
+		sum := sha256.Sum256([]byte(r.Script))
+		rec.ScriptHash = "sha256:" + hex.EncodeToString(sum[:])
+		rec.Script = canon.VisibleLines(canon.Redact(r.Script))
+	}
+	if len(r.Input) > 0 {
+		input, err := canon.Parse(fmt.Appendf(nil, `{"input":%s}`, r.Input))
+		if err != nil {
+			input, _ = canon.Parse([]byte(`{"input":"[not to be read]"}`))
+		}
+		rec.Input = canon.Display(input, canon.DisplayOptions{MaxBytes: recordBytes}).JSON
+	}
+	return rec
 }
 
 // End records that the run is over, with one of the outcomes of package
@@ -96,10 +128,15 @@ func (r *Run) End(ctx context.Context, outcome string, why string) error {
 
 // Preview notes what could be read from the script before it ran. It is shown
 // to whoever is asked, and decides nothing.
-func (r *Run) Preview(report analysis.Report) {
+func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.preview = report
+	r.mu.Unlock()
+	text, err := json.Marshal(report)
+	if err != nil {
+		return fmt.Errorf("writing the preview: %w", err)
+	}
+	return r.record(ctx, ledger.Record{Event: ledger.Preview, Preview: text})
 }
 
 // decide judges c by the policy that the run began with and by today's.
@@ -151,6 +188,10 @@ func (r *Run) check(view *View, c *call) string {
 func (r *Run) intend(ctx context.Context, c *call) error {
 	rec := c.record(ledger.Intent)
 	rec.Sent = len(c.args.Bytes())
+	rec.Durable = !c.readOnly() || c.decision.Disposition == profiles.Ask
+	if c.shown != nil {
+		rec.Detail = fmt.Appendf(nil, `{"asked_about":%q}`, c.shown)
+	}
 	if err := r.record(ctx, rec); err != nil {
 		return err
 	}
@@ -168,6 +209,7 @@ func (r *Run) settle(ctx context.Context, c *call, reply json.RawMessage, err er
 	}
 	rec := c.record(ledger.Outcome)
 	rec.Duration, rec.Received = took, len(reply)
+	rec.Durable = !c.readOnly() || c.decision.Disposition == profiles.Ask
 	switch {
 	case err == nil && answer.IsError:
 		rec.Outcome, rec.Error = ledger.Failed, canon.Redact(answer.ErrorText())
@@ -191,13 +233,13 @@ func (r *Run) settle(ctx context.Context, c *call, reply json.RawMessage, err er
 // refuse records that a call was not sent, and returns why. known is nil when
 // there is no such tool, and has no arguments when they could not be read.
 func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) error {
-	rec := ledger.Record{Event: ledger.Refusal, Call: c.Number, Tool: canon.Visible(c.Name)}
+	rec := ledger.Record{Event: ledger.Refusal, Call: c.Number, Tool: canon.Visible(c.Name), Line: c.Position.Line, Column: c.Position.Column}
 	e := Effect{Number: c.Number, Tool: canon.Visible(c.Name), State: ledger.Refused}
 	if known != nil {
 		rec = known.record(ledger.Refusal)
 		e.Tool = known.tool.Script
 	}
-	rec.Outcome, rec.Error = ledger.Refused, canon.Visible(canon.Redact(why.Error()))
+	rec.Outcome, rec.Error, rec.Durable = ledger.Refused, canon.Visible(canon.Redact(why.Error())), true
 	r.mu.Lock()
 	r.effects = append(r.effects, e)
 	r.mu.Unlock()
@@ -208,12 +250,19 @@ func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) error 
 // record writes one record of this run.
 func (r *Run) record(ctx context.Context, rec ledger.Record) error {
 	rec.Time, rec.Run, rec.Session, rec.Client, rec.Profile = r.gate.now(), r.ID, r.Session, canon.Visible(r.Client), r.Profile
+	if rec.Call > 0 {
+		rec.Trace = trace(r.ID, rec.Call)
+	}
 	return r.gate.recorder.Record(ctx, rec)
 }
 
+// trace names one call, from the question about it to its outcome.
+func trace(run string, call int) string { return run + "." + strconv.Itoa(call) }
+
 // record begins a record about c.
 func (c *call) record(event ledger.Event) ledger.Record {
-	rec := ledger.Record{Event: event, Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name}
+	rec := ledger.Record{Event: event, Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Line: c.Position.Line, Column: c.Position.Column,
+		Durable: event == ledger.Asked || event == ledger.Verdict}
 	if c.decision.Disposition == 0 {
 		return rec // refused before anything was decided
 	}

@@ -1,0 +1,354 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/profiles"
+)
+
+// An Entry is a request that was put to people, with what became of it. It is
+// what a [Store] keeps, so that any channel of any process can answer it.
+type Entry struct {
+	Request
+	// Bridge is the process whose run waits for the verdict.
+	Bridge string `json:"bridge"`
+	// Votes are the yeses so far, where one is not enough.
+	Votes []Verdict `json:"votes,omitempty"`
+	// Verdict settles the request. It is set once.
+	Verdict *Verdict `json:"verdict,omitempty"`
+}
+
+// Open reports whether the request can still be answered.
+func (e *Entry) Open(now time.Time) bool { return e.Verdict == nil && now.Before(e.Until) }
+
+// Errors of a verdict that settles nothing. None of them changes anything.
+var (
+	ErrUnknown = errors.New("there is no such request")
+	ErrDigest  = errors.New("the verdict is about other calls than the request")
+)
+
+// A SettledError is what a verdict meets that comes too late, with the one
+// that came first.
+type SettledError struct{ Verdict Verdict }
+
+func (e *SettledError) Error() string {
+	answer := "no"
+	if e.Verdict.Approve {
+		answer = "yes"
+	}
+	by := e.Verdict.By
+	if by == "" {
+		by = "nobody (" + e.Verdict.Channel + ")"
+	}
+	return fmt.Sprintf("it was settled before: %s said %s at %s", by, answer, e.Verdict.Time.Format("15:04:05"))
+}
+
+// answer brings a person's verdict to the entry. Every verdict on its way
+// into a store passes here, in one transaction with what it changes: this is
+// where a request is settled exactly once.
+func (e *Entry) answer(about canon.Digest, v Verdict, now time.Time) error {
+	if e.Digest() != about {
+		return ErrDigest
+	}
+	if e.Verdict != nil {
+		return &SettledError{*e.Verdict}
+	}
+	if !now.Before(e.Until) {
+		e.settle(Verdict{Reason: Timeout, Channel: "timeout"}, now)
+		return &SettledError{*e.Verdict}
+	}
+	if err := v.Valid(e.Request, now); err != nil {
+		return err
+	}
+	v.Time = now
+	if !v.Approve || len(e.Decision.Quorums) == 0 {
+		e.settle(v, now)
+		return nil
+	}
+	return e.vote(v, now)
+}
+
+// settle sets the verdict.
+func (e *Entry) settle(v Verdict, now time.Time) {
+	if v.Time.IsZero() {
+		v.Time = now
+	}
+	v.Request = e.ID
+	e.Verdict = &v
+}
+
+// vote counts one yes of several. The last one that is needed settles the
+// request, in the names of all.
+func (e *Entry) vote(v Verdict, now time.Time) error {
+	for _, cast := range e.Votes {
+		if cast.By == v.By {
+			return fmt.Errorf("%s has said yes already; others are needed", v.By)
+		}
+	}
+	before := e.Missing()
+	e.Votes = append(slices.Clone(e.Votes), v)
+	if !slices.ContainsFunc(e.Decision.Quorums, func(q profiles.Quorum) bool {
+		return len(tally(q, e.Votes)) > len(tally(q, e.Votes[:len(e.Votes)-1]))
+	}) {
+		e.Votes = e.Votes[:len(e.Votes)-1]
+		return fmt.Errorf("this yes counts for nothing: there are %s", before)
+	}
+	if e.Missing() != "" {
+		return nil
+	}
+	all := Verdict{Approve: true, Scope: Once, Strong: true, Channel: v.Channel}
+	var names, words []string
+	for _, cast := range e.Votes {
+		names = append(names, cast.By)
+		if cast.Text != "" {
+			words = append(words, cast.By+": "+cast.Text)
+		}
+	}
+	all.By, all.Text = strings.Join(names, " and "), strings.Join(words, "; ")
+	e.settle(all, now)
+	return nil
+}
+
+// Missing says which yeses are there and needed; empty when none is needed.
+func (e *Entry) Missing() string {
+	var missing []string
+	for _, q := range e.Decision.Quorums {
+		have := len(tally(q, e.Votes))
+		if have >= q.Need {
+			continue
+		}
+		text := fmt.Sprintf("%d of %d yeses", have, q.Need)
+		if len(q.Of) > 0 {
+			text += " of " + strings.Join(q.Of, ", ")
+		}
+		if q.InOrder {
+			text += ", next " + q.Of[have]
+		}
+		missing = append(missing, text)
+	}
+	return strings.Join(missing, "; ")
+}
+
+// tally returns the votes that count for a quorum: of different people, of
+// those it names by name or role, and in its order if it has one.
+func tally(q profiles.Quorum, votes []Verdict) []Verdict {
+	var counted []Verdict
+	for _, v := range votes {
+		is := func(who string) bool { return v.By == who || slices.Contains(v.Roles, who) }
+		switch {
+		case slices.ContainsFunc(counted, func(c Verdict) bool { return c.By == v.By }):
+		case q.InOrder && (len(counted) >= len(q.Of) || !is(q.Of[len(counted)])):
+		case len(q.Of) > 0 && !slices.ContainsFunc(q.Of, is):
+		default:
+			counted = append(counted, v)
+		}
+	}
+	return counted
+}
+
+// A Store keeps requests, their verdicts, and grants. Several processes may
+// share one; its methods may be called by any number of goroutines. What a
+// method has returned without error survives a crash as far as the store is
+// durable at all, and is seen by every later call of any process.
+type Store interface {
+	// Put keeps a new entry.
+	Put(ctx context.Context, e Entry) error
+	// Update changes one entry, all others waiting meanwhile, in whatever
+	// process they are: of two that settle a request, one sees the other's
+	// verdict. An error of change is returned and leaves the entry as it was;
+	// change may be called more than once. ErrUnknown means that there is no
+	// such entry. It returns the entry as it is now.
+	Update(ctx context.Context, id string, change func(*Entry) error) (Entry, error)
+	// Entries returns the entries that a filter lets through, the oldest first.
+	Entries(ctx context.Context, f Filter) ([]Entry, error)
+	// Requested returns a channel that is closed after the next change of an
+	// entry or grant by anyone; by another process, within 250 ms.
+	Requested() <-chan struct{}
+
+	// AddGrant keeps a new grant.
+	AddGrant(ctx context.Context, g Grant) error
+	// Grants returns all grants, the oldest first.
+	Grants(ctx context.Context) ([]Grant, error)
+	// UpdateGrant changes one grant as Update does an entry. A grant with no
+	// uses left is dropped.
+	UpdateGrant(ctx context.Context, id string, change func(*Grant) error) error
+	// DropGrants drops the grants of which drop is true.
+	DropGrants(ctx context.Context, drop func(Grant) bool) error
+
+	// Forget drops the entries that were settled, or ran out, before a time.
+	Forget(ctx context.Context, before time.Time) error
+}
+
+// A Filter lets entries through. Its zero value lets all through.
+type Filter struct {
+	ID   string    // this one only
+	Run  string    // of this run only
+	Open time.Time // those that could still be answered at this time; zero: whether or not
+	// Newest, if above zero, bounds the result to that many of the newest.
+	Newest int
+}
+
+// Passes reports whether the filter lets an entry through, Newest aside.
+func (f Filter) Passes(e *Entry) bool {
+	return (f.ID == "" || e.ID == f.ID) && (f.Run == "" || e.Run == f.Run) && (f.Open.IsZero() || e.Open(f.Open))
+}
+
+// Memory is a Store that lasts as long as the process. Its zero value is empty.
+// It forgets the oldest settled entries beyond a thousand.
+type Memory struct {
+	mu      sync.Mutex
+	entries []Entry // the oldest first
+	grants  []Grant
+	changed chan struct{} // nil until somebody asks
+}
+
+const keepEntries = 1000
+
+// Put keeps a new entry.
+func (m *Memory) Put(_ context.Context, e Entry) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.findLocked(e.ID) >= 0 {
+		return fmt.Errorf("there is a request %s already", e.ID)
+	}
+	m.entries = append(m.entries, e.clone())
+	if len(m.entries) > keepEntries { // the oldest that is settled goes
+		if i := slices.IndexFunc(m.entries, func(e Entry) bool { return e.Verdict != nil }); i >= 0 {
+			m.entries = slices.Delete(m.entries, i, i+1)
+		}
+	}
+	m.touchLocked()
+	return nil
+}
+
+// Update changes one entry.
+func (m *Memory) Update(_ context.Context, id string, change func(*Entry) error) (Entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := m.findLocked(id)
+	if i < 0 {
+		return Entry{}, ErrUnknown
+	}
+	e := m.entries[i].clone()
+	if err := change(&e); err != nil {
+		return m.entries[i].clone(), err
+	}
+	m.entries[i] = e.clone()
+	m.touchLocked()
+	return e, nil
+}
+
+// Entries returns entries, the oldest first.
+func (m *Memory) Entries(_ context.Context, f Filter) ([]Entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []Entry
+	for i := len(m.entries) - 1; i >= 0 && (f.Newest <= 0 || len(all) < f.Newest); i-- {
+		if e := &m.entries[i]; f.Passes(e) {
+			all = append(all, e.clone())
+		}
+	}
+	slices.Reverse(all)
+	return all, nil
+}
+
+// Requested returns a channel that the next change closes.
+func (m *Memory) Requested() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.changed == nil {
+		m.changed = make(chan struct{})
+	}
+	return m.changed
+}
+
+// AddGrant keeps a new grant.
+func (m *Memory) AddGrant(_ context.Context, g Grant) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.grants = append(m.grants, g)
+	m.touchLocked()
+	return nil
+}
+
+// Grants returns all grants.
+func (m *Memory) Grants(context.Context) ([]Grant, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.grants), nil
+}
+
+// UpdateGrant changes one grant.
+func (m *Memory) UpdateGrant(_ context.Context, id string, change func(*Grant) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.IndexFunc(m.grants, func(g Grant) bool { return g.ID == id })
+	if i < 0 {
+		return ErrUnknown
+	}
+	g := m.grants[i]
+	if err := change(&g); err != nil {
+		return err
+	}
+	if m.grants[i] = g; g.Left <= 0 {
+		m.grants = slices.Delete(m.grants, i, i+1)
+	}
+	m.touchLocked()
+	return nil
+}
+
+// DropGrants drops grants.
+func (m *Memory) DropGrants(_ context.Context, drop func(Grant) bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := len(m.grants)
+	if m.grants = slices.DeleteFunc(m.grants, drop); len(m.grants) < n {
+		m.touchLocked()
+	}
+	return nil
+}
+
+// Forget drops entries that are over.
+func (m *Memory) Forget(_ context.Context, before time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.entries = slices.DeleteFunc(m.entries, func(e Entry) bool { return e.over().Before(before) })
+	return nil
+}
+
+func (m *Memory) findLocked(id string) int {
+	return slices.IndexFunc(m.entries, func(e Entry) bool { return e.ID == id })
+}
+
+func (m *Memory) touchLocked() {
+	if m.changed != nil {
+		close(m.changed)
+		m.changed = nil
+	}
+}
+
+// over is when the entry was settled or will run out.
+func (e *Entry) over() time.Time {
+	if e.Verdict != nil {
+		return e.Verdict.Time
+	}
+	return e.Until
+}
+
+// clone copies what an owner of the copy might change.
+func (e *Entry) clone() Entry {
+	c := *e
+	c.Items, c.Votes = slices.Clone(e.Items), slices.Clone(e.Votes)
+	if e.Verdict != nil {
+		v := *e.Verdict
+		c.Verdict = &v
+	}
+	return c
+}

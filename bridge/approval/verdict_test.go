@@ -1,0 +1,248 @@
+package approval
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"codemode-bridge/profiles"
+)
+
+// by is a yes of an approver on a strong channel.
+func by(name string, roles ...string) Verdict {
+	return Verdict{Approve: true, By: name, Roles: roles, Strong: true, Channel: "page"}
+}
+
+func quorum(need int, inOrder bool, of ...string) func(*Request) {
+	return func(r *Request) {
+		r.Decision.Quorums = append(r.Decision.Quorums, profiles.Quorum{Need: need, Of: of, InOrder: inOrder})
+	}
+}
+
+func TestWhoMayAnswerWhat(t *testing.T) {
+	manual := question(1, func(r *Request) { r.Decision.Manual = true })
+	separate := question(1, func(r *Request) { r.Separate, r.Requester = true, "ann" })
+	own := question(1, func(r *Request) { r.Requester = "ann" })
+	fold := question(1)
+	fold.Items = append(fold.Items, question(2).Items[0])
+	typed, edited, rows := by("ann"), by("ann"), by("ann")
+	typed.Typed, edited.Args, rows.Rows = "delete", json.RawMessage(`{}`), []int{2}
+	with := func(v Verdict, change func(*Verdict)) Verdict { change(&v); return v }
+	for name, row := range map[string]struct {
+		r    Request
+		v    Verdict
+		want string // part of the error; empty: it is valid
+	}{
+		"manual, typed":                     {manual, typed, ""},
+		"manual, typed wrongly":             {manual, with(typed, func(v *Verdict) { v.Typed = "deletes" }), "typed: delete"},
+		"manual, not typed":                 {manual, by("ann"), "typed: delete"},
+		"manual, edited":                    {manual, edited, ""},
+		"manual, typed at the client":       {manual, with(typed, func(v *Verdict) { v.Strong = false }), "approver"},
+		"no to manual at the client":        {manual, no, ""},
+		"one's own, where that counts":      {own, by("ann"), ""},
+		"one's own, where it does not":      {separate, by("ann"), "asked for this call"},
+		"another's":                         {separate, by("bob"), ""},
+		"one's own no":                      {separate, Verdict{Reason: Declined, By: "ann"}, ""},
+		"some rows":                         {fold, rows, ""},
+		"a row that is not there":           {fold, with(rows, func(v *Verdict) { v.Rows = []int{3} }), "call 3"},
+		"no rows":                           {fold, with(rows, func(v *Verdict) { v.Rows = []int{} }), "at least one"},
+		"edited, of several calls":          {fold, edited, "one call"},
+		"edited, for the session":           {question(1, remembered), with(edited, func(v *Verdict) { v.Scope = Same }), "remembered"},
+		"some rows, for the session":        {question(1, remembered), with(rows, func(v *Verdict) { v.Scope, v.Rows = Same, []int{1} }), "remembered"},
+		"edited, where several must agree":  {question(1, quorum(2, false)), edited, "one person"},
+		"of a quorum, at the client":        {question(1, quorum(2, false)), yes, "approver"},
+		"of a quorum, by whom asked for it": {question(1, quorum(2, false), func(r *Request) { r.Requester = "ann" }), by("ann"), "asked for this call"},
+	} {
+		err := row.v.Valid(row.r, time.Now())
+		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: %v, want %q", name, err, row.want)
+		}
+	}
+}
+
+// A critical call is read before it is allowed; it can be refused at once.
+func TestCriticalCallIsReadFirst(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		c := asks(t.Context(), b, question(1, risk(profiles.Critical)))
+		q := only(t, b, "r1")
+		time.Sleep(readFor - instant)
+		if _, err := b.Settle(t.Context(), q.ID, q.Digest(), yes); err == nil || !strings.Contains(err.Error(), "read it first") {
+			t.Errorf("a yes too soon: %v", err)
+		}
+		time.Sleep(instant)
+		settle(t, b, q, yes)
+		wantAnswer(t, c, "yes")
+		c = asks(t.Context(), b, question(2, risk(profiles.Critical)))
+		settle(t, b, only(t, b, "r1"), no)
+		wantAnswer(t, c, ElicitationDeclined)
+	})
+}
+
+func TestQuorum(t *testing.T) {
+	for name, row := range map[string]struct {
+		quorum func(*Request)
+		votes  string // names in the order they say yes; in brackets those whose yes counts for nothing
+		ok     bool
+	}{
+		"two of anybody":             {quorum(2, false), "ann bob", true},
+		"one twice":                  {quorum(2, false), "ann (ann)", false},
+		"two of three":               {quorum(2, false, "ann", "bob", "eve"), "eve ann", true},
+		"a stranger":                 {quorum(2, false, "ann", "bob"), "(dan) bob ann", true},
+		"in order":                   {quorum(2, true, "ann", "bob"), "ann bob", true},
+		"out of order":               {quorum(2, true, "ann", "bob"), "(bob) ann bob", true},
+		"roles":                      {quorum(2, true, "lead", "security"), "ann:lead eve:security", true},
+		"one person with both roles": {quorum(2, true, "lead", "security"), "ann:lead:security (ann:lead:security)", false},
+		"two quorums, met together":  {func(r *Request) { quorum(1, false, "ann")(r); quorum(2, false)(r) }, "bob ann", true},
+		"two quorums, one not met":   {func(r *Request) { quorum(1, false, "ann")(r); quorum(2, false)(r) }, "bob eve", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+				c := asks(t.Context(), b, question(1, row.quorum))
+				q := only(t, b, "r1")
+				for _, vote := range strings.Fields(row.votes) {
+					stillAsks(t, c)
+					name, void := strings.CutPrefix(vote, "(")
+					who := strings.Split(strings.TrimSuffix(name, ")"), ":")
+					e, err := b.Settle(t.Context(), q.ID, q.Digest(), by(who[0], who[1:]...))
+					if (err != nil) != void {
+						t.Fatalf("%s: %v", vote, err)
+					}
+					if err == nil && (e.Verdict == nil) != (e.Missing() != "") {
+						t.Errorf("%s: missing %q, verdict %+v", vote, e.Missing(), e.Verdict)
+					}
+				}
+				if !row.ok {
+					stillAsks(t, c)
+					b.EndRun("r1")
+					wantAnswer(t, c, Expired)
+					return
+				}
+				if a := wantAnswer(t, c, "yes"); !strings.Contains(a.verdict.By, " and ") && strings.Contains(row.votes, " ") {
+					t.Errorf("by %q", a.verdict.By)
+				}
+			})
+		})
+	}
+}
+
+// One no ends what several would have to allow.
+func TestOneNoIsEnough(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		c := asks(t.Context(), b, question(1, quorum(3, false)))
+		q := only(t, b, "r1")
+		settle(t, b, q, by("ann"))
+		settle(t, b, q, Verdict{Reason: Declined, By: "bob", Strong: true, Channel: "page"})
+		wantAnswer(t, c, Declined)
+	})
+}
+
+func TestYesToSomeRows(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		var cs []<-chan answer
+		for call := 1; call <= 3; call++ {
+			cs = append(cs, asks(t.Context(), b, question(call, onLine(4))))
+		}
+		v := by("ann")
+		v.Rows = []int{1, 3}
+		settle(t, b, only(t, b, "r1"), v)
+		wantAnswer(t, cs[0], "yes")
+		wantAnswer(t, cs[1], Declined)
+		wantAnswer(t, cs[2], "yes")
+		wantAnswer(t, asks(t.Context(), b, question(2)), Declined) // refused in this run
+	})
+}
+
+// Two processes share a store: what one asks, the other answers.
+func TestAnswerFromAnotherProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := new(Memory)
+		asker, desk := New(Options{Store: store, Bridge: "a"}), New(Options{Store: store, Bridge: "b"})
+		c, d := asks(t.Context(), asker, question(1)), asks(t.Context(), asker, question(2))
+		open, err := desk.Entries(t.Context(), Filter{Open: time.Now()})
+		if err != nil || len(open) != 2 || open[0].Bridge != "a" {
+			t.Fatalf("the other process sees %+v, %v", open, err)
+		}
+		settle(t, desk, open[0].Request, yes)
+		wantAnswer(t, c, "yes")
+		stillAsks(t, d)
+		if lost := tooLate(t, asker, open[0].Request, no); lost.By != "ann" {
+			t.Errorf("the loser lost to %+v", lost)
+		}
+		asker.EndRun("r1")
+		wantAnswer(t, d, Expired)
+		if lost := tooLate(t, desk, open[1].Request, yes); lost.Reason != Expired {
+			t.Errorf("a yes to a run that is over lost to %+v", lost)
+		}
+	})
+}
+
+// Trial P8: many approvers at once, in two processes; one wins and everybody
+// else hears who.
+func TestTenApproversAtOnce(t *testing.T) {
+	for seed := range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewSource(int64(seed)))
+			store := new(Memory)
+			brokers := []*Broker{New(Options{Store: store}), New(Options{Store: store})}
+			c := asks(t.Context(), brokers[0], question(1))
+			q := only(t, brokers[0], "r1")
+			var mu sync.Mutex
+			var won []string
+			lost := map[string]string{}
+			var all sync.WaitGroup
+			for i := range 10 {
+				v := by(fmt.Sprintf("approver %d", i))
+				if r.Intn(2) == 0 {
+					v.Approve, v.Reason = false, Declined
+				}
+				all.Go(func() {
+					_, err := brokers[i%2].Settle(t.Context(), q.ID, q.Digest(), v)
+					mu.Lock()
+					defer mu.Unlock()
+					var settled *SettledError
+					switch {
+					case err == nil:
+						won = append(won, v.By)
+					case errors.As(err, &settled):
+						lost[v.By] = settled.Verdict.By
+					default:
+						t.Errorf("%s: %v", v.By, err)
+					}
+				})
+			}
+			all.Wait()
+			a := answered(t, c)
+			if len(won) != 1 || len(lost) != 9 || a.verdict.By != won[0] {
+				t.Errorf("%v won, the call heard %q, %d lost", won, a.verdict.By, len(lost))
+			}
+			for loser, winner := range lost {
+				if winner != won[0] {
+					t.Errorf("%s was told that %s won, and it was %s", loser, winner, won[0])
+				}
+			}
+		})
+	}
+}
+
+// A question that the store does not keep is not asked, and is a no.
+func TestQuestionThatCannotBeKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Options{Store: fullStore{new(Memory)}})
+		a := wantAnswer(t, asks(t.Context(), b, question(1)), AuditUnavailable)
+		if a.err != nil || !strings.Contains(a.verdict.Text, "disk full") {
+			t.Errorf("got %+v", a)
+		}
+		b.EndRun("r1")
+	})
+}
+
+type fullStore struct{ *Memory }
+
+func (fullStore) Put(context.Context, Entry) error { return errors.New("disk full") }
