@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"strconv"
 	"strings"
 	"time"
@@ -98,12 +99,12 @@ func mac(key []byte, text string) (sum Hash) {
 	return sum
 }
 
-// Link returns the hash of a row of a store from its number, its
+// HashRow returns the hash of a row of a store from its number, its
 // predecessor's hash (zero for the first row) and its record's JSON text. It
 // is the SHA-256 of
 //
 //	"codemode-bridge row 1" LF store LF seq in decimal LF previous hash in hexadecimal LF body
-func Link(store string, seq int64, prev Hash, body []byte) Hash {
+func HashRow(store string, seq int64, prev Hash, body []byte) Hash {
 	b := make([]byte, 0, 160+len(body))
 	b = append(b, "codemode-bridge row 1\n"...)
 	b = append(b, store...)
@@ -114,4 +115,46 @@ func Link(store string, seq int64, prev Hash, body []byte) Hash {
 	b = append(b, '\n')
 	b = append(b, body...)
 	return sha256.Sum256(b)
+}
+
+// A Seal shows that whoever wrote a row had the store's key: who has not can
+// neither change a row nor write a new one, even if all hashes are made anew.
+type Seal [16]byte
+
+// A Keyring makes and checks the seals of one store. It must not be used by
+// two goroutines at once.
+type Keyring struct {
+	mac   hash.Hash
+	store string
+	buf   []byte
+}
+
+// NewKeyring returns the keyring of a store with its secret key.
+func NewKeyring(store string, key []byte) *Keyring {
+	return &Keyring{mac: hmac.New(sha256.New, key), store: store}
+}
+
+// Seal returns the seal of a row: the first 16 bytes of the HMAC-SHA-256 of
+//
+//	"codemode-bridge seal 1" LF store LF seq in decimal LF hash in hexadecimal
+func (k *Keyring) Seal(seq int64, hash Hash) (s Seal) {
+	k.buf = append(k.buf[:0], "codemode-bridge seal 1\n"...)
+	k.buf = append(k.buf, k.store...)
+	k.buf = append(k.buf, '\n')
+	k.buf = strconv.AppendInt(k.buf, seq, 10)
+	k.buf = append(k.buf, '\n')
+	k.buf = hex.AppendEncode(k.buf, hash[:])
+	k.mac.Reset()
+	k.mac.Write(k.buf)
+	k.buf = k.mac.Sum(k.buf[:0])
+	copy(s[:], k.buf)
+	return s
+}
+
+// A Link is a row as it is kept: the record's JSON text and what chains it.
+type Link struct {
+	Seq  int64
+	Hash Hash
+	Seal Seal
+	Body []byte
 }

@@ -188,3 +188,31 @@ func (r Record) attrs() []slog.Attr {
 	text("detail", string(r.Detail))
 	return as
 }
+
+// MaxRecord bounds the JSON text of a record, in bytes.
+const MaxRecord = 4 << 20
+
+// Encode returns the JSON text of a record as stores keep it: with its time in
+// UTC, and now where it has none.
+func Encode(r Record, now func() time.Time) ([]byte, error) {
+	if r.Time.IsZero() {
+		r.Time = now()
+	}
+	r.Time = r.Time.Round(0).UTC()
+	body, err := json.Marshal(r)
+	if err == nil && len(body) > MaxRecord {
+		err = fmt.Errorf("it has %d bytes, at most %d are kept", len(body), MaxRecord)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encoding a record: %w", err)
+	}
+	return body, nil
+}
+
+// Decode reads the JSON text of a record.
+func Decode(body []byte) (r Record, err error) {
+	if err = json.Unmarshal(body, &r); err != nil {
+		return Record{}, fmt.Errorf("decoding a record: %w", err)
+	}
+	return r, nil
+}

@@ -102,24 +102,24 @@ type Query struct {
 type Kind string
 
 const (
-	Edited     Kind = "edited"      // the row does not say what was written
-	Removed    Kind = "removed"     // the row is missing
-	Inserted   Kind = "inserted"    // the row was not written by the store
-	Reordered  Kind = "reordered"   // the row stands in another's place
-	Cut        Kind = "cut"         // the last rows are missing, from this one on
-	RolledBack Kind = "rolled back" // the store is older than the checkpoint
-	Rewritten  Kind = "rewritten"   // the rows are chained, but not those that were signed
-	Foreign    Kind = "foreign"     // the checkpoint is of another store, or signed with another key
-	Unreadable Kind = "unreadable"  // the file cannot be read, at this row or as a whole
+	Edited     Kind = "edited"     // the row does not say what was written
+	Removed    Kind = "removed"    // the row is missing
+	Inserted   Kind = "inserted"   // the row was not written by the store
+	Reordered  Kind = "reordered"  // the row stands in another's place
+	Cut        Kind = "cut"        // the rows from this one on are missing: cut off, or the file is an older copy
+	Rewritten  Kind = "rewritten"  // the rows are chained, but are not those that were signed
+	Foreign    Kind = "foreign"    // the checkpoint is of another store, or signed with another key
+	Unreadable Kind = "unreadable" // the file cannot be read, at this row or as a whole
 )
 
 // A Report is what Verify found.
 type Report struct {
-	Whole bool
-	Rows  int64 // that were read
-	First int64 // the first row's number: 1, or after the last pruned one
-	Last  int64 // the last row's number
-	Hash  Hash  // of the last row
+	Whole  bool
+	Sealed bool  // the seals were checked too; without the store's key they cannot be
+	Rows   int64 // that were read and found right
+	First  int64 // the first row's number: 1, or after the last pruned one
+	Last   int64 // the last row that was found right
+	Hash   Hash  // of that row
 
 	// Where it is not whole: the first row that is wrong (0 when the store as a
 	// whole is), how, and a sentence for people.

@@ -1,0 +1,190 @@
+// Package memstore keeps records in memory. It keeps the whole contract of
+// ledger.Store but one thing: nothing outlives the process. Tests use it, and
+// it shows what a store is without a database.
+package memstore
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/ledger"
+)
+
+var errClosed = fmt.Errorf("%w: it is closed", ledger.ErrUnavailable)
+
+// A Store is a ledger.Store in memory.
+type Store struct {
+	id    string
+	key   []byte
+	clock func() time.Time
+
+	mu      sync.Mutex
+	ring    *ledger.Keyring
+	rows    []kept
+	last    int64 // the last row's number and hash, also when it was pruned
+	hash    ledger.Hash
+	changed chan struct{}
+	closed  bool
+}
+
+type kept struct {
+	ledger.Link
+	record ledger.Record
+}
+
+// New returns an empty store. A nil clock is time.Now.
+func New(clock func() time.Time) *Store {
+	if clock == nil {
+		clock = time.Now
+	}
+	random := make([]byte, 48)
+	rand.Read(random)
+	s := &Store{id: hex.EncodeToString(random[:16]), key: random[16:], clock: clock, changed: make(chan struct{})}
+	s.ring = ledger.NewKeyring(s.id, s.key)
+	return s
+}
+
+// Record appends a record.
+func (s *Store) Record(ctx context.Context, r ledger.Record) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	return s.appendLocked(r)
+}
+
+func (s *Store) appendLocked(r ledger.Record) error {
+	body, err := ledger.Encode(r, s.clock)
+	if err != nil {
+		return err
+	}
+	if r, err = ledger.Decode(body); err != nil { // what any store gives back
+		return err
+	}
+	s.last++
+	s.hash = ledger.HashRow(s.id, s.last, s.hash, body)
+	link := ledger.Link{Seq: s.last, Hash: s.hash, Seal: s.ring.Seal(s.last, s.hash), Body: body}
+	s.rows = append(s.rows, kept{link, r})
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return nil
+}
+
+// Rows yields the rows that q selects, as they stand now.
+func (s *Store) Rows(ctx context.Context, q ledger.Query) iter.Seq2[ledger.Row, error] {
+	return func(yield func(ledger.Row, error) bool) {
+		s.mu.Lock()
+		rows := slices.Clone(s.rows)
+		s.mu.Unlock()
+		if q.Newest {
+			slices.Reverse(rows)
+		}
+		found := 0
+		for _, k := range rows {
+			if err := ctx.Err(); err != nil {
+				yield(ledger.Row{}, err)
+				return
+			}
+			row := ledger.Row{Seq: k.Seq, Hash: k.Hash, Record: k.record}
+			if !q.Selects(row) {
+				continue
+			}
+			if found++; !yield(row, nil) || found == q.Limit {
+				return
+			}
+		}
+	}
+}
+
+// Head returns the last row's number and hash.
+func (s *Store) Head(context.Context) (int64, ledger.Hash, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last, s.hash, nil
+}
+
+// Verify checks every row.
+func (s *Store) Verify(ctx context.Context, against *ledger.Checkpoint) (ledger.Report, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var signed []ledger.Checkpoint
+	if against != nil {
+		signed = append(signed, *against)
+	}
+	c := ledger.NewChecker(s.id, s.key, signed...)
+	for _, k := range s.rows {
+		if !c.Add(k.Link) {
+			break
+		}
+	}
+	return c.Report(), ctx.Err()
+}
+
+// Checkpoint signs the present head.
+func (s *Store) Checkpoint(context.Context) (ledger.Checkpoint, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := ledger.Checkpoint{Store: s.id, Seq: s.last, Hash: s.hash, Time: s.clock().UTC()}
+	c.Sign(s.key)
+	return c, nil
+}
+
+// Prune removes old rows and appends the record that accounts for them.
+func (s *Store) Prune(ctx context.Context, before time.Time) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0, errClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	n := slices.IndexFunc(s.rows, func(k kept) bool { return !k.record.Time.Before(before) })
+	if n < 0 {
+		n = len(s.rows)
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	old := s.rows[n-1]
+	if err := s.appendLocked(ledger.Removal{Rows: int64(n), Last: old.Seq, Hash: old.Hash}.Record()); err != nil {
+		return 0, err
+	}
+	s.rows = slices.Clone(s.rows[n:])
+	return int64(n), nil
+}
+
+// Changed returns a channel that is closed with the next change.
+func (s *Store) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// Err says why Record fails.
+func (s *Store) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	return nil
+}
+
+// Close makes later records fail.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return nil
+}
