@@ -35,13 +35,27 @@ type Server struct {
 	Stale bool
 }
 
-// A Tool is one tool of a Catalog. It must not be modified.
+// A Script is a saved script, which scripts call as codemode.run(name, input).
+type Script struct {
+	Name        string // letters, digits, "_" and "-"
+	Description string
+	Input       json.RawMessage // JSON Schema of an object; nil if it takes none
+	Output      json.RawMessage // JSON Schema of what it returns; nil if undeclared
+	Source      string
+	Digest      string // of the file
+	// Problem is why it can't be run, with the line; "" if it can.
+	Problem string
+}
+
+// A Tool is one tool of a Catalog, or a saved script. It must not be modified.
 type Tool struct {
 	Definition
-	// Server is the configured name of the server, "" for a discovery function.
+	// Server is the configured name of the server, "" for a discovery function
+	// and for a saved script.
 	Server string
 	// Script is the tool's name in scripts: a legal identifier of at most
-	// MaxName bytes that no other tool of the catalogue has.
+	// MaxName bytes that no other tool of the catalogue has. Of a saved script
+	// it is what follows "codemode." in a call: run("name").
 	Script string
 	// Digest is that of the definition: "sha256:" and 64 hex digits. The order
 	// of keys and the white space of the schemas make no difference; any other
@@ -49,6 +63,8 @@ type Tool struct {
 	Digest string
 	// Stale is that of the Server.
 	Stale bool
+	// Saved is the saved script, nil for a tool.
+	Saved *Script
 
 	path string
 }
@@ -70,21 +86,42 @@ func (t *Tool) Summary() string {
 	return tsdecl.Plain(t.Title, maxSummary)
 }
 
-// Declaration is the tool's short TypeScript declaration, on one line.
-func (t *Tool) Declaration() string {
-	return tsdecl.Func(t.Script, t.Input, t.Output, tsdecl.Options{})
+// Declaration is the tool's short TypeScript declaration, on one line, by what
+// is declared alone: the same for the same definition.
+func (t *Tool) Declaration() string { return t.declare(tsdecl.Options{}) }
+
+// declare writes a declaration: that of the tool, or of the saved script.
+func (t *Tool) declare(o tsdecl.Options) string {
+	if o.Doc {
+		if o.Description = t.Description; o.Description == "" {
+			o.Description = t.Title
+		}
+		if t.Stale {
+			o.Description = "[From the last run: the server has not listed this tool again yet.]\n" + o.Description
+		}
+	}
+	if t.Saved != nil {
+		return tsdecl.Saved(t.Saved.Name, t.Input, t.Output, o)
+	}
+	return tsdecl.Func(t.Script, t.Input, t.Output, o)
 }
 
-// Schema is the tool's long TypeScript declaration, with JSDoc.
-func (t *Tool) Schema() string {
-	text := t.Description
-	if text == "" {
-		text = t.Title
-	}
-	if t.Stale {
-		text = "[From the last run: the server has not listed this tool again yet.]\n" + text
-	}
-	return tsdecl.Func(t.Script, t.Input, t.Output, tsdecl.Options{Doc: true, Description: text})
+// An Observation is what the past answers of a tool without an output schema
+// were like. It holds types, and is for a model to read.
+type Observation struct {
+	Answer string // the TypeScript type of the answer; "" for string
+	Remark string // what there is to say of it besides; "" for nothing
+}
+
+// Sources are what a catalogue is made of.
+type Sources struct {
+	Servers []Server
+	Scripts []Script
+	// Observed, if not nil, tells of a tool's past answers in about limit
+	// bytes. It is asked whenever a declaration is shown by a discovery
+	// function, and may be called concurrently: this is the one thing that
+	// changes within a Catalog.
+	Observed func(t *Tool, limit int) Observation
 }
 
 // A Catalog is an immutable snapshot of all tools. Its methods may be called
@@ -93,21 +130,28 @@ type Catalog struct {
 	revision string
 	tools    []*Tool          // by server and raw name, so the discovery functions come first
 	own      int              // how many of tools are discovery functions
-	byName   map[string]*Tool // by Script, and by Path where one tool has it
-	index    func() *index    // of the tools after the first own
-	all      func() *visible  // the view of everything
+	listed   []*Tool          // what is found: tools without the first own, then saved scripts by name
+	byName   map[string]*Tool // by Script, and by Path where one tool has it; no saved scripts
+	saved    map[string]*Tool // by name
+	observed func(t *Tool, limit int) Observation
+	index    func() *index   // of listed
+	all      func() *visible // the view of everything
 }
 
-// Build makes the catalogue of these servers. The order of servers and tools
-// makes no difference. Of two tools with the same server and raw name, which
-// nothing could tell apart in a call, one is kept, the same one each time.
-func Build(servers []Server) *Catalog {
-	c := &Catalog{}
+// Build makes the catalogue of these servers alone.
+func Build(servers []Server) *Catalog { return Sources{Servers: servers}.Build() }
+
+// Build makes the catalogue. The order of servers, tools and scripts makes no
+// difference. Of two tools with the same server and raw name, which nothing
+// could tell apart in a call, one is kept, the same one each time; so with two
+// scripts of one name.
+func (from Sources) Build() *Catalog {
+	c := &Catalog{observed: from.Observed, saved: make(map[string]*Tool, len(from.Scripts))}
 	for _, d := range discovery {
 		c.tools = append(c.tools, &Tool{Definition: d, Digest: digest(d), path: d.Name})
 	}
 	c.own = len(c.tools)
-	for _, s := range servers {
+	for _, s := range from.Servers {
 		if s.Name == "" {
 			continue
 		}
@@ -131,26 +175,77 @@ func Build(servers []Server) *Catalog {
 		return a.Server == b.Server && a.Name == b.Name
 	})
 	c.byName = nameTools(c.tools)
+	c.listed = append(slices.Clone(c.tools[c.own:]), c.saveScripts(from.Scripts)...)
 
 	h := sha256.New()
 	h.Write([]byte("catalog 1\n"))
-	for _, t := range c.tools {
-		h.Write([]byte(t.Script + " " + t.Digest + "\n"))
+	for _, list := range [][]*Tool{c.tools[:c.own], c.listed} {
+		for _, t := range list {
+			h.Write([]byte(t.Script + " " + t.Digest + "\n"))
+		}
 	}
 	c.revision = "sha256:" + hex.EncodeToString(h.Sum(nil))
 
-	c.index = sync.OnceValue(func() *index { return newIndex(c.tools[c.own:]) })
+	c.index = sync.OnceValue(func() *index { return newIndex(c.listed) })
 	c.all = sync.OnceValue(func() *visible { return look(c, func(string, string) bool { return true }) })
 	return c
 }
 
-// Revision changes whenever a tool comes, goes, or is defined differently.
-// Whether a list is Stale makes no difference.
+// saveScripts takes up the saved scripts and returns them by name.
+func (c *Catalog) saveScripts(scripts []Script) []*Tool {
+	var list []*Tool
+	for _, s := range scripts {
+		t := &Tool{Script: `run("` + s.Name + `")`, Digest: s.Digest, Saved: &s}
+		t.Definition = Definition{Name: s.Name, Description: s.Description, Input: s.Input, Output: s.Output}
+		if s.Problem != "" {
+			t.Definition = Definition{Name: s.Name, Description: "[broken, can't be run: " + s.Problem + "] " + s.Description}
+		}
+		t.path = t.Script
+		list = append(list, t)
+	}
+	slices.SortFunc(list, func(a, b *Tool) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Digest, b.Digest))
+	})
+	list = slices.CompactFunc(list, func(a, b *Tool) bool { return a.Name == b.Name })
+	for _, t := range list {
+		c.saved[t.Name] = t
+	}
+	return list
+}
+
+// Revision changes whenever a tool or saved script comes, goes, or is defined
+// differently. Whether a list is Stale makes no difference.
 func (c *Catalog) Revision() string { return c.revision }
 
 // Tools are all tools, the discovery functions first, then by server and raw
-// name. Not to be modified.
+// name; saved scripts are not among them. Not to be modified.
 func (c *Catalog) Tools() []*Tool { return c.tools }
+
+// Saved finds a saved script by its name.
+func (c *Catalog) Saved(name string) (*Tool, bool) {
+	t, ok := c.saved[name]
+	return t, ok
+}
+
+// show writes a declaration for a discovery function: with what was observed,
+// where nothing is declared.
+func (c *Catalog) show(t *Tool, o tsdecl.Options) string {
+	if c.observed != nil && len(t.Output) == 0 && t.Server != "" {
+		limit := shortRemark
+		if o.Doc {
+			limit = longRemark
+		}
+		seen := c.observed(t, limit)
+		o.Answer, o.Remark = seen.Answer, seen.Remark
+	}
+	return t.declare(o)
+}
+
+// Bytes of an observation in a short and in a long declaration.
+const (
+	shortRemark = 700
+	longRemark  = 4000
+)
 
 // Lookup finds a tool by its Script name or its Path.
 func (c *Catalog) Lookup(name string) (*Tool, bool) {

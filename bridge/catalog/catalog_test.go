@@ -627,7 +627,7 @@ func BenchmarkBuild(b *testing.B) {
 func BenchmarkIndex(b *testing.B) {
 	c := Build(thousands(10_000))
 	for b.Loop() {
-		newIndex(c.tools[c.own:])
+		newIndex(c.listed)
 	}
 }
 

@@ -24,7 +24,7 @@ var discovery = []Definition{
 	{
 		Name:  SearchTools,
 		Title: "Search tools",
-		Description: "Find tools by words of their names, descriptions and parameters; best first, [] if nothing fits. " +
+		Description: "Find tools and saved scripts by words of their names, descriptions and parameters; best first, [] if nothing fits. " +
 			"The best five come with declarations.",
 		Input: json.RawMessage(`{"type":"object","required":["query"],"additionalProperties":false,"properties":{` +
 			`"query":{"type":"string","minLength":1,"maxLength":1000,"description":"What the tool should do, in a few words, such as: create issue"},` +
@@ -39,7 +39,7 @@ var discovery = []Definition{
 	{
 		Name:        GetTools,
 		Title:       "List tools",
-		Description: "List tools by server, page by page. At most five tools come with declarations.",
+		Description: "List tools by server, then saved scripts, page by page. At most five tools come with declarations.",
 		Input: json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{` +
 			`"server":{"type":"string","description":"Only tools of this server"},` +
 			`"cursor":{"type":"string","description":"next of the page before"},` +
@@ -54,7 +54,7 @@ var discovery = []Definition{
 	{
 		Name:        GetToolSchema,
 		Title:       "Declaration of a tool",
-		Description: "The TypeScript declaration of one tool, with JSDoc.",
+		Description: "The TypeScript declaration of one tool or saved script, with JSDoc.",
 		Input: json.RawMessage(`{"type":"object","required":["name"],"additionalProperties":false,"properties":{` +
 			`"name":{"type":"string","minLength":1,"description":"Name of the tool, such as github__create_issue"}}}`),
 		Output: json.RawMessage(`{"type":"object","required":["name","summary","declaration"],"properties":{` +
@@ -125,7 +125,7 @@ func Discover(v *View, function string, args json.RawMessage) (json.RawMessage, 
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", function, err)
 		}
-		answer = Entry{Name: t.Script, Summary: t.Summary(), Declaration: t.Schema(), Stale: t.Stale}
+		answer = Entry{Name: t.Script, Summary: t.Summary(), Declaration: v.catalog.show(t, tsdecl.Options{Doc: true}), Stale: t.Stale}
 	default:
 		return nil, &UnknownError{tsdecl.Plain(function, MaxName), v.Near(function, 3)}
 	}

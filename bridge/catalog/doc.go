@@ -50,6 +50,20 @@
 // this tool doesn't have; [] means that nothing fits. The best five entries, and
 // pages of at most five tools, come with declarations.
 //
+// Saved scripts are found by the same functions, under the name run("name"),
+// which is how they are called: codemode.run("name", input). They are no tools:
+// Lookup does not know them.
+//
+// # Observed answers
+//
+// Most tools declare no output schema. What their past answers were like is
+// asked of Sources.Observed whenever a discovery function shows a declaration:
+//
+//	codemode.github__list_issues(args: {repo: string}): Promise<string> /* observed: JSON text of {number: number}[] */
+//
+// It stands in no text that clients keep, such as the description of an eval
+// tool (Declarations), which must not change because a tool was called.
+//
 // Texts of upstreams reach a model through tsdecl.Plain only: on one line,
 // without invisible characters, cut with a count.
 //

@@ -24,7 +24,7 @@ type View struct {
 // visible is what a view shows. It is made once, on first use.
 type visible struct {
 	let     []bool  // by place in the index
-	tools   []*Tool // without discovery functions
+	listed  []*Tool // tools without discovery functions, then saved scripts
 	names   []string
 	servers []ServerCount
 }
@@ -32,7 +32,8 @@ type visible struct {
 // View is the part of the catalogue that sees lets through; nil lets all
 // through. sees must be a pure function that may be called concurrently. It is
 // called once a tool, when the view is first used, with "" as the server of the
-// discovery functions.
+// discovery functions. It is not asked about saved scripts, which any view shows:
+// what a script calls is judged when it calls it.
 func (c *Catalog) View(sees func(server, tool string) bool) *View {
 	if sees == nil {
 		return &View{c, c.all}
@@ -41,7 +42,7 @@ func (c *Catalog) View(sees func(server, tool string) bool) *View {
 }
 
 func look(c *Catalog, sees func(server, tool string) bool) *visible {
-	v := &visible{let: make([]bool, len(c.tools)-c.own)}
+	v := &visible{let: make([]bool, len(c.listed))}
 	for i, t := range c.tools {
 		if !sees(t.Server, t.Name) {
 			continue
@@ -54,7 +55,7 @@ func look(c *Catalog, sees func(server, tool string) bool) *visible {
 			v.names = append(v.names, t.path)
 		}
 		v.let[i-c.own] = true
-		v.tools = append(v.tools, t)
+		v.listed = append(v.listed, t)
 		if n := len(v.servers); n > 0 && v.servers[n-1].Server == t.Server {
 			v.servers[n-1].Tools++
 		} else {
@@ -62,6 +63,10 @@ func look(c *Catalog, sees func(server, tool string) bool) *visible {
 		}
 	}
 	slices.Sort(v.names)
+	for i := len(c.tools) - c.own; i < len(c.listed); i++ {
+		v.let[i] = true
+		v.listed = append(v.listed, c.listed[i])
+	}
 	return v
 }
 
@@ -90,22 +95,27 @@ func (v *View) Names() []string { return v.seen().names }
 // be modified.
 func (v *View) Servers() []ServerCount { return v.seen().servers }
 
-// An Entry is what the discovery functions say of one tool.
+// An Entry is what the discovery functions say of one tool or saved script.
 type Entry struct {
-	Name        string   `json:"name"` // the script name
+	Name        string   `json:"name"` // the script name; run("name") of a saved script
 	Summary     string   `json:"summary"`
 	Declaration string   `json:"declaration,omitempty"`
 	Unmatched   []string `json:"unmatched,omitempty"` // words of the query that the tool doesn't have
 	Stale       bool     `json:"stale,omitempty"`     // not yet listed by its server since the bridge started
 }
 
-func entry(t *Tool, declare bool) Entry {
+// entry is what is said of t: with its declaration, if that is asked for and it
+// can be called at all.
+func (c *Catalog) entry(t *Tool, declare bool) Entry {
 	e := Entry{Name: t.Script, Summary: t.Summary(), Stale: t.Stale}
-	if declare {
-		e.Declaration = t.Declaration()
+	if declare && !t.broken() {
+		e.Declaration = c.show(t, tsdecl.Options{})
 	}
 	return e
 }
+
+// broken reports whether t is a saved script that can't be run.
+func (t *Tool) broken() bool { return t.Saved != nil && t.Saved.Problem != "" }
 
 // A SearchQuery is what View.Search looks for.
 type SearchQuery struct {
@@ -137,7 +147,7 @@ func (v *View) Search(q SearchQuery) SearchResult {
 	})
 	r := SearchResult{Tools: []Entry{}, Unmatched: unmatched, More: total - len(hits)}
 	for i, h := range hits {
-		e := entry(x.tools[h.tool], i < maxDeclared)
+		e := v.catalog.entry(x.tools[h.tool], i < maxDeclared)
 		for bit, w := range query {
 			if h.words&(1<<bit) == 0 {
 				e.Unmatched = append(e.Unmatched, tsdecl.Plain(w.text, 40))
@@ -177,7 +187,7 @@ func (e *CursorError) Error() string {
 	return "cursor " + e.Reason + ": start again without a cursor"
 }
 
-// Page lists the visible tools. The error is a *CursorError.
+// Page lists the visible tools, and after them the saved scripts. The error is a *CursorError.
 //
 // A cursor holds the catalogue's revision and the place of the last tool. It is
 // no secret and needs none: a forged one names a place in the same list.
@@ -197,16 +207,16 @@ func (v *View) Page(q PageQuery) (PageResult, error) {
 	limit = min(limit, maxPage)
 
 	r := PageResult{Tools: []Entry{}}
-	for _, s := range seen.servers {
-		if q.Server == "" || s.Server == q.Server {
-			r.Total += s.Tools
+	for _, t := range seen.listed {
+		if q.Server == "" || t.Server == q.Server {
+			r.Total++
 		}
 	}
 	if q.Server == "" && q.Cursor == "" {
 		r.Servers = seen.servers
 	}
 	last := -1
-	for i, t := range c.tools[c.own:] {
+	for i, t := range c.listed {
 		if i <= after || !seen.let[i] || q.Server != "" && t.Server != q.Server {
 			continue
 		}
@@ -214,7 +224,7 @@ func (v *View) Page(q PageQuery) (PageResult, error) {
 			r.Next = c.cursor(last, q.Server)
 			break
 		}
-		r.Tools = append(r.Tools, entry(t, r.Total <= maxDeclared))
+		r.Tools = append(r.Tools, c.entry(t, r.Total <= maxDeclared))
 		last = i
 	}
 	return r, nil
@@ -241,7 +251,7 @@ func (c *Catalog) readCursor(cursor, server string) (int, error) {
 		return 0, &CursorError{"was given for another server"}
 	}
 	last, n := binary.Uvarint(raw[10:])
-	if n <= 0 || n != len(raw)-10 || last >= uint64(len(c.tools)) {
+	if n <= 0 || n != len(raw)-10 || last >= uint64(len(c.listed)) {
 		return 0, &CursorError{"is not one that get_tools gave"}
 	}
 	return int(last), nil
@@ -266,23 +276,27 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no tool is called %q: did you mean %s?", e.Name, strings.Join(e.Near, " or "))
 }
 
-// Declare gives the long declaration of one tool, by Script name or Path.
-// The error is an *UnknownError.
+// Declare gives the long declaration of one tool, by Script name or Path, or of
+// a saved script, by name. The error is an *UnknownError.
 func (v *View) Declare(name string) (string, error) {
 	t, err := v.find(name)
 	if err != nil {
 		return "", err
 	}
-	return t.Schema(), nil
+	return v.catalog.show(t, tsdecl.Options{Doc: true}), nil
 }
 
-// find is Lookup for what is visible.
+// find is Lookup for what is visible, and Saved: as "name" and as run("name").
 func (v *View) find(name string) (*Tool, error) {
 	t, ok := v.catalog.Lookup(name)
 	if ok {
 		if _, ok = slices.BinarySearch(v.seen().names, t.Script); ok {
 			return t, nil
 		}
+	}
+	short := strings.TrimSuffix(strings.TrimPrefix(name, `run("`), `")`)
+	if t, ok := v.catalog.Saved(short); ok {
+		return t, nil
 	}
 	return nil, &UnknownError{tsdecl.Plain(name, MaxName), v.Near(name, 3)}
 }
@@ -374,11 +388,16 @@ func (v *View) Describe(limit int) string {
 	return line(n)
 }
 
-// Declarations gives the short declarations of all visible tools, one a line,
-// and whether they fit in limit bytes; if not, it gives none.
+// Declarations gives the short declarations of all visible tools and of the
+// saved scripts, one a line, and whether they fit in limit bytes; if not, it
+// gives none. What was observed is left out: the text stays the same for the
+// same definitions.
 func (v *View) Declarations(limit int) (string, bool) {
 	var b strings.Builder
-	for _, t := range v.seen().tools {
+	for _, t := range v.seen().listed {
+		if t.broken() {
+			continue
+		}
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}

@@ -45,6 +45,8 @@ var table = map[string][]string{
 	"bridge/upstream":  {},
 	"bridge/catalog":   {"bridge/tsdecl", "profiles"},
 	"bridge/config":    {"profiles"},
+	"bridge/observed":  {"bridge/canon", "bridge/tsdecl"},
+	"bridge/scripts":   {},
 	"bridge/ledger":    {"bridge/canon", "profiles"},
 	"bridge/approval":  {"analysis", "bridge/canon", "profiles"},
 	"bridge/audit":     {"analysis", "bridge/canon", "bridge/ledger", "profiles"},
@@ -62,7 +64,7 @@ var table = map[string][]string{
 	"cmd/codemode-worker": {"sandbox/worker"},
 	"cmd/codemode-bridge": {
 		"analysis", "bridge", "bridge/admin", "bridge/approval", "bridge/audit", "bridge/builtin", "bridge/canon", "bridge/catalog",
-		"bridge/config", "bridge/gate", "bridge/ledger", "bridge/memstore", "bridge/sqlstore", "bridge/tsdecl",
+		"bridge/config", "bridge/gate", "bridge/ledger", "bridge/memstore", "bridge/observed", "bridge/scripts", "bridge/sqlstore", "bridge/tsdecl",
 		"bridge/upstream", "profiles", "sandbox",
 	},
 }

@@ -1,0 +1,176 @@
+package observed
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+const (
+	fileName    = "observed.json"
+	fileVersion = 1
+)
+
+// The file, see the package comment.
+type (
+	file struct {
+		Version int             `json:"version"`
+		Digest  string          `json:"digest"`
+		Tools   json.RawMessage `json:"tools"`
+	}
+	kept struct {
+		Server string `json:"server"`
+		Name   string `json:"name"`
+		Digest string `json:"digest"`
+		shapes
+	}
+)
+
+// listLocked is what goes into the file, the tools that answered longest ago
+// first.
+func (s *Store) listLocked() []kept {
+	type dated struct {
+		kept
+		last int64
+	}
+	all := make([]dated, 0, len(s.tools))
+	for key, e := range s.tools {
+		all = append(all, dated{kept{key.server, key.tool, e.digest, e.seen}, e.last})
+	}
+	slices.SortFunc(all, func(a, b dated) int {
+		return cmp.Or(cmp.Compare(a.last, b.last), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Name, b.Name))
+	})
+	list := make([]kept, len(all))
+	for i := range all {
+		list[i] = all[i].kept
+	}
+	return list
+}
+
+// takeLocked joins what stands in the file to what is known. Of a tool that is
+// defined in two ways, this process knows better which is today's.
+func (s *Store) takeLocked(list []kept) {
+	for i, k := range list {
+		key := name{k.Server, k.Name}
+		e := s.tools[key]
+		if e == nil {
+			e = &entry{digest: k.Digest, last: int64(i - len(list))} // before all answers
+			s.tools[key] = e
+		}
+		if e.digest == k.Digest {
+			s.learnLocked(e, k.shapes)
+		}
+	}
+}
+
+// save replaces the file as a whole, or not at all.
+func save(dir string, tools []kept) (err error) {
+	body, err := json.Marshal(tools)
+	if err != nil {
+		return err
+	}
+	content, err := json.Marshal(file{fileVersion, digest(body), body})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, fileName+".*.tmp") // of mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if _, err := f.Write(content); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil { // or a crash may leave the new name with no content
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), filepath.Join(dir, fileName))
+}
+
+func digest(body []byte) string {
+	sum := sha256.Sum256(body)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// load reads the file. With an error there is nothing of its content.
+func load(dir string) ([]kept, error) {
+	path := filepath.Join(dir, fileName)
+	info, err := os.Lstat(path) // before it is opened: a pipe would wait for ever
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	return parse(raw)
+}
+
+func parse(raw []byte) ([]kept, error) {
+	if len(raw) > maxFile {
+		return nil, fmt.Errorf("more than %d bytes", maxFile)
+	}
+	var content file
+	if err := strict(raw, &content); err != nil {
+		return nil, err
+	}
+	if content.Version != fileVersion {
+		return nil, fmt.Errorf("version %d, want %d", content.Version, fileVersion)
+	}
+	if digest(content.Tools) != content.Digest {
+		return nil, errors.New("the content does not have its digest")
+	}
+	var tools []kept
+	if err := strict(content.Tools, &tools); err != nil {
+		return nil, err
+	}
+	if len(tools) > maxTools {
+		return nil, fmt.Errorf("more than %d tools", maxTools)
+	}
+	for _, t := range tools {
+		if t.Server == "" || t.Name == "" || !t.JSON.sound(maxDepth) || !t.Value.sound(maxDepth) {
+			return nil, fmt.Errorf("the shapes of %q of server %q are none that were made here", t.Name, t.Server)
+		}
+	}
+	return tools, nil
+}
+
+// strict decodes one JSON value, all of raw, without unknown keys.
+func strict(raw []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("something follows the content")
+	}
+	return nil
+}
