@@ -144,20 +144,27 @@ func byPerson(r ledger.Record) bool {
 // ruleOf is a reason without what differs from call to call: the rule or list
 // entry, and the profile that it is written in.
 func ruleOf(reason string) string {
-	text, profile, placed := strings.Cut(reason, " [profile ")
-	if name, ok := strings.CutPrefix(text, "rule "); ok {
-		for _, action := range []string{"allow", "notify", "ask", "manual", "deny"} {
-			if head, _, found := strings.Cut(name, " ("+action+")"); found {
-				name = head
-				break
+	text, profile := reason, ""
+	if i := strings.LastIndex(reason, " [profile "); i >= 0 && strings.HasSuffix(reason, "]") {
+		text, profile = reason[:i], reason[i:]
+	}
+	if !strings.HasPrefix(text, "rule ") {
+		return reason
+	}
+	end := len(text)
+	for _, mark := range []string{" (allow)", " (notify)", " (ask)", " (manual)", " (deny)"} {
+		if i := strings.Index(text, mark); i >= 0 {
+			end = min(end, i)
+		}
+	}
+	if end == len(text) { // a rule without an action
+		for _, mark := range []string{": ", "; its condition"} {
+			if i := strings.Index(text, mark); i >= 0 {
+				end = min(end, i)
 			}
 		}
-		text = "rule " + name
 	}
-	if placed {
-		text += " [profile " + profile
-	}
-	return text
+	return text[:end] + profile
 }
 
 func shownAll(texts []string) []string {

@@ -175,13 +175,15 @@ func (p *printer) table(head []string, rows [][]string) {
 // that could begin a mark-up, a link, a tag or a cell is escaped.
 func markdown(text string) string {
 	var b strings.Builder
-	for _, r := range Shown(text) {
+	text = Shown(text)
+	digit := func(i int) bool { return 0 <= i && i < len(text) && '0' <= text[i] && text[i] <= '9' }
+	for i, r := range text {
 		switch {
 		case r == '<':
 			b.WriteString("&lt;")
 		case r == '&':
 			b.WriteString("&amp;")
-		case r == ':': // a bare address becomes a link without any mark-up
+		case r == ':' && !(digit(i-1) && digit(i+1)): // a bare address becomes a link without any mark-up; a time does not
 			b.WriteString("&#58;")
 		case r == '@':
 			b.WriteString("&#64;")

@@ -325,11 +325,15 @@ func (s *Stats) Unused(spec profiles.Spec) []string {
 			if r.Name != nil {
 				label = *r.Name
 			}
-			all = append(all, profiles.Reason{Kind: profiles.KindRule, Rule: label, Profile: name})
+			reason := profiles.Reason{Kind: profiles.KindRule, Rule: label, Profile: name}
+			if r.Action != nil && reason.Action.UnmarshalText([]byte(*r.Action)) != nil {
+				continue // the policy is not legal
+			}
+			all = append(all, reason)
 		}
 		var lines []string
 		for _, r := range all {
-			if line := r.String(); !s.used[line] {
+			if line := ruleOf(r.String()); !s.used[line] {
 				lines = append(lines, line)
 			}
 		}
