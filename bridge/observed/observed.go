@@ -223,6 +223,11 @@ func (s *Store) writeSoonLocked() {
 func (s *Store) write() {
 	s.saving.Lock()
 	defer s.saving.Unlock()
+	s.writeLocked()
+}
+
+// writeLocked needs saving, not mu.
+func (s *Store) writeLocked() {
 	kept, _ := load(s.dir) // as good as none, if it can't be read
 	s.mu.Lock()
 	s.timer = nil
@@ -244,11 +249,11 @@ func (s *Store) Close() {
 	}
 	s.closed = true
 	s.mu.Unlock()
+	s.saving.Lock() // a write that the timer began is over
+	defer s.saving.Unlock()
 	if owed {
-		s.write()
+		s.writeLocked()
 	}
-	s.saving.Lock() // a write that the timer began
-	s.saving.Unlock()
 }
 
 // shapes are what a tool's answers were like: text that is JSON, other text,

@@ -1,0 +1,195 @@
+package scripts
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// WatchOptions say how Watch works. The zero value is useful.
+type WatchOptions struct {
+	// Max bounds a file, as in Read.
+	Max int64
+	// Check, if not nil, looks further into a script that has no problem so
+	// far; it is asked once for each content. It may take its time, but must
+	// heed the context.
+	Check func(context.Context, Script) *Problem
+	// Lost, if not nil, is called when the folder can't be read, once until it
+	// can be again. What was last told of stands.
+	Lost func(error)
+	// Quiet is how long the folder must be still before it is read; 100 ms if
+	// zero. Editors take several steps to save.
+	Quiet time.Duration
+	// Poll is how often the folder is looked at although nothing was heard of
+	// it; 2 s if zero. Network folders, and some containers, report no changes.
+	Poll time.Duration
+}
+
+// Watch calls changed with the folder's scripts: at once, and then whenever
+// they are others, until the context ends. With Check, a new content is told of
+// twice, if the check finds a problem: unchecked, so that nothing waits for the
+// check, and again with the Problem. It returns after the last call has
+// returned. All calls come from the caller's own goroutine, one at a time.
+//
+// A folder that comes, goes or is replaced is followed.
+func Watch(ctx context.Context, dir string, changed func([]Script), o WatchOptions) {
+	if o.Quiet <= 0 {
+		o.Quiet = 100 * time.Millisecond
+	}
+	if o.Poll <= 0 {
+		o.Poll = 2 * time.Second
+	}
+	w := &watch{dir: dir, o: o, changed: changed, checked: map[string]*Problem{}}
+	var events chan fsnotify.Event
+	var faults chan error
+	if notify, err := fsnotify.NewWatcher(); err == nil { // else polling has to do
+		defer notify.Close()
+		w.notify, events, faults = notify, notify.Events, notify.Errors
+	}
+	w.follow()
+	w.read(ctx)
+
+	poll := time.NewTicker(o.Poll)
+	defer poll.Stop()
+	var quiet <-chan time.Time // set while a change is waited out
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, ok := <-events:
+			if !ok {
+				events = nil
+				continue
+			}
+			quiet = time.After(o.Quiet)
+		case _, ok := <-faults: // some events may be lost
+			if !ok {
+				faults = nil
+				continue
+			}
+			quiet = time.After(o.Quiet)
+		case <-quiet:
+			quiet = nil
+			w.follow()
+			w.read(ctx)
+		case <-poll.C:
+			w.follow()
+			if quiet == nil && w.moved() {
+				w.read(ctx)
+			}
+		}
+	}
+}
+
+// A watch is what Watch knows. It belongs to one goroutine.
+type watch struct {
+	dir     string
+	o       WatchOptions
+	changed func([]Script)
+	notify  *fsnotify.Watcher
+
+	stamps  []stamp // of the last read
+	told    []Script
+	began   bool
+	lost    bool
+	checked map[string]*Problem // by digest
+}
+
+// follow watches the folder, or the nearest above it that is there.
+func (w *watch) follow() {
+	if w.notify == nil {
+		return
+	}
+	for _, folder := range []string{w.dir, filepath.Dir(w.dir)} {
+		if w.notify.Add(folder) == nil { // again is cheap, and needed after a folder was replaced
+			return
+		}
+	}
+}
+
+// look lists the folder; a missing one is empty.
+func (w *watch) look() ([]stamp, error) {
+	root, err := os.OpenRoot(w.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return list(root)
+}
+
+// moved reports whether the files look other than when they were last read.
+func (w *watch) moved() bool {
+	now, err := w.look()
+	return (err != nil) != w.lost || err == nil && !slices.Equal(now, w.stamps)
+}
+
+// read reads the folder and tells of what is new.
+func (w *watch) read(ctx context.Context) {
+	// Listed before it is read: what changes in between is seen as moved.
+	stamps, err := w.look()
+	var all []Script
+	if err == nil {
+		all, err = Read(w.dir, w.o.Max)
+	}
+	if err != nil {
+		if !w.lost && w.o.Lost != nil {
+			w.o.Lost(err)
+		}
+		w.lost = true
+		return
+	}
+	w.stamps, w.lost = stamps, false
+	w.tell(all)
+	if w.o.Check == nil {
+		return
+	}
+	for _, s := range all {
+		if _, known := w.checked[s.Digest]; s.Problem != nil || known {
+			continue
+		}
+		p := w.o.Check(ctx, s)
+		if ctx.Err() != nil {
+			return
+		}
+		w.checked[s.Digest] = p
+	}
+	w.tell(all)
+}
+
+// tell calls changed if the scripts are others than it was last told of.
+func (w *watch) tell(all []Script) {
+	now := slices.Clone(all)
+	keep := map[string]*Problem{}
+	for i := range now {
+		if p, known := w.checked[now[i].Digest]; known {
+			keep[now[i].Digest] = p
+			if now[i].Problem == nil {
+				now[i].Problem = p
+			}
+		}
+	}
+	w.checked = keep // of contents that are gone nothing is kept
+	if w.began && slices.EqualFunc(now, w.told, same) {
+		return
+	}
+	w.began, w.told = true, now
+	w.changed(now)
+}
+
+// same reports whether two scripts are the same file with the same content and
+// problem.
+func same(a, b Script) bool {
+	if a.File != b.File || a.Digest != b.Digest || (a.Problem == nil) != (b.Problem == nil) {
+		return false
+	}
+	return a.Problem == nil || *a.Problem == *b.Problem
+}
