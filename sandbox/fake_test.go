@@ -1,11 +1,13 @@
 package sandbox
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -90,6 +92,9 @@ func (f *fake) serve() {
 	}
 }
 
+// identity tells processes apart: many a worker is number 1 in its own eyes.
+var identity = rand.Text()
+
 // spin uses a processor for ever.
 func spin() {
 	for n := 1; n != 0; n |= 1 {
@@ -172,7 +177,18 @@ var acts = map[string]func(*fake){
 	"one":   func(f *fake) { f.done(1) },
 	"input": func(f *fake) { f.done(json.RawMessage(f.input)) },
 	"names": func(f *fake) { f.done(f.names) },
-	"pid":   func(f *fake) { f.done(os.Getpid()) },
+	"who":   func(f *fake) { f.done(identity) },
+	// place: the process's number and user as it sees them, and its network
+	"place": func(f *fake) {
+		up := []string{}
+		all, _ := net.Interfaces()
+		for _, i := range all {
+			if i.Flags&net.FlagUp != 0 {
+				up = append(up, i.Name)
+			}
+		}
+		f.done(map[string]any{"pid": os.Getpid(), "parent": os.Getppid(), "uid": os.Getuid(), "up": up})
+	},
 	"env":   func(f *fake) { f.done(os.Environ()) },
 	"where": func(f *fake) { dir, _ := os.Getwd(); f.done(dir) },
 	// sequence N: N calls, one after the other; the answers in order
@@ -426,7 +442,7 @@ func (f *fake) rawFrame(kind wire.Kind, rest, body string) {
 }
 
 // inMemory launches fakes as goroutines, so that their time can be a test's.
-func inMemory() (*process, error) {
+func inMemory(heap int64) (*process, error) {
 	toR, toW := io.Pipe()
 	fromR, fromW := io.Pipe()
 	gone := make(chan ending, 1)
@@ -448,6 +464,7 @@ func inMemory() (*process, error) {
 	}()
 	return &process{
 		conn:   wire.New(fromR, toW),
+		heap:   heap,
 		exited: make(chan struct{}),
 		kill:   func() { end(ending{code: -1, status: "signal: killed"}) },
 		cpu: func() (time.Duration, bool) {

@@ -11,7 +11,6 @@ func init() {
 	signal := func(s syscall.Signal) func(*fake) {
 		return func(*fake) { syscall.Kill(os.Getpid(), s); hang() }
 	}
-	acts["kill"] = signal(syscall.SIGKILL)
 	acts["segv"] = signal(syscall.SIGSEGV)
 	acts["stop"] = signal(syscall.SIGSTOP)
 }

@@ -49,7 +49,7 @@ const (
 // several goroutines at once.
 type Pool struct {
 	options Options
-	launch  func() (*process, error)
+	launch  func(heap int64) (*process, error)
 	ctx     context.Context // ends when the pool is closed
 	cancel  context.CancelCauseFunc
 	keeper  sync.WaitGroup // the goroutine that runs keep
@@ -100,7 +100,7 @@ func NewPool(o Options) (*Pool, error) {
 	return newPool(o, launch), nil
 }
 
-func newPool(o Options, launch func() (*process, error)) *Pool {
+func newPool(o Options, launch func(heap int64) (*process, error)) *Pool {
 	p := &Pool{
 		options:  o.withDefaults(),
 		launch:   launch,
@@ -274,7 +274,7 @@ func (p *Pool) dropIdleLocked(s *Session) *process {
 // its slot, which is free again when the process has ended or could not be
 // started.
 func (p *Pool) start(ctx context.Context, heap int64) (*process, error) {
-	w, err := p.launch()
+	w, err := p.launch(heap)
 	if err != nil {
 		p.mu.Lock()
 		p.slots--
@@ -282,7 +282,6 @@ func (p *Pool) start(ctx context.Context, heap int64) (*process, error) {
 		p.mu.Unlock()
 		return nil, err
 	}
-	w.heap = heap
 	p.reapers.Go(func() { p.reap(w) })
 	if err := w.handshake(ctx); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"strings"
@@ -19,8 +20,9 @@ const startTimeout = 15 * time.Second
 // A process is a worker as its parent sees it.
 type process struct {
 	conn *wire.Conn
-	heap int64 // its heap limit, in bytes
-	pid  int   // for logs
+	heap int64             // its heap limit, in bytes
+	pid  int               // for logs
+	cage map[string]string // what confines it from outside, step by step
 
 	// kill ends the process at once. It may be called at any time, by
 	// anyone, also more than once.
@@ -47,12 +49,14 @@ type ending struct {
 	code   int    // exit code, -1 if a signal ended it
 	status string // "exit status 2", "signal: killed"
 	stderr string // the beginning and the end of what it wrote there
+	memory bool   // meanwhile the system has killed processes for want of memory
 }
 
-// command returns a launch function for the worker that the options name.
-func (o Options) launcher() (func() (*process, error), error) {
+// launcher returns a function that starts the worker that the options name,
+// for a heap of so many bytes.
+func (o Options) launcher() (func(heap int64) (*process, error), error) {
 	if o.Command != nil {
-		return func() (*process, error) { return launch(o.Command()) }, nil
+		return func(heap int64) (*process, error) { return launch(o.Command, heap) }, nil
 	}
 	if o.Worker == "" {
 		return nil, errors.New("no worker program given")
@@ -61,18 +65,42 @@ func (o Options) launcher() (func() (*process, error), error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the worker program, which should stand beside this one: %w", err)
 	}
-	return func() (*process, error) { return launch(exec.Command(path)) }, nil
+	return func(heap int64) (*process, error) {
+		return launch(func() *exec.Cmd { return exec.Command(path) }, heap)
+	}, nil
 }
 
-// launch starts a process with nothing but three pipes.
-func launch(cmd *exec.Cmd) (*process, error) {
+// memoryMax is how much memory the system gives a worker with so much heap:
+// the garbage collector needs as much again, and the rest is for tables,
+// stacks, and what is free and not yet given back.
+func memoryMax(heap int64) int64 { return 2*heap + 128<<20 }
+
+// launch starts a process in the tightest cage that the system allows.
+func launch(command func() *exec.Cmd, heap int64) (*process, error) {
+	c := newCage(heap)
+	for {
+		p, again, err := launchIn(c, command())
+		if err == nil {
+			p.heap = heap
+			return p, nil
+		}
+		if !again {
+			c.close()
+			return nil, fmt.Errorf("starting worker: %w", err)
+		}
+	}
+}
+
+// launchIn starts a process in a cage, with nothing but three pipes. If it
+// does not start, again says that the cage was made wider.
+func launchIn(c *cage, cmd *exec.Cmd) (p *process, again bool, err error) {
 	if cmd.Env == nil {
 		cmd.Env = []string{}
 	}
 	if cmd.Dir == "" {
 		cmd.Dir = emptyDir()
 	}
-	confine(cmd)
+	c.confine(cmd)
 	stderr := new(excerpt)
 	cmd.Stderr = stderr
 	// Something the worker started, if it could, must not hold us by its stderr.
@@ -82,40 +110,43 @@ func launch(cmd *exec.Cmd) (*process, error) {
 	// the reader, and lose the last frames of a worker that ends itself.
 	childIn, in, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("starting worker: %w", err)
+		return nil, false, err
 	}
 	out, childOut, err := os.Pipe()
 	if err != nil {
 		childIn.Close()
 		in.Close()
-		return nil, fmt.Errorf("starting worker: %w", err)
+		return nil, false, err
 	}
 	cmd.Stdin, cmd.Stdout = childIn, childOut
 	err = cmd.Start()
 	childIn.Close()
 	childOut.Close()
+	again = c.started(cmd, err)
 	if err != nil {
 		in.Close()
 		out.Close()
-		return nil, fmt.Errorf("starting worker: %w", err)
+		return nil, again, err
 	}
 	return &process{
 		conn:   wire.New(out, in),
 		pid:    cmd.Process.Pid,
 		exited: make(chan struct{}),
+		cage:   c.steps,
 		kill:   func() { cmd.Process.Kill() },
 		cpu:    func() (time.Duration, bool) { return processorTime(cmd.Process.Pid) },
 		wait: func() ending {
 			cmd.Wait()
 			in.Close()
 			out.Close()
-			e := ending{code: -1, status: "unknown", stderr: stderr.String()}
+			e := ending{code: -1, status: "unknown", stderr: stderr.String(), memory: c.killedForMemory()}
+			c.close()
 			if s := cmd.ProcessState; s != nil {
 				e.code, e.status = s.ExitCode(), s.String()
 			}
 			return e
 		},
-	}, nil
+	}, false, nil
 }
 
 // handshake greets a new process and waits until it is ready. On an error
@@ -132,6 +163,10 @@ func (p *process) handshake(ctx context.Context) error {
 		p.ready, err = readReady(p.conn)
 	}
 	if err == nil && stop() {
+		if len(p.cage) > 0 && p.ready.Hardening == nil {
+			p.ready.Hardening = make(map[string]string)
+		}
+		maps.Copy(p.ready.Hardening, p.cage)
 		return nil
 	}
 	p.kill()
@@ -197,8 +232,12 @@ func (p *process) death() error {
 			"failed to reserve", "memory reservation exceeds", "VirtualAlloc", "failed to commit pages"),
 		// Under a data limit the runtime may find no room even for its own
 		// structures and run into an address that is not there.
-		has("SIGSEGV", "SIGBUS"), segfault(e.status):
+		has("SIGSEGV", "SIGBUS", "SIGABRT"), fault(e.status):
 		return memory
+	case e.status == killed && e.memory:
+		return memory // the control group's limit, or the end of the machine's own
+	case e.status == killed:
+		return &WorkerError{"ended: it closed its pipe, or somebody outside killed it"}
 	case has("SIGSYS"), strings.Contains(e.status, "bad system call"):
 		return &WorkerError{"ended: it tried something that is forbidden to it"}
 	case has("panic:", "fatal error:"):
@@ -207,9 +246,18 @@ func (p *process) death() error {
 	return &WorkerError{"ended (" + e.status + ")"}
 }
 
-func segfault(status string) bool {
-	return strings.Contains(status, "segmentation fault") || strings.Contains(status, "bus error") ||
-		strings.Contains(status, "0xc0000005") // the same on Windows
+// killed is the status of a process that SIGKILL has ended.
+const killed = "signal: killed"
+
+// fault reports whether a process ended as one does that runs into memory
+// that is not there.
+func fault(status string) bool {
+	for _, s := range []string{"segmentation fault", "bus error", "aborted", "0xc0000005"} { // the last on Windows
+		if strings.Contains(status, s) {
+			return true
+		}
+	}
+	return false
 }
 
 // An excerpt keeps the beginning and the end of what is written to it. A Go

@@ -2,17 +2,59 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// confine gives the child a session of its own, so that no signal meant for
-// us reaches it, and its death when we die.
-func confine(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{
+// namespaces are what a worker has of its own: users, so that it is nobody
+// and has no capability outside; a network without interfaces; process
+// numbers, so that it sees none but its own; message queues; a host name.
+const namespaces = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
+
+// refused are the steps that this system did not allow, with its reason.
+// What it refused once is not tried again, so that it costs no start.
+var refused struct{ namespaces, cgroup atomic.Pointer[string] }
+
+// A cage is what the system holds one process in, from outside.
+type cage struct {
+	steps      map[string]string // what confines it, for wire.Ready
+	namespaces bool
+	group      *cgroup
+	kills      int64 // that the system made for want of memory, before it began
+}
+
+// newCage prepares a cage as tight as this system allows.
+func newCage(heap int64) *cage {
+	c := &cage{steps: map[string]string{"namespaces": "on", "cgroup": "on"}, namespaces: true, kills: memoryKills()}
+	if why := refused.namespaces.Load(); why != nil {
+		c.namespaces, c.steps["namespaces"] = false, *why
+	}
+	if why := refused.cgroup.Load(); why != nil {
+		c.steps["cgroup"] = *why
+		return c
+	}
+	var err error
+	if c.group, err = delegated().newGroup(memoryMax(heap)); err != nil {
+		c.refuse(&refused.cgroup, "cgroup", err)
+	}
+	return c
+}
+
+func (c *cage) refuse(where *atomic.Pointer[string], step string, err error) {
+	why := err.Error()
+	c.steps[step] = why
+	where.Store(&why)
+}
+
+// confine puts the process into the cage, gives it a session of its own, so
+// that no signal meant for us reaches it, and its death when we die.
+func (c *cage) confine(cmd *exec.Cmd) {
+	a := &syscall.SysProcAttr{
 		Setsid: true,
 		// The signal comes when the *thread* that forked ends. Go ends a thread
 		// only if a goroutine dies locked to it, which none of ours does; a worker
@@ -20,9 +62,71 @@ func confine(cmd *exec.Cmd) {
 		// worker for certain is the end of its stdin.
 		Pdeathsig: syscall.SIGKILL,
 	}
+	if c.namespaces {
+		a.Cloneflags = namespaces // no user is mapped: it runs as nobody
+	}
+	if c.group != nil {
+		a.UseCgroupFD, a.CgroupFD = true, int(c.group.folder.Fd())
+	}
+	cmd.SysProcAttr = a
+}
+
+// started ends the preparation: the process runs, or err says why it does
+// not. It reports whether to try again in a wider cage.
+func (c *cage) started(_ *exec.Cmd, err error) (again bool) {
+	var errno syscall.Errno
+	switch errors.As(err, &errno); errno {
+	case syscall.EPERM, syscall.ENOSPC, syscall.EINVAL, syscall.ENOSYS, syscall.EUSERS, syscall.EBUSY, syscall.EOPNOTSUPP:
+	default:
+		return false
+	}
+	switch {
+	case c.group != nil:
+		c.close()
+		c.group = nil
+		c.refuse(&refused.cgroup, "cgroup", errno)
+	case c.namespaces:
+		c.namespaces = false
+		c.refuse(&refused.namespaces, "namespaces", errno)
+	default:
+		return false
+	}
+	return true
+}
+
+// killedForMemory reports whether the system has ended processes for want of
+// memory since the cage was made.
+func (c *cage) killedForMemory() bool { return memoryKills() > c.kills }
+
+// close takes the cage away after its process has ended.
+func (c *cage) close() {
+	if c.group != nil {
+		c.group.remove()
+	}
 }
 
 func emptyDir() string { return "/" }
+
+// memoryKills counts the processes that the kernel has ended for want of
+// memory, in whatever control group.
+func memoryKills() int64 {
+	b, err := os.ReadFile("/proc/vmstat")
+	if err != nil {
+		return 0
+	}
+	return killsIn(b)
+}
+
+// killsIn reads the number from the text of /proc/vmstat.
+func killsIn(b []byte) int64 {
+	_, rest, ok := bytes.Cut(b, []byte("\noom_kill "))
+	if !ok {
+		return 0
+	}
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	n, _ := strconv.ParseInt(string(line), 10, 64)
+	return n
+}
 
 // clockTick is the unit of /proc/PID/stat. It is 100 Hz on every Linux that
 // Go runs on.

@@ -3,6 +3,9 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -27,6 +30,7 @@ func harden(heap int64) map[string]string {
 	limit := func(resource int, n uint64) error {
 		return unix.Setrlimit(resource, &unix.Rlimit{Cur: n, Max: n})
 	}
+	step("first-when-memory-is-short", preferForKilling()) // not dumpable, it could not
 	step("parent-death-signal", unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0))
 	step("not-dumpable", unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
 	step("no-new-privileges", everyThread(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0))
@@ -40,7 +44,41 @@ func harden(heap int64) map[string]string {
 	// 0, 1 and 2 are open, and what the runtime polls with.
 	step("few-descriptors", limit(unix.RLIMIT_NOFILE, 8))
 	step("landlock", landlock())
+	if limitData {
+		step("seccomp", seccomp()) // the last: it refuses all of the above
+	}
 	return steps
+}
+
+// closeInherited leaves the process its pipes and the runtime's poller. What
+// else the runtime holds, the limits of its control group, it needs no more
+// (see Main).
+func closeInherited() {
+	const folder = "/proc/self/fd/"
+	list, err := os.ReadDir(folder)
+	if err != nil {
+		return // the parent passes nothing on
+	}
+	for _, entry := range list {
+		fd, err := strconv.Atoi(entry.Name())
+		if err != nil || fd <= 2 {
+			continue
+		}
+		if what, err := os.Readlink(folder + entry.Name()); err == nil && !strings.HasPrefix(what, "anon_inode:") {
+			unix.Close(fd)
+		}
+	}
+}
+
+// preferForKilling asks the system to end this process before others when its
+// memory is short: it holds nothing that anybody needs.
+func preferForKilling() error {
+	f, err := os.OpenFile("/proc/self/oom_score_adj", os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("1000")
+	return errors.Join(err, f.Close())
 }
 
 // landlock takes away the file system and, where the kernel can, TCP, UDP,

@@ -2,5 +2,6 @@
 
 package worker
 
-// limitData says that the system bounds the process's data too.
+// limitData says that the system bounds the process's data and its system
+// calls too.
 const limitData = true

@@ -20,8 +20,14 @@ func TestMain(m *testing.M) {
 	if os.Getenv("CODEMODE_TEST_WORKER") == "1" {
 		Main()
 	}
+	if confinedMain != nil {
+		confinedMain()
+	}
 	os.Exit(m.Run())
 }
+
+// confinedMain, if it is set, is what this process is for instead of tests.
+var confinedMain func()
 
 // A child is a worker in a process of its own.
 type child struct {

@@ -50,11 +50,12 @@ const maxStack = 64 << 20
 // process with 0 when the parent closes the pipe, and with one of wire's exit
 // codes when a limit is passed that can only be kept by ending.
 func Main() {
+	closeInherited()
 	time.Local = time.UTC // a script must not learn, or depend on, where it runs
 	debug.SetMaxStack(maxStack)
-	if runtime.GOMAXPROCS(0) < 2 {
-		runtime.GOMAXPROCS(2) // the monitor must run while native code loops
-	}
+	// The monitor must run while native code loops. And a number that was set
+	// keeps the runtime from looking for a better one in files from time to time.
+	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
 	conn := wire.New(os.Stdin, os.Stdout)
 	w := &worker{conn: conn, exit: os.Exit, harden: harden}
 	gone := w.gone() // starts the one reader, before serve could start another
