@@ -448,6 +448,22 @@ func (d *decoder) checkTokens(h *HTTP) {
 // written returns the text of a string as the file has it.
 func written(p place) string { return p.literal.String() }
 
+// checkScripts makes the folder of saved scripts absolute and fills in where it
+// is by default.
+func (d *decoder) checkScripts(c *Config) {
+	const at = "/scripts/dir"
+	switch {
+	case !d.has(at):
+		if places, err := Paths(d.env); err == nil {
+			c.Scripts.Dir = filepath.Join(filepath.Dir(places.ConfigFile), "scripts")
+		}
+	case d.sound(at) && strings.TrimSpace(c.Scripts.Dir) == "":
+		d.at(at, `"dir" is empty`, "leave it out, or name a folder")
+	case d.sound(at):
+		c.Scripts.Dir = d.fromFolder(c, c.Scripts.Dir, at)
+	}
+}
+
 // checkAudit makes the paths of the audit log absolute and fills in where it
 // is by default.
 func (d *decoder) checkAudit(c *Config) {
@@ -493,7 +509,7 @@ func (d *decoder) checkEvaluation(c *Config, options []profiles.Options) {
 		o = options[len(options)-1]
 	}
 	o.OwnFiles = slices.Clone(o.OwnFiles)
-	for _, file := range []string{c.Audit.Path, c.Audit.Checkpoint} { // no call may name them
+	for _, file := range []string{c.Scripts.Dir, c.Audit.Path, c.Audit.Checkpoint} { // no call may name them
 		if file != "" {
 			o.OwnFiles = append(o.OwnFiles, file)
 		}

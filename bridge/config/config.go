@@ -53,6 +53,7 @@ type Config struct {
 	Sandbox    Sandbox       `json:"sandbox"`
 	Surface    Surface       `json:"surface"`
 	HTTP       HTTP          `json:"http" expand:"yes"`
+	Scripts    Scripts       `json:"scripts"`
 	Audit      Audit         `json:"audit"`
 	Log        Log           `json:"log"`
 
@@ -148,6 +149,12 @@ type Token struct {
 	Token  Value  `json:"token,omitzero" show:"never"`
 	// Digest is the SHA-256 of the token, whichever way it was given.
 	Digest Digest `json:"-"`
+}
+
+// Scripts says where saved scripts are.
+type Scripts struct {
+	// Dir is the folder, absolute; empty means that the environment names none.
+	Dir string `json:"dir"`
 }
 
 // Audit says where and how the audit log is kept.
@@ -288,6 +295,7 @@ func Parse(name string, data []byte, env Env, policy ...profiles.Options) (*Conf
 	d.checkServers(c)
 	d.checkSandbox(c)
 	d.checkHTTP(c)
+	d.checkScripts(c)
 	d.checkAudit(c)
 	d.checkEvaluation(c, policy)
 	if len(d.problems) > 0 {
