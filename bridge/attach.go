@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -95,7 +96,7 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 		if patience == nil {
 			patience = time.After(a.s.o.Gate.View().Profiles.ClientPatience(a.r.session.client))
 		}
-		fresh := a.fresh(open)
+		fresh := a.fresh(open) // of those that the person at the client may answer
 		if len(fresh) == 0 {
 			continue
 		}
@@ -108,11 +109,12 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 	}
 }
 
-// fresh are the requests that this attachment has not put to the client.
+// fresh are the requests that this attachment has not put to the client, and
+// can put there.
 func (a *attachment) fresh(all []approval.Request) []approval.Request {
 	var fresh []approval.Request
 	for _, q := range all {
-		if !a.asked[q.ID] {
+		if !a.asked[q.ID] && a.r.gate.Reach == gate.ByElicitation && !q.NeedsApprover() {
 			a.asked[q.ID] = true
 			fresh = append(fresh, q)
 		}
@@ -139,11 +141,13 @@ func (a *attachment) elicit(ctx context.Context, q approval.Request) {
 // changes nothing.
 func (a *attachment) settle(id string, about canon.Digest, v approval.Verdict) {
 	v.By = "the person at " + canon.Visible(clipRunes(a.client(), 100))
-	if err := a.s.o.Gate.Broker().Settle(id, about, v); err != nil {
+	ctx := context.Background() // what a person said counts even if the request ends now
+	if _, err := a.s.o.Gate.Settle(ctx, id, about, v); err != nil {
 		a.s.o.Logger.Info("a verdict settled nothing", "run", a.r.id, "request", id, "why", err)
-		if v.Approve { // a yes that does not count must not leave the question open
+		var settled *approval.SettledError
+		if v.Approve && !errors.As(err, &settled) { // a yes that does not count must not leave the question open
 			v = approval.Verdict{Reason: approval.NoApprover, Channel: v.Channel, By: v.By, Text: err.Error()}
-			_ = a.s.o.Gate.Broker().Settle(id, about, v) // it may be settled: then so be it
+			_, _ = a.s.o.Gate.Settle(ctx, id, about, v) // it may be settled: then so be it
 		}
 	}
 }
@@ -202,6 +206,10 @@ func (a *attachment) answered(st state) {
 func (a *attachment) paused(why string) *mcp.CallToolResult {
 	body := map[string]any{"status": "paused", "run": a.r.id, "why": why,
 		"next": fmt.Sprintf("tell the user that their answer is needed; when they are ready, call eval_resume with run %q, which asks them again", a.r.id)}
+	if at := a.s.o.ApproveAt(a.r.id); at != "" {
+		body["approve_at"] = at
+		body["next"] = fmt.Sprintf("give the user approve_at and stop; call eval_resume with run %q only after they say that it is done", a.r.id)
+	}
 	text, err := marshal(body)
 	if err != nil {
 		return failure(err.Error())

@@ -58,7 +58,8 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 	}
 	tight := s.o.Gate.View().Limits(o.Profile)
 	r.maxResult = least(s.o.MaxResult, tight.Result)
-	o.ID, o.Session, o.Client, o.Stop = r.id, sess.id, sess.client, stop
+	o.ID, o.Session, o.Client, o.Requester, o.Stop = r.id, sess.id, sess.client, principal, stop
+	o.Script, o.Input = args.Code, args.Input
 	o.Attached = func() bool { return s.held(r) }
 	o.CallTimeout = time.Duration(deref(tight.Call))
 	var err error
@@ -191,7 +192,9 @@ type host run
 
 // Preview keeps what could be read from the script before it ran.
 func (h *host) Preview(report analysis.Report) {
-	h.gate.Preview(report)
+	if err := h.gate.Preview(context.Background(), report); err != nil {
+		h.server.o.Logger.Error("recording a preview", "run", h.id, "err", err)
+	}
 }
 
 // Idle is told when only answers can move the script on.

@@ -50,6 +50,9 @@ type Options struct {
 	// Unrecorded, if not nil, says why records cannot be written, so that
 	// calls are refused, for codemode_status; "" if they can.
 	Unrecorded func() string
+	// ApproveAt, if not nil, returns where approvers answer for a run, such as
+	// the address of a page; "" if nowhere.
+	ApproveAt func(run string) string
 	// Ready, if not nil, waits until the tools of servers that have just been
 	// started are known, for as long as that is worth waiting for.
 	Ready  func(context.Context)
@@ -88,6 +91,9 @@ func New(o Options) *Server {
 	}
 	if o.Ready == nil {
 		o.Ready = func(context.Context) {}
+	}
+	if o.ApproveAt == nil {
+		o.ApproveAt = func(string) string { return "" }
 	}
 	if o.MaxResult == 0 {
 		o.MaxResult = 64 << 10

@@ -77,7 +77,9 @@ func (s *Server) release(sess *session) {
 	}
 	sess.released = true
 	s.mu.Unlock()
-	s.o.Gate.Broker().EndSession(sess.id)
+	if err := s.o.Gate.Broker().EndSession(sess.id); err != nil {
+		s.o.Logger.Error("ending a session", "session", sess.id, "err", err)
+	}
 	sess.sandbox.Close()
 }
 

@@ -116,6 +116,10 @@ type Item struct {
 	Sources []string `json:"sources,omitempty"`
 }
 
+// NeedsApprover reports that only somebody who proves who they are may say
+// yes: on the page, in the terminal or through the API.
+func (r Request) NeedsApprover() bool { return r.Decision.Manual || len(r.Decision.Quorums) > 0 }
+
 // Digest is over everything that a yes would cover: a verdict must carry the
 // digest of the request that the person saw.
 func (r Request) Digest() canon.Digest {
@@ -184,7 +188,7 @@ func (v Verdict) Valid(r Request, now time.Time) error {
 		return fmt.Errorf("a yes to this call needs a reason")
 	case d.Risk == profiles.Critical && now.Before(r.Asked.Add(readFor)):
 		return fmt.Errorf("a yes to a critical call counts %v after it was shown, not sooner: read it first", readFor)
-	case (d.Manual || len(d.Quorums) > 0) && !v.Strong:
+	case r.NeedsApprover() && !v.Strong:
 		return fmt.Errorf("this call needs an approver on the page, in the terminal or through the API")
 	case d.Manual && v.Args == nil && v.Typed != r.Tool:
 		return fmt.Errorf("a yes to this call needs the tool's name typed: %s", r.Tool)
