@@ -10,5 +10,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, false, func(t *testing.T, clock func() time.Time) ledger.Store { return memstore.New(clock) })
+	storetest.Run(t, false, func(t *testing.T) func(func() time.Time) ledger.Store {
+		return func(clock func() time.Time) ledger.Store { return memstore.New(clock) }
+	})
 }

@@ -16,29 +16,31 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// An Open returns the store under test and sees to it that it is closed when
-// the test ends. Called again in one test it opens the same store, or a new
-// one if the store cannot be opened again. A nil clock is the system's.
-type Open func(t *testing.T, clock func() time.Time) ledger.Store
+// A Place is where one test keeps a store. It returns a function that opens
+// the store, the same one each time if the kind of store allows it and a new
+// one if not, and sees to it that what was opened is closed when the test
+// ends. A nil clock is the system's.
+type Place func(t *testing.T) func(clock func() time.Time) ledger.Store
 
-// Run runs the suite. reopens says that a second Open in one test finds what
-// the first store kept.
-func Run(t *testing.T, reopens bool, open Open) {
+// Run runs the suite. reopens says that a store can be opened again.
+func Run(t *testing.T, reopens bool, place Place) {
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, Open)
+		run  func(*testing.T, open)
 	}{
 		{"Order", order}, {"Everything", everything}, {"Concurrency", concurrency}, {"Paging", paging},
 		{"TimeZones", timeZones}, {"Filters", filters}, {"Verify", verify}, {"Prune", prune},
 		{"PruneAll", pruneAll}, {"Changed", changed}, {"Cancellation", cancellation}, {"Refusals", refusals},
 		{"ClockGoesBack", clockGoesBack},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, open) })
+		t.Run(test.name, func(t *testing.T) { test.run(t, place(t)) })
 	}
 	if reopens {
-		t.Run("Reopen", func(t *testing.T) { reopen(t, open) })
+		t.Run("Reopen", func(t *testing.T) { reopen(t, place(t)) })
 	}
 }
+
+type open = func(clock func() time.Time) ledger.Store
 
 var began = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
@@ -98,8 +100,8 @@ func whole(t *testing.T, s ledger.Store, against *ledger.Checkpoint) ledger.Repo
 	return report
 }
 
-func order(t *testing.T, open Open) {
-	s := open(t, nil)
+func order(t *testing.T, open open) {
+	s := open(nil)
 	if seq, hash, err := s.Head(t.Context()); seq != 0 || hash != (ledger.Hash{}) || err != nil {
 		t.Fatalf("head of an empty store: %d %s %v", seq, hash, err)
 	}
@@ -131,8 +133,8 @@ var Full = ledger.Record{
 }
 
 // everything: what is given back is what was recorded, but for Durable.
-func everything(t *testing.T, open Open) {
-	s := open(t, nil)
+func everything(t *testing.T, open open) {
+	s := open(nil)
 	sent := Full
 	sent.Durable = true
 	record(t, s, sent)
@@ -143,8 +145,8 @@ func everything(t *testing.T, open Open) {
 	}
 }
 
-func concurrency(t *testing.T, open Open) {
-	s := open(t, nil)
+func concurrency(t *testing.T, open open) {
+	s := open(nil)
 	const writers, each = 8, 50
 	var wait sync.WaitGroup
 	for w := range writers {
@@ -185,8 +187,8 @@ func concurrency(t *testing.T, open Open) {
 	}
 }
 
-func paging(t *testing.T, open Open) {
-	s := open(t, nil)
+func paging(t *testing.T, open open) {
+	s := open(nil)
 	const n = 25
 	for i := range n {
 		record(t, s, ledger.Record{Event: ledger.Intent, Run: fmt.Sprint(i % 2)})
@@ -226,8 +228,8 @@ func paging(t *testing.T, open Open) {
 	}
 }
 
-func timeZones(t *testing.T, open Open) {
-	s := open(t, nil)
+func timeZones(t *testing.T, open open) {
+	s := open(nil)
 	east, west := time.FixedZone("east", 11*3600), time.FixedZone("west", -7*3600)
 	whens := []time.Time{began, began.Add(time.Second), began.Add(1500 * time.Millisecond), began.Add(1500*time.Millisecond + 1), began.Add(2 * time.Second)}
 	for i, at := range whens {
@@ -248,8 +250,8 @@ func timeZones(t *testing.T, open Open) {
 	}
 }
 
-func filters(t *testing.T, open Open) {
-	s := open(t, nil)
+func filters(t *testing.T, open open) {
+	s := open(nil)
 	odd := ledger.Record{
 		Event: ledger.Intent, Time: began, Run: "o", Session: "o", Client: "o", Profile: "o", Server: "a", Tool: "b__c",
 		Approver: "o", Channel: "o", Disposition: "allow", Outcome: ledger.Done, Risk: "low",
@@ -308,8 +310,8 @@ func filters(t *testing.T, open Open) {
 	}
 }
 
-func verify(t *testing.T, open Open) {
-	s := open(t, ticking())
+func verify(t *testing.T, open open) {
+	s := open(ticking())
 	fill(t, s, 10)
 	early, err := s.Checkpoint(t.Context())
 	if err != nil || early.Seq != 10 {
@@ -341,7 +343,7 @@ func verify(t *testing.T, open Open) {
 			t.Errorf("a checkpoint %s: %+v, %v", row.name, report, err)
 		}
 	}
-	other := open(t, nil)
+	other := open(nil)
 	if seq, _, _ := other.Head(t.Context()); seq == 0 { // a store of its own
 		if report, err := other.Verify(t.Context(), &early); err != nil || report.Kind != ledger.Foreign {
 			t.Errorf("another store's checkpoint: %+v, %v", report, err)
@@ -349,8 +351,8 @@ func verify(t *testing.T, open Open) {
 	}
 }
 
-func prune(t *testing.T, open Open) {
-	s := open(t, ticking()) // rows 1 to 20 are of second 1 to 20
+func prune(t *testing.T, open open) {
+	s := open(ticking()) // rows 1 to 20 are of second 1 to 20
 	fill(t, s, 20)
 	early, err := s.Checkpoint(t.Context())
 	if err != nil {
@@ -379,8 +381,8 @@ func prune(t *testing.T, open Open) {
 	whole(t, s, &early)
 }
 
-func pruneAll(t *testing.T, open Open) {
-	s := open(t, ticking())
+func pruneAll(t *testing.T, open open) {
+	s := open(ticking())
 	fill(t, s, 5)
 	early, err := s.Checkpoint(t.Context())
 	if err != nil {
@@ -397,8 +399,8 @@ func pruneAll(t *testing.T, open Open) {
 	whole(t, s, nil)
 }
 
-func changed(t *testing.T, open Open) {
-	s := open(t, nil)
+func changed(t *testing.T, open open) {
+	s := open(nil)
 	for range 3 {
 		c := s.Changed()
 		fill(t, s, 1)
@@ -410,8 +412,8 @@ func changed(t *testing.T, open Open) {
 	}
 }
 
-func cancellation(t *testing.T, open Open) {
-	s := open(t, nil)
+func cancellation(t *testing.T, open open) {
+	s := open(nil)
 	fill(t, s, 3)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -434,8 +436,8 @@ func cancellation(t *testing.T, open Open) {
 	}
 }
 
-func refusals(t *testing.T, open Open) {
-	s := open(t, nil)
+func refusals(t *testing.T, open open) {
+	s := open(nil)
 	if err := s.Record(t.Context(), ledger.Record{Event: ledger.Intent, Args: json.RawMessage(`{"a"`)}); err == nil {
 		t.Error("recorded arguments that are no JSON")
 	}
@@ -458,9 +460,9 @@ func refusals(t *testing.T, open Open) {
 }
 
 // clockGoesBack: numbers go on, whatever the clock does.
-func clockGoesBack(t *testing.T, open Open) {
+func clockGoesBack(t *testing.T, open open) {
 	now := began
-	s := open(t, func() time.Time { return now })
+	s := open(func() time.Time { return now })
 	for _, now = range []time.Time{began, began.Add(time.Hour), began, began.AddDate(1, 0, 0), began.Add(time.Minute)} {
 		record(t, s, ledger.Record{Event: ledger.Intent})
 	}
@@ -476,8 +478,8 @@ func clockGoesBack(t *testing.T, open Open) {
 	}
 }
 
-func reopen(t *testing.T, open Open) {
-	s := open(t, nil)
+func reopen(t *testing.T, open open) {
+	s := open(nil)
 	fill(t, s, 5)
 	before := rows(t, s, ledger.Query{})
 	early, err := s.Checkpoint(t.Context())
@@ -487,7 +489,7 @@ func reopen(t *testing.T, open Open) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s = open(t, nil)
+	s = open(nil)
 	if got := rows(t, s, ledger.Query{}); !slices.EqualFunc(got, before, func(a, b ledger.Row) bool { return a.Seq == b.Seq && a.Hash == b.Hash }) {
 		t.Errorf("rows %d, before %d", numbers(got), numbers(before))
 	}

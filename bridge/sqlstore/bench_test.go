@@ -1,0 +1,113 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"codemode-bridge/bridge/ledger"
+)
+
+// call returns the two records of the i-th call, as the gate writes them.
+func call(i int) (intent, outcome ledger.Record) {
+	intent = ledger.Record{
+		Event: ledger.Intent, Time: time.Now(), Run: fmt.Sprintf("run-%d", i/20), Session: "stdio-1", Client: "claude-code", Profile: "supervised",
+		Call: i%20 + 1, Trace: fmt.Sprintf("run-%d.%d", i/20, i%20+1), Server: "filesystem", Tool: "read_file",
+		Args:   json.RawMessage(`{"path":"/home/me/project/some/file.txt"}`),
+		Digest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", Disposition: "allow", Risk: "low",
+		Reasons: []string{"allowlist filesystem__read_*"}, Revision: "0123456789abcdef", Line: 3, Column: 17,
+	}
+	outcome = intent
+	outcome.Event, outcome.Args, outcome.Outcome, outcome.Duration, outcome.Sent, outcome.Received = ledger.Outcome, nil, ledger.Done, time.Millisecond, 45, 1200
+	return intent, outcome
+}
+
+// BenchmarkRecord measures how long a caller waits for one record.
+func BenchmarkRecord(b *testing.B) {
+	for _, durable := range []bool{false, true} {
+		for _, callers := range []int{1, 32} {
+			b.Run(fmt.Sprintf("durable=%v/callers=%d", durable, callers), func(b *testing.B) {
+				db := open(b, Options{Path: filepath.Join(b.TempDir(), "audit.db"), AllDurable: durable})
+				b.ReportAllocs()
+				b.ResetTimer()
+				var wait sync.WaitGroup
+				for c := range callers {
+					wait.Go(func() {
+						for i := c; i < b.N; i += callers {
+							intent, outcome := call(i / 2)
+							if i%2 == 1 {
+								intent = outcome
+							}
+							if err := db.Record(b.Context(), intent); err != nil {
+								b.Error(err)
+								return
+							}
+						}
+					})
+				}
+				wait.Wait()
+			})
+		}
+	}
+}
+
+// BenchmarkVerify measures the verification of one row.
+func BenchmarkVerify(b *testing.B) {
+	db := open(b, Options{Path: filepath.Join(b.TempDir(), "audit.db")})
+	const rows = 100_000
+	load(b, db, rows)
+	b.ResetTimer()
+	n := 0
+	for n < b.N {
+		report, err := db.Verify(b.Context(), nil)
+		if err != nil || !report.Whole {
+			b.Fatal(report, err)
+		}
+		n += rows
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "rows/s")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/op")
+}
+
+// load writes rows quickly: many callers, and they settle.
+func load(t testing.TB, db *DB, rows int) {
+	var wait sync.WaitGroup
+	const callers = 64
+	for c := range callers {
+		wait.Go(func() {
+			for i := c; i < rows; i += callers {
+				intent, outcome := call(i / 2)
+				if i%2 == 1 {
+					intent = outcome
+				}
+				if err := db.Record(t.Context(), intent); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	settled(t, db)
+}
+
+// settled waits until no row is left in recent.
+func settled(t testing.TB, db *DB) {
+	t.Helper()
+	for {
+		more := false
+		if err := db.ask(t.Context(), func(ctx context.Context, f *file) (err error) {
+			more, err = f.settle(ctx, 10_000)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			return
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package sqlstore
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"codemode-bridge/bridge/ledger"
+
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+const (
+	// tail is how many rows are checked before a file is used; the rest is
+	// checked while it is.
+	tail = 5_000
+	// small is up to how many bytes SQLite's own check of the file's structure
+	// is made before it is used.
+	small = 8 << 20
+	// searchable is up to how many rows Verify compares every index with the
+	// rows, which takes longer than all the rest.
+	searchable = 200_000
+)
+
+// check looks at the end of the store before it is used: the last rows, the
+// newest checkpoint of the second place, and what this process remembers.
+func (f *file) check(ctx context.Context, o *Options, known *mark, afresh bool) error {
+	if err := f.readHead(ctx); err != nil {
+		return err
+	}
+	var err error
+	if f.data, err = f.number(ctx, "PRAGMA data_version"); err != nil {
+		return err
+	}
+	f.seen = f.data
+	if known != nil {
+		if err := f.follows(ctx, *known); err != nil {
+			return err
+		}
+	}
+	last, err := lastCheckpoint(o.CheckpointFile)
+	if err != nil {
+		return err
+	}
+	if afresh && f.seq == 0 {
+		last = nil // it is of the log that was set aside
+	}
+	var against []ledger.Checkpoint
+	if last != nil {
+		if last.Store != f.id {
+			if err := f.follows(ctx, mark{store: last.Store}); err != nil {
+				return damaged("the last checkpoint in %s is of another log", o.CheckpointFile)
+			}
+		} else if last.Seq > f.seq-tail {
+			against = append(against, *last)
+		} else if !last.SignedWith(f.key) {
+			return damaged("the last checkpoint in %s is not signed with its key", o.CheckpointFile)
+		} else if err := f.has(ctx, mark{f.id, last.Seq, last.Hash}); err != nil {
+			return err
+		}
+	}
+	report, err := scan(ctx, f.conn, f.id, f.key, f.seq-tail, against)
+	if err == nil && !report.Whole {
+		err = damaged("%s", report.Message)
+	}
+	if err == nil && f.info.Size() <= small { // after the rows, whose check says more
+		err = sound(ctx, f.conn, "quick_check")
+	}
+	return err
+}
+
+// scan checks the rows after number from, all of them when it is not positive.
+func scan(ctx context.Context, c *sql.Conn, store string, key []byte, from int64, against []ledger.Checkpoint) (ledger.Report, error) {
+	checker := ledger.NewChecker(store, key, against...)
+	if from > 0 {
+		var hash []byte
+		err := c.QueryRowContext(ctx, "SELECT hash FROM log WHERE seq = ?", from).Scan(&hash)
+		if err == nil {
+			checker.After(from, ledger.Hash(hash))
+		} else if !errors.Is(err, sql.ErrNoRows) { // pruned, or the scan finds it missing
+			return ledger.Report{}, err
+		}
+	}
+	rows, err := c.QueryContext(ctx, `SELECT seq, hash, seal, body FROM rows WHERE seq > ?1
+		UNION ALL SELECT seq, hash, seal, body FROM recent WHERE seq > ?1 ORDER BY seq`, from)
+	if err == nil {
+		defer rows.Close()
+		var l ledger.Link
+		var hash, seal, body sql.RawBytes
+		for rows.Next() {
+			if err = rows.Scan(&l.Seq, &hash, &seal, &body); err != nil {
+				break
+			}
+			l.Hash, l.Seal, l.Body = ledger.Hash{}, ledger.Seal{}, body
+			copy(l.Hash[:], hash)
+			copy(l.Seal[:], seal)
+			if !checker.Add(l) {
+				return checker.Report(), nil
+			}
+		}
+		err = errors.Join(err, rows.Err())
+	}
+	if code(err) == sqlite3.SQLITE_CORRUPT {
+		checker.Unreadable(err)
+		err = nil
+	}
+	if err != nil {
+		return ledger.Report{}, fmt.Errorf("reading the audit log: %w", err)
+	}
+	return checker.Report(), nil
+}
+
+// sound makes one of SQLite's own checks of the file's structure.
+func sound(ctx context.Context, c *sql.Conn, pragma string) error {
+	var said string
+	if err := c.QueryRowContext(ctx, "PRAGMA "+pragma+"(1)").Scan(&said); err != nil {
+		return err
+	}
+	if said != "ok" {
+		return damaged("%s", strings.ReplaceAll(said, "\n", ": "))
+	}
+	return nil
+}
+
+// Verify reads every row; a store of a million takes some seconds.
+func (db *DB) Verify(ctx context.Context, against *ledger.Checkpoint) (ledger.Report, error) {
+	f, err := db.reading()
+	if err != nil {
+		if errors.Is(err, ledger.ErrDamaged) {
+			return ledger.Report{Kind: ledger.Unreadable, Message: reason(err)}, nil
+		}
+		return ledger.Report{}, err
+	}
+	return f.verify(ctx, &db.o, against)
+}
+
+func (f *file) verify(ctx context.Context, o *Options, against *ledger.Checkpoint) (ledger.Report, error) {
+	var signed []ledger.Checkpoint
+	if against != nil {
+		signed = append(signed, *against)
+	}
+	kept, err := readCheckpoints(o.CheckpointFile)
+	if err != nil {
+		return ledger.Report{}, err
+	}
+	for _, c := range kept {
+		if c.Store == f.id {
+			signed = append(signed, c)
+		}
+	}
+	c, err := f.read.Conn(ctx)
+	if err != nil {
+		return ledger.Report{}, fmt.Errorf("reading the audit log: %w", err)
+	}
+	defer c.Close()
+	if _, err := c.ExecContext(ctx, "BEGIN"); err != nil { // one state of the store, whoever writes
+		return ledger.Report{}, fmt.Errorf("reading the audit log: %w", err)
+	}
+	defer c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	report, err := scan(ctx, c, f.id, f.key, 0, signed)
+	if err != nil || !report.Whole {
+		return report, err
+	}
+	pragma := "quick_check"
+	if report.Rows <= searchable {
+		pragma = "integrity_check"
+	}
+	switch err := sound(ctx, c, pragma); {
+	case errors.Is(err, ledger.ErrDamaged) || code(err) == sqlite3.SQLITE_CORRUPT:
+		report.Whole, report.Kind = false, ledger.Unreadable
+		report.Message = "every row is right, but not the file around them: " + reason(err)
+	case err != nil:
+		return report, fmt.Errorf("reading the audit log: %w", err)
+	}
+	return report, nil
+}
+
+// readCheckpoints reads the second place. A last line that was not written to
+// its end does not count.
+func readCheckpoints(path string) ([]ledger.Checkpoint, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading checkpoints: %w", err)
+	}
+	defer f.Close()
+	var all []ledger.Checkpoint
+	for r, n := bufio.NewReader(f), 1; ; n++ {
+		line, err := r.ReadString('\n')
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading checkpoints: %w", err)
+		}
+		c, err := ledger.ParseCheckpoint(line)
+		if err != nil {
+			return nil, damaged("line %d of %s is no checkpoint", n, path)
+		}
+		all = append(all, c)
+	}
+}
+
+// lastCheckpoint returns the newest checkpoint of the second place; nil when
+// there is none.
+func lastCheckpoint(path string) (*ledger.Checkpoint, error) {
+	all, err := readCheckpoints(path)
+	if len(all) == 0 || err != nil {
+		return nil, err
+	}
+	return &all[len(all)-1], nil
+}
+
+// appendCheckpoint writes a checkpoint to the second place.
+func appendCheckpoint(path string, c ledger.Checkpoint) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("writing a checkpoint: %w", err)
+	}
+	_, err = f.WriteString(c.String() + "\n")
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("writing a checkpoint: %w", err)
+	}
+	return nil
+}

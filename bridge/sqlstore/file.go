@@ -1,0 +1,506 @@
+package sqlstore
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"codemode-bridge/bridge/ledger"
+)
+
+// A file is one opening of the store's file. Only the goroutine that writes
+// uses what is not said to be for readers.
+type file struct {
+	id   string // the store's
+	key  []byte
+	read *sql.DB // for readers
+
+	info  os.FileInfo // of the file that is open
+	wal   os.FileInfo // of its -wal; nil until it was written to
+	write *sql.DB
+	conn  *sql.Conn // the only connection of write
+	put   *sql.Stmt
+	ring  *ledger.Keyring
+	sync  string // PRAGMA synchronous of conn
+
+	seq     int64 // the head, as of data
+	hash    ledger.Hash
+	settled int64 // the last row of table rows
+	data    int64 // PRAGMA data_version for which the above holds
+	seen    int64 // PRAGMA data_version that watchers were told of
+}
+
+// A mark is what a process remembers of a store: it had this row.
+type mark struct {
+	store string
+	seq   int64
+	hash  ledger.Hash
+}
+
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ledger.ErrDamaged}, args...)...)
+}
+
+func unavailable(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ledger.ErrUnavailable}, args...)...)
+}
+
+// code returns SQLite's primary result code for err; 0 when it has none.
+func code(err error) int {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return 0
+	}
+	return e.Code() & 0xff
+}
+
+// broken reports whether SQLite says with err that the file is not what it
+// should be: corrupt, no database, or without our tables.
+func broken(err error) bool {
+	switch code(err) {
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR:
+		return true
+	}
+	return false
+}
+
+// classed makes err wrap ErrDamaged or ErrUnavailable.
+func classed(err error) error {
+	switch {
+	case err == nil || errors.Is(err, ledger.ErrDamaged) || errors.Is(err, ledger.ErrUnavailable):
+		return err
+	case broken(err):
+		return fmt.Errorf("%w: %w", ledger.ErrDamaged, err)
+	}
+	return fmt.Errorf("%w: %w", ledger.ErrUnavailable, err)
+}
+
+// openFile opens the store and checks its end. known is what this process
+// remembers of it, nil for nothing; afresh allows a new store where the key of
+// an old one is.
+//
+// An error that wraps ErrDamaged may come with a file that can only be read.
+// Any other is one that somebody must remove: a folder that cannot be written,
+// a newer schema.
+func openFile(ctx context.Context, o *Options, known *mark, afresh bool) (_ *file, err error) {
+	info, err := o.place(known, afresh)
+	if err != nil {
+		return nil, err
+	}
+	f := &file{info: info}
+	mode := "rw"
+	if o.ReadOnly {
+		mode = "ro"
+	}
+	if f.write, err = connect(o.Path, mode, 1); err == nil {
+		f.conn, err = f.write.Conn(ctx)
+	}
+	if err == nil && !o.ReadOnly {
+		err = f.enterWAL(ctx)
+	}
+	if err == nil {
+		err = f.begin(ctx, o, known, afresh)
+	}
+	if err == nil {
+		err = f.identify(ctx, o)
+	}
+	if f.id != "" {
+		f.read, _ = connect(o.Path, "ro", 4) // an error shows with the first use
+	}
+	if err == nil {
+		f.ring = ledger.NewKeyring(f.id, f.key)
+		err = f.check(ctx, o, known, afresh)
+	}
+	if err == nil && !o.ReadOnly {
+		f.put, err = f.conn.PrepareContext(ctx, "INSERT INTO recent (seq, hash, seal, body) VALUES (?, ?, ?, ?)")
+	}
+	if err == nil {
+		return f, nil
+	}
+	f.closeWriting()
+	if err = opening(o.Path, err); f.read == nil || !errors.Is(err, ledger.ErrDamaged) {
+		f.closeReading()
+		return nil, err
+	}
+	return f, err
+}
+
+// opening says what was being done, without doing away with the class of err.
+func opening(path string, err error) error {
+	if err = classed(err); errors.Is(err, ledger.ErrDamaged) {
+		return err
+	}
+	return fmt.Errorf("opening the audit log %s: %w", path, err)
+}
+
+// place finds the file, or makes an empty one where none was.
+func (o *Options) place(known *mark, afresh bool) (os.FileInfo, error) {
+	dir := filepath.Dir(o.Path)
+	if !o.ReadOnly {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("making the audit log's folder: %w", err)
+		}
+	}
+	if kind := networkFS(dir); kind != "" {
+		return nil, fmt.Errorf("opening the audit log %s: it is on %s, and SQLite needs a file system of this machine alone: move it with audit.path", o.Path, kind)
+	}
+	info, err := os.Stat(o.Path)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return nil, fmt.Errorf("opening the audit log %s: it is no plain file", o.Path)
+	case err == nil:
+		if runtime.GOOS != "windows" && !o.ReadOnly && info.Mode().Perm()&0o077 != 0 {
+			if err := os.Chmod(o.Path, 0o600); err != nil {
+				return nil, fmt.Errorf("closing the audit log to others: %w", err)
+			}
+		}
+		return info, nil
+	case !errors.Is(err, fs.ErrNotExist) || o.ReadOnly:
+		return nil, fmt.Errorf("opening the audit log: %w", err)
+	case known != nil:
+		return nil, unavailable("its file %s is gone", o.Path)
+	}
+	if !afresh {
+		if _, err := os.Stat(o.Key); err == nil {
+			return nil, damaged("its file %s is gone, though its key is there", o.Path)
+		}
+		if last, err := lastCheckpoint(o.CheckpointFile); err != nil {
+			return nil, err
+		} else if last != nil {
+			return nil, damaged("its file %s is gone, though %s has a checkpoint of it", o.Path, o.CheckpointFile)
+		}
+	}
+	if _, err := os.Lstat(o.Path + "-wal"); err == nil {
+		return nil, damaged("its file %s is gone, though its -wal is there", o.Path)
+	}
+	f, err := os.OpenFile(o.Path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("making the audit log: %w", err)
+	}
+	info, err = f.Stat()
+	// Closed before SQLite opens it: closing any descriptor of a file drops
+	// the locks that this process has on it.
+	return info, errors.Join(err, f.Close())
+}
+
+// enterWAL switches the file to a write-ahead log, if it is not yet. SQLite
+// does not wait for others when it does that, so we do.
+func (f *file) enterWAL(ctx context.Context) error {
+	for try := 0; ; try++ {
+		var mode string
+		err := f.conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
+		if code(err) == sqlite3.SQLITE_BUSY && try < 100 {
+			time.Sleep(20 * time.Millisecond)
+			continue
+		}
+		if err == nil && mode != "wal" {
+			err = fmt.Errorf("SQLite cannot keep a write-ahead log here")
+		}
+		return err
+	}
+}
+
+// begin makes the schema what this release needs, from nothing if the file is
+// new.
+func (f *file) begin(ctx context.Context, o *Options, known *mark, afresh bool) error {
+	if o.ReadOnly {
+		return migrate(ctx, f.conn, true)
+	}
+	return f.inside(ctx, func() error {
+		var tables int
+		if err := f.conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master").Scan(&tables); err != nil || tables > 0 {
+			if err == nil {
+				err = migrate(ctx, f.conn, false)
+			}
+			return err
+		}
+		key, err := readKeyFile(o.Key)
+		switch {
+		case known != nil || err == nil && !afresh:
+			return damaged("its file %s is empty", o.Path)
+		case errors.Is(err, fs.ErrNotExist):
+			key, err = makeKey(o.Key)
+		}
+		if err != nil {
+			return err
+		}
+		id := make([]byte, 16)
+		rand.Read(id)
+		store := hex.EncodeToString(id)
+		return f.exec(ctx, schema1+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 1;", application)+
+			fmt.Sprintf("INSERT INTO meta VALUES ('oldest', '1'), ('store', '%s'), ('key', '%s'), ('seal', '%s');", store, keyName(key), metaSeal(key, store)))
+	})
+}
+
+// metaSeal shows that the store's name was written by who had its key.
+func metaSeal(key []byte, store string) string {
+	return hex.EncodeToString(derive(key, "store "+store))
+}
+
+// identify reads who the store is and finds its key.
+func (f *file) identify(ctx context.Context, o *Options) error {
+	meta := make(map[string]string)
+	rows, err := f.conn.QueryContext(ctx, "SELECT name, value FROM meta")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return err
+		}
+		meta[name] = value
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	f.id = meta["store"]
+	if f.key, err = readKey(o.Key, meta["key"], o.ReadOnly); err != nil {
+		return err
+	}
+	if !hmac.Equal([]byte(metaSeal(f.key, f.id)), []byte(meta["seal"])) {
+		return damaged("its name was changed")
+	}
+	return nil
+}
+
+// inside runs do in a transaction that has the write lock.
+func (f *file) inside(ctx context.Context, do func() error) error {
+	if err := f.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	err := do()
+	if err == nil {
+		err = f.exec(ctx, "COMMIT")
+	}
+	if err != nil {
+		f.exec(context.WithoutCancel(ctx), "ROLLBACK") // the connection is closed if that fails
+	}
+	return err
+}
+
+func (f *file) exec(ctx context.Context, text string, args ...any) error {
+	_, err := f.conn.ExecContext(ctx, text, args...)
+	return err
+}
+
+func (f *file) number(ctx context.Context, query string, args ...any) (n int64, err error) {
+	err = f.conn.QueryRowContext(ctx, query, args...).Scan(&n)
+	return n, err
+}
+
+// same reports whether the path still leads to the files that are open, and
+// none of them was shortened; an error says what is not so.
+func (f *file) same(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return unavailable("its file is gone: %v", err)
+	case !os.SameFile(info, f.info):
+		return unavailable("its file %s was replaced", path)
+	case info.Size() < f.info.Size():
+		return unavailable("its file %s was shortened", path)
+	}
+	f.info = info
+	if f.wal != nil {
+		if wal, err := os.Stat(path + "-wal"); err != nil || !os.SameFile(wal, f.wal) {
+			return unavailable("its file %s-wal is gone or was replaced", path)
+		}
+	}
+	return nil
+}
+
+// refresh reads the head again if another connection changed the file, and
+// checks that what was the head is still there.
+func (f *file) refresh(ctx context.Context) error {
+	data, err := f.number(ctx, "PRAGMA data_version")
+	if err != nil || data == f.data {
+		return err
+	}
+	if f.seq > 0 {
+		if err := f.has(ctx, mark{f.id, f.seq, f.hash}); err != nil {
+			return err
+		}
+	}
+	if err := f.readHead(ctx); err != nil {
+		return err
+	}
+	f.data = data
+	return nil
+}
+
+const headQuery = `SELECT seq, hash, seal FROM (SELECT seq, hash, seal FROM rows ORDER BY seq DESC LIMIT 1)
+	UNION ALL SELECT seq, hash, seal FROM (SELECT seq, hash, seal FROM recent ORDER BY seq DESC LIMIT 1)
+	ORDER BY seq DESC LIMIT 1`
+
+// readHead sets the head from the file.
+func (f *file) readHead(ctx context.Context) (err error) {
+	var hash, seal []byte
+	f.seq, f.hash = 0, ledger.Hash{}
+	err = f.conn.QueryRowContext(ctx, headQuery).Scan(&f.seq, &hash, &seal)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	} else if err == nil {
+		copy(f.hash[:], hash)
+		if want := f.ring.Seal(f.seq, f.hash); !hmac.Equal(want[:], seal) {
+			err = damaged("its last row, %d, was not written by a bridge", f.seq)
+		}
+	}
+	if err == nil {
+		f.settled, err = f.number(ctx, "SELECT coalesce(max(seq), 0) FROM rows")
+	}
+	return err
+}
+
+// has checks that a row that was there is there, or pruned.
+func (f *file) has(ctx context.Context, m mark) error {
+	var hash []byte
+	err := f.conn.QueryRowContext(ctx, "SELECT hash FROM rows WHERE seq = ?1 UNION ALL SELECT hash FROM recent WHERE seq = ?1", m.seq).Scan(&hash)
+	switch {
+	case err == nil && string(hash) != string(m.hash[:]):
+		return damaged("row %d is not the one that was written", m.seq)
+	case !errors.Is(err, sql.ErrNoRows):
+		return err
+	}
+	first, err := f.number(ctx, "SELECT coalesce(min(seq), 0) FROM log")
+	if err == nil && first <= m.seq {
+		err = damaged("row %d is missing: the end was cut off, or the file is an older copy", m.seq)
+	}
+	return err
+}
+
+// follows checks that this store is the one of m, or was begun when that one
+// was set aside.
+func (f *file) follows(ctx context.Context, m mark) error {
+	if m.store == f.id {
+		return f.has(ctx, m)
+	}
+	var body []byte
+	err := f.conn.QueryRowContext(ctx, "SELECT body FROM log WHERE seq = 1").Scan(&body)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	var rec struct {
+		Event  ledger.Event
+		Detail struct{ Store string }
+	}
+	if json.Unmarshal(body, &rec) != nil || rec.Event != ledger.Repaired || rec.Detail.Store != m.store {
+		return damaged("another log stands in its place")
+	}
+	return nil
+}
+
+// add writes the bodies in one transaction. After an error the file must not
+// be used.
+func (f *file) add(ctx context.Context, path string, bodies [][]byte, durable bool) error {
+	if err := f.synchronous(ctx, durable); err != nil {
+		return err
+	}
+	seq, hash := f.seq, f.hash
+	err := f.inside(ctx, func() error {
+		if err := f.refresh(ctx); err != nil {
+			return err
+		}
+		seq, hash = f.seq, f.hash
+		for _, body := range bodies {
+			seq++
+			hash = ledger.HashRow(f.id, seq, hash, body)
+			seal := f.ring.Seal(seq, hash)
+			if _, err := f.put.ExecContext(ctx, seq, hash[:], seal[:], string(body)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	f.seq, f.hash = seq, hash
+	if f.wal == nil {
+		f.wal, err = os.Stat(path + "-wal")
+	}
+	return err
+}
+
+// synchronous makes a commit sync the disk, or not.
+func (f *file) synchronous(ctx context.Context, durable bool) error {
+	level := "NORMAL"
+	if durable {
+		level = "FULL"
+	}
+	if f.sync == level {
+		return nil
+	}
+	f.sync = level
+	return f.exec(ctx, "PRAGMA synchronous = "+level)
+}
+
+// settle moves up to n of the oldest rows of recent to rows and reports
+// whether more are left.
+func (f *file) settle(ctx context.Context, n int) (more bool, err error) {
+	if err := f.synchronous(ctx, false); err != nil {
+		return false, err
+	}
+	err = f.inside(ctx, func() error {
+		limit := strconv.Itoa(n)
+		if err := f.refresh(ctx); err != nil {
+			return err
+		}
+		err := f.exec(ctx, "INSERT INTO rows (seq, hash, seal, body) SELECT seq, hash, seal, body FROM recent ORDER BY seq LIMIT "+limit)
+		if err == nil {
+			err = f.exec(ctx, "DELETE FROM recent WHERE seq <= (SELECT max(seq) FROM rows)")
+		}
+		if err == nil {
+			f.settled, err = f.number(ctx, "SELECT coalesce(max(seq), 0) FROM rows")
+		}
+		return err
+	})
+	return f.settled < f.seq, err
+}
+
+// resync copies what the write-ahead log holds to the file and syncs it, so
+// that a write whose sync failed before is made again.
+func (f *file) resync(ctx context.Context) error {
+	if err := f.synchronous(ctx, true); err != nil {
+		return err
+	}
+	var busy, pages, copied int
+	if err := f.conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(FULL)").Scan(&busy, &pages, &copied); err != nil {
+		return err
+	}
+	if busy != 0 {
+		return unavailable("an earlier write is not yet safe: somebody else is reading")
+	}
+	return nil
+}
+
+func (f *file) closeWriting() {
+	if f.conn != nil {
+		f.conn.Close()
+	}
+	if f.write != nil {
+		f.write.Close()
+	}
+	f.conn, f.write = nil, nil
+}
+
+func (f *file) closeReading() {
+	if f.read != nil {
+		f.read.Close()
+	}
+}

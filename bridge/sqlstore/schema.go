@@ -1,0 +1,112 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// version is the schema that this release writes; see the package comment.
+const version = 1
+
+// application marks our files: "cmbr" in SQLite's header.
+const application = 0x636d6272
+
+// migrations[v] leads from version v to v+1. They add and never change what
+// is there. What is written down of one kind of thing (journal entries,
+// requests, grants) gets tables of its own, in a migration of its own.
+var migrations = []string{schema1}
+
+// indexed are the generated columns that rows has an index on.
+var indexed = []string{"time", "run", "event", "tool", "disposition", "outcome", "risk", "approver"}
+
+var schema1 = func() string {
+	const columns = `
+	seq  INTEGER PRIMARY KEY,
+	hash BLOB NOT NULL,
+	seal BLOB NOT NULL,
+	body TEXT NOT NULL,
+	time        TEXT AS (rtrim(body->>'$.time', 'Z')) VIRTUAL, -- a prefix sorts before what it begins, a Z would not
+	run         TEXT AS (body->>'$.run') VIRTUAL,
+	event       TEXT AS (body->>'$.event') VIRTUAL,
+	tool        TEXT AS (nullif(coalesce(body->>'$.server' || '__', '') || coalesce(body->>'$.tool', ''), '')) VIRTUAL,
+	disposition TEXT AS (body->>'$.disposition') VIRTUAL,
+	outcome     TEXT AS (body->>'$.outcome') VIRTUAL,
+	risk        TEXT AS (body->>'$.risk') VIRTUAL,
+	approver    TEXT AS (body->>'$.approver') VIRTUAL,
+	session     TEXT AS (body->>'$.session') VIRTUAL,
+	client      TEXT AS (body->>'$.client') VIRTUAL,
+	profile     TEXT AS (body->>'$.profile') VIRTUAL,
+	channel     TEXT AS (body->>'$.channel') VIRTUAL`
+	var b strings.Builder
+	b.WriteString("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;\n")
+	fmt.Fprintf(&b, "CREATE TABLE recent (%s\n);\nCREATE TABLE rows (%s\n);\n", columns, columns)
+	for _, column := range indexed {
+		fmt.Fprintf(&b, "CREATE INDEX rows_%s ON rows (%[1]s) WHERE %[1]s IS NOT NULL;\n", column)
+	}
+	b.WriteString("CREATE VIEW log AS SELECT * FROM rows UNION ALL SELECT * FROM recent;\n")
+	return b.String()
+}()
+
+// connect opens a pool of connections to an existing file. SQLite itself opens
+// it with the first use.
+func connect(path, mode string, connections int) (*sql.DB, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	slashed := filepath.ToSlash(absolute)
+	if !strings.HasPrefix(slashed, "/") {
+		slashed = "/" + slashed // a drive letter
+	}
+	query := url.Values{"mode": {mode}, "_pragma": {
+		"busy_timeout(5000)", "trusted_schema(0)", "cell_size_check(1)", "secure_delete(2)", "cache_size(-8000)",
+		"journal_size_limit(67108864)",
+	}}
+	name := (&url.URL{Scheme: "file", OmitHost: true, Path: slashed, RawQuery: query.Encode()}).String()
+	pool, err := sql.Open("sqlite", name)
+	if err != nil {
+		return nil, err
+	}
+	pool.SetMaxOpenConns(connections)
+	pool.SetMaxIdleConns(connections)
+	return pool, nil
+}
+
+// newer says that a file was written by a release that this one cannot follow.
+type newer struct{ has, oldest int }
+
+func (e newer) Error() string {
+	return fmt.Sprintf("it was written by a newer release (schema %d, which needs at least %d; this one knows %d): update codemode-bridge",
+		e.has, e.oldest, version)
+}
+
+// migrate brings the schema to this release's version, in the transaction that
+// c is in, and refuses one that is too new.
+func migrate(ctx context.Context, c *sql.Conn, readOnly bool) error {
+	var has, oldest int
+	if err := c.QueryRowContext(ctx, "PRAGMA user_version").Scan(&has); err != nil {
+		return err
+	}
+	if err := c.QueryRowContext(ctx, "SELECT coalesce(max(value), '1') FROM meta WHERE name = 'oldest'").Scan(&oldest); err != nil {
+		return fmt.Errorf("looking for the table meta of an audit log: %w", err)
+	}
+	if oldest > version {
+		return newer{has, oldest}
+	}
+	if has >= version || readOnly {
+		return nil
+	}
+	for _, step := range migrations[has:] {
+		if _, err := c.ExecContext(ctx, step); err != nil {
+			return fmt.Errorf("changing the schema: %w", err)
+		}
+	}
+	_, err := c.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version))
+	return err
+}

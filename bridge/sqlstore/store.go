@@ -1,0 +1,554 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"codemode-bridge/bridge/ledger"
+)
+
+// Options say where a store is and how it is kept.
+type Options struct {
+	Path           string           // of the file; its folder is made, for its owner only, if there is none
+	Key            string           // the file of its key; Path + ".key" when empty
+	CheckpointFile string           // a second place, to which checkpoints are appended; none when empty
+	AllDurable     bool             // treat every record as Durable
+	ReadOnly       bool             // write nothing and make nothing; Record and Prune fail
+	Clock          func() time.Time // of records without a time and of checkpoints; nil is time.Now
+	Logger         *slog.Logger     // is told of damage and of checkpoints that cannot be written; nil is none
+}
+
+func (o *Options) setDefaults() {
+	if o.Key == "" {
+		o.Key = o.Path + ".key"
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+const (
+	queued = 128     // records that wait before Record blocks
+	bulk   = 8 << 20 // bytes of records in one transaction, about
+
+	idle     = 200 * time.Millisecond // without records, before rows move from recent to rows
+	poll     = 150 * time.Millisecond // between looks for other processes' changes
+	chunk    = 256                    // rows that move in one transaction
+	overfull = 50_000                 // rows in recent at which they move even under load
+
+	signEvery = 1_000 // rows between checkpoints in the second place
+	signAfter = 10 * time.Minute
+
+	recheck = 2 * time.Second // between looks whether a damaged store was mended
+)
+
+// A DB is a ledger.Store in a SQLite file.
+type DB struct {
+	o       Options
+	queue   chan *entry
+	jobs    chan *job
+	poke    chan struct{} // somebody began to watch
+	stop    chan struct{} // closed by Close
+	stopped chan struct{} // closed when the goroutine that writes has ended
+	close   sync.Once
+	ended   context.CancelFunc // ends the check in the background
+	behind  sync.WaitGroup     // that check
+
+	mu      sync.Mutex
+	file    *file // what is read; nil when nothing can be
+	fault   error // why nothing can be written; nil when something can
+	found   time.Time
+	foundIn os.FileInfo // the file that had it
+	deep    bool        // a look at the end of the file does not find it
+	watch   chan struct{}
+
+	// The goroutine that writes has these for itself.
+	known    *mark // the last row that this process wrote or found
+	doubted  bool  // a write failed: what is in the file may not be on the disk
+	settling bool  // rows move from recent to rows, until a record comes
+	unsigned int64 // rows since the last checkpoint in the second place
+	signed   time.Time
+}
+
+// An entry is a record that waits to be written.
+type entry struct {
+	body    []byte
+	durable bool
+	taken   bool // by the goroutine that writes, under DB.mu
+	left    bool // by the one who waits, under DB.mu
+	done    chan error
+}
+
+// A job is work for the goroutine that writes.
+type job struct {
+	do   func(context.Context, *file) error
+	done chan error
+}
+
+// Open opens a store, or makes one. It starts a goroutine that writes, and for
+// a long log one that checks the old rows, which Close ends.
+//
+// A damaged store is opened all the same: Err says why, Record fails, and what
+// can be read can be read. An error is something that a person must change: a
+// folder that cannot be written, a network file system, a newer schema.
+func Open(ctx context.Context, o Options) (*DB, error) {
+	o.setDefaults()
+	f, err := openFile(ctx, &o, nil, false)
+	if err != nil && !errors.Is(err, ledger.ErrDamaged) {
+		return nil, err
+	}
+	db := &DB{
+		o: o, queue: make(chan *entry, queued), jobs: make(chan *job), poke: make(chan struct{}, 1),
+		stop: make(chan struct{}), stopped: make(chan struct{}), file: f, signed: time.Now(),
+	}
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	db.ended = cancel
+	if err != nil {
+		db.failed(err, false)
+	} else if f.seq > 0 {
+		db.known = &mark{f.id, f.seq, f.hash}
+	}
+	if err == nil && !o.ReadOnly && (f.seq > tail || f.info.Size() > small) {
+		db.behind.Go(func() { db.checkAll(background, f) })
+	}
+	go db.run(background)
+	return db, nil
+}
+
+// checkAll verifies the rows that were not checked when the file was opened.
+func (db *DB) checkAll(ctx context.Context, f *file) {
+	report, err := f.verify(ctx, &db.o, nil)
+	if err == nil && !report.Whole {
+		err = damaged("%s", report.Message)
+	}
+	if errors.Is(err, ledger.ErrDamaged) {
+		db.failed(err, true)
+	}
+}
+
+// Record appends r. See ledger.Store.
+func (db *DB) Record(ctx context.Context, r ledger.Record) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if db.o.ReadOnly {
+		return unavailable("it was opened for reading only")
+	}
+	body, err := ledger.Encode(r, db.o.Clock)
+	if err != nil {
+		return err
+	}
+	e := &entry{body: body, durable: r.Durable || db.o.AllDurable, done: make(chan error, 1)}
+	select {
+	case db.queue <- e:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-db.stop:
+		return errClosed
+	}
+	select {
+	case err := <-e.done:
+		return err
+	case <-db.stopped:
+		select {
+		case err := <-e.done:
+			return err
+		default:
+			return errClosed
+		}
+	case <-ctx.Done():
+		db.mu.Lock()
+		e.left = !e.taken
+		db.mu.Unlock()
+		if e.left {
+			return ctx.Err()
+		}
+		return <-e.done // it is being written
+	}
+}
+
+var errClosed = unavailable("it is closed")
+
+// Changed returns a channel that is closed after the next change.
+func (db *DB) Changed() <-chan struct{} {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.watch == nil {
+		db.watch = make(chan struct{})
+		select {
+		case db.poke <- struct{}{}:
+		default:
+		}
+	}
+	return db.watch
+}
+
+// Err says why Record fails now. After a failed write it says so until a later
+// record was written.
+func (db *DB) Err() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	select {
+	case <-db.stop:
+		return errClosed
+	default:
+		return db.fault
+	}
+}
+
+// Key returns a secret of this store for another purpose, the same in every
+// process and each time the store is opened.
+func (db *DB) Key(purpose string) ([]byte, error) {
+	f, err := db.reading()
+	if err != nil {
+		return nil, err
+	}
+	if f.key == nil {
+		return nil, damaged("its key cannot be read")
+	}
+	return derive(f.key, purpose), nil
+}
+
+// Close writes what was taken, leaves a checkpoint in the second place, and
+// waits for the store's goroutines.
+func (db *DB) Close() error {
+	db.close.Do(func() {
+		close(db.stop)
+		<-db.stopped
+		db.ended()
+		db.behind.Wait()
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		if db.file != nil {
+			db.file.closeReading()
+		}
+	})
+	return nil
+}
+
+// run is the goroutine that writes.
+//
+//	record -> queue -> gather -> commit -> answer
+//	                     ^          |
+//	                     +- next ---+--- nothing for a while -> settle, sign
+func (db *DB) run(ctx context.Context) {
+	defer close(db.stopped)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		if wait, ok := db.wait(); ok {
+			timer.Reset(wait)
+		} else {
+			timer.Stop()
+		}
+		select {
+		case e := <-db.queue:
+			db.commit(ctx, db.gather(e))
+		case j := <-db.jobs:
+			j.done <- db.do(ctx, j.do)
+		case <-db.poke:
+		case <-timer.C:
+			db.tidy(ctx)
+		case <-db.stop:
+			for {
+				select {
+				case e := <-db.queue:
+					db.commit(ctx, db.gather(e))
+					continue
+				default:
+				}
+				break
+			}
+			db.sign()
+			if db.file != nil {
+				db.file.closeWriting()
+			}
+			db.notify()
+			return
+		}
+	}
+}
+
+// wait returns how long nothing needs to be done.
+func (db *DB) wait() (time.Duration, bool) {
+	wait := time.Duration(-1)
+	sooner := func(d time.Duration) {
+		if d = max(d, 0); wait < 0 || d < wait {
+			wait = d
+		}
+	}
+	db.mu.Lock()
+	watched, f, fault := db.watch != nil, db.file, db.fault
+	db.mu.Unlock()
+	if watched {
+		sooner(poll)
+	}
+	if fault == nil && !db.o.ReadOnly {
+		if db.settling {
+			sooner(0)
+		} else if f.settled < f.seq {
+			sooner(idle)
+		}
+		if db.o.CheckpointFile != "" && db.unsigned > 0 {
+			sooner(signAfter - time.Since(db.signed))
+		}
+	}
+	return wait, wait >= 0
+}
+
+// gather takes what waits behind e, as much as goes into one transaction.
+func (db *DB) gather(e *entry) []*entry {
+	runtime.Gosched() // those who are about to record come along
+	batch, size := []*entry{e}, len(e.body)
+	for size < bulk {
+		select {
+		case e := <-db.queue:
+			batch = append(batch, e)
+			size += len(e.body)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// commit writes a batch and answers those who wait.
+func (db *DB) commit(ctx context.Context, batch []*entry) {
+	taken, bodies, durable := batch[:0], make([][]byte, 0, len(batch)), false
+	db.mu.Lock()
+	for _, e := range batch {
+		if e.taken = !e.left; e.taken {
+			taken, bodies, durable = append(taken, e), append(bodies, e.body), durable || e.durable
+		}
+	}
+	db.mu.Unlock()
+	if len(taken) == 0 {
+		return
+	}
+	err := db.do(ctx, func(ctx context.Context, f *file) error {
+		return f.add(ctx, db.o.Path, bodies, durable)
+	})
+	for _, e := range taken {
+		e.done <- err
+	}
+	if err != nil {
+		return
+	}
+	db.notify()
+	f := db.file
+	db.settling = false
+	if db.unsigned += int64(len(taken)); db.unsigned >= signEvery {
+		db.sign()
+	}
+	if f.seq-f.settled > overfull {
+		db.settle(ctx, 2*len(taken)+chunk)
+	}
+}
+
+// settle moves rows to where they are found quickly.
+func (db *DB) settle(ctx context.Context, n int) {
+	err := db.do(ctx, func(ctx context.Context, f *file) (err error) {
+		db.settling, err = f.settle(ctx, n)
+		return err
+	})
+	db.settling = db.settling && err == nil
+}
+
+// do runs work on a file that can be written. After an error nothing is
+// believed until the file has been opened anew.
+func (db *DB) do(ctx context.Context, work func(context.Context, *file) error) error {
+	f, err := db.ready(ctx)
+	if err != nil {
+		return err
+	}
+	if err := work(ctx, f); err != nil {
+		db.doubted = db.doubted || code(err) == sqlite3.SQLITE_IOERR
+		f.closeWriting()
+		return db.failed(err, false)
+	}
+	db.known = &mark{f.id, f.seq, f.hash}
+	return nil
+}
+
+// failed keeps err as the reason why nothing is written from now on.
+func (db *DB) failed(err error, deep bool) error {
+	err = classed(err)
+	info, _ := os.Stat(db.o.Path) // nil when it is gone
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.fault == nil {
+		db.o.Logger.Error("calls are refused", "error", err)
+	}
+	db.fault, db.found, db.foundIn, db.deep = err, time.Now(), info, deep
+	return err
+}
+
+// lasts reports whether the damage is certainly still there. A file that was
+// put in the place of the damaged one ends it.
+func (db *DB) lasts() bool {
+	now, err := os.Stat(db.o.Path)
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if !errors.Is(db.fault, ledger.ErrDamaged) || err != nil || db.foundIn == nil || !os.SameFile(now, db.foundIn) {
+		return false
+	}
+	return db.deep || time.Since(db.found) < recheck
+}
+
+// ready returns a file that can be written, opened anew if something was wrong
+// with it.
+func (db *DB) ready(ctx context.Context) (*file, error) {
+	db.mu.Lock()
+	f, fault := db.file, db.fault
+	db.mu.Unlock()
+	if fault == nil {
+		if fault = f.same(db.o.Path); fault == nil {
+			return f, nil
+		}
+		db.failed(fault, false)
+	}
+	if db.lasts() {
+		return nil, fault
+	}
+	if f != nil {
+		f.closeWriting()
+	}
+	fresh, err := openFile(ctx, &db.o, db.known, false)
+	if err == nil && db.doubted && !db.o.ReadOnly {
+		if err = fresh.resync(ctx); err != nil {
+			fresh.closeWriting()
+			fresh.closeReading()
+			fresh = nil
+		}
+	}
+	if fresh != nil {
+		db.mu.Lock()
+		db.file = fresh
+		db.mu.Unlock()
+		if f != nil {
+			f.closeReading()
+		}
+	}
+	if err != nil {
+		return nil, db.failed(err, false)
+	}
+	db.mu.Lock()
+	db.fault = nil
+	db.mu.Unlock()
+	db.doubted = false
+	db.o.Logger.Info("the audit log can be written again")
+	return fresh, nil
+}
+
+// tidy does what waits for a quiet moment.
+func (db *DB) tidy(ctx context.Context) {
+	db.look(ctx)
+	if db.Err() != nil || db.o.ReadOnly {
+		return
+	}
+	if db.file.settled < db.file.seq {
+		db.settle(ctx, chunk)
+	}
+	if db.unsigned > 0 && time.Since(db.signed) >= signAfter {
+		db.sign()
+	}
+}
+
+// look tells those who watch if another process changed the store.
+func (db *DB) look(ctx context.Context) {
+	db.mu.Lock()
+	watched := db.watch != nil
+	db.mu.Unlock()
+	if !watched {
+		return
+	}
+	f, err := db.ready(ctx)
+	if err != nil {
+		return
+	}
+	if data, err := f.number(ctx, "PRAGMA data_version"); err == nil && data != f.seen {
+		f.seen = data
+		db.notify()
+	}
+}
+
+// notify tells those who watch.
+func (db *DB) notify() {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.watch != nil {
+		close(db.watch)
+		db.watch = nil
+	}
+}
+
+// sign appends a checkpoint to the second place.
+func (db *DB) sign() {
+	if db.o.CheckpointFile == "" || db.unsigned == 0 || db.known == nil {
+		return
+	}
+	c := ledger.Checkpoint{Store: db.known.store, Seq: db.known.seq, Hash: db.known.hash, Time: db.o.Clock().UTC()}
+	c.Sign(db.file.key)
+	if err := appendCheckpoint(db.o.CheckpointFile, c); err != nil {
+		db.o.Logger.Error("no checkpoint was written", "error", err)
+	}
+	db.unsigned, db.signed = 0, time.Now()
+}
+
+// ask has the goroutine that writes do a job.
+func (db *DB) ask(ctx context.Context, do func(context.Context, *file) error) error {
+	if db.o.ReadOnly {
+		return unavailable("it was opened for reading only")
+	}
+	j := &job{do, make(chan error, 1)}
+	select {
+	case db.jobs <- j:
+		return <-j.done
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-db.stop:
+		return errClosed
+	}
+}
+
+// Prune removes old rows. It is interrupted by a kill or ctx without harm: the
+// next Prune removes the rest.
+func (db *DB) Prune(ctx context.Context, before time.Time) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	var gone ledger.Removal
+	if err := db.ask(ctx, func(ctx context.Context, f *file) (err error) {
+		gone, err = f.older(ctx, before)
+		return err
+	}); err != nil || gone.Rows == 0 {
+		return 0, err
+	}
+	if err := db.Record(ctx, gone.Record()); err != nil {
+		return 0, fmt.Errorf("recording that rows are pruned: %w", err)
+	}
+	removed := int64(0)
+	for removed < gone.Rows {
+		var n int64
+		err := db.ask(ctx, func(ctx context.Context, f *file) (err error) {
+			n, err = f.remove(ctx, gone.Last)
+			return err
+		})
+		if removed += n; err != nil || n == 0 {
+			return removed, err
+		}
+	}
+	db.notify()
+	return removed, nil
+}

@@ -1,0 +1,32 @@
+package sqlstore
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, true, func(t *testing.T) func(func() time.Time) ledger.Store {
+		path := filepath.Join(t.TempDir(), "audit.db")
+		return func(clock func() time.Time) ledger.Store { return open(t, Options{Path: path, Clock: clock}) }
+	})
+}
+
+// open opens a store that the test closes.
+func open(t testing.TB, o Options) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
