@@ -156,6 +156,7 @@ type Verdict struct {
 	Typed string `json:"typed,omitempty"`
 	Text  string `json:"text,omitempty"` // what the person wrote, for the script and the record
 	By    string `json:"by,omitempty"`   // who decided; empty for nobody
+	For   string `json:"for,omitempty"`  // in whose name, if By may not by themselves
 	// Roles are the approver's, and Strong says that it was proved who it is:
 	// both are set by the channel and never by the person.
 	Roles   []string  `json:"roles,omitempty"`
@@ -192,7 +193,7 @@ func (v Verdict) Valid(r Request, now time.Time) error {
 		return fmt.Errorf("this call needs an approver on the page, in the terminal or through the API")
 	case d.Manual && v.Args == nil && v.Typed != r.Tool:
 		return fmt.Errorf("a yes to this call needs the tool's name typed: %s", r.Tool)
-	case (r.Separate || len(d.Quorums) > 0) && v.By == r.Requester && r.Requester != "":
+	case (r.Separate || len(d.Quorums) > 0) && r.Requester != "" && (v.By == r.Requester || v.For == r.Requester):
 		return fmt.Errorf("%s asked for this call; somebody else must allow it", v.By)
 	case v.Args != nil && (len(r.Items) != 1 || len(d.Quorums) > 0):
 		return fmt.Errorf("arguments can be edited for one call that one person allows")

@@ -1,0 +1,191 @@
+package approval
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"codemode-bridge/profiles"
+)
+
+// A Role says what an approver may do beside deciding.
+type Role string
+
+const (
+	Viewer Role = "viewer"   // looks and decides nothing
+	Decide Role = "approver" // decides requests up to a risk
+	Admin  Role = "admin"    // decides everything, and changes grants, profiles and runs
+)
+
+// A Verb is something that one does on a strong channel.
+type Verb string
+
+const (
+	Look   Verb = "look"   // at requests, runs, history
+	Answer Verb = "answer" // a request
+	Revoke Verb = "revoke" // a grant
+	Stop   Verb = "stop"   // a run
+	Start  Verb = "start"  // a run, through the API
+	Edit   Verb = "edit"   // profiles; also to confirm a looser configuration
+)
+
+// verbs are what each role may do. What is not here may not be done.
+var verbs = map[Role][]Verb{
+	Viewer: {Look},
+	Decide: {Look, Answer, Stop, Start},
+	Admin:  {Look, Answer, Revoke, Stop, Start, Edit},
+}
+
+// An Approver is somebody who can prove who they are.
+type Approver struct {
+	Name   string
+	Role   Role
+	Groups []string // that quorums may name, as they may roles and names
+	// Risk is the highest that they may allow; zero means all for an admin
+	// and high for an approver.
+	Risk profiles.Risk
+	// Token is the SHA-256 of their token; zero means that no token is theirs.
+	Token [sha256.Size]byte
+}
+
+// A Delegation lets one approver decide in the name of another for a while.
+// Who may decide in a name may hand that on.
+type Delegation struct {
+	From, To string
+	Until    time.Time
+}
+
+// Owner is who starts the bridge on their own machine and is shown its
+// one-time link: an admin without a token.
+var Owner = Approver{Name: "owner", Role: Admin}
+
+// Approvers are those who may answer, at one moment. They are never changed,
+// only replaced.
+type Approvers struct {
+	all         []Approver
+	delegations []Delegation
+}
+
+// NewApprovers checks and keeps approvers and delegations.
+func NewApprovers(all []Approver, delegations []Delegation) (*Approvers, error) {
+	names := map[string]bool{}
+	for _, a := range all {
+		if a.Name == "" || names[a.Name] {
+			return nil, fmt.Errorf("there are two approvers %q", a.Name)
+		}
+		if verbs[a.Role] == nil {
+			return nil, fmt.Errorf("approver %s has the role %q; the roles are viewer, approver and admin", a.Name, a.Role)
+		}
+		names[a.Name] = true
+	}
+	for _, d := range delegations {
+		if !names[d.From] || !names[d.To] || d.From == d.To {
+			return nil, fmt.Errorf("a delegation from %q to %q is not between two approvers", d.From, d.To)
+		}
+	}
+	return &Approvers{all: slices.Clone(all), delegations: slices.Clone(delegations)}, nil
+}
+
+// Any reports whether there is an approver who may answer anything.
+func (a *Approvers) Any() bool {
+	return a != nil && slices.ContainsFunc(a.all, func(one Approver) bool { return one.May(Answer) })
+}
+
+// All returns the approvers.
+func (a *Approvers) All() []Approver {
+	if a == nil {
+		return nil
+	}
+	return slices.Clone(a.all)
+}
+
+// Authenticate finds whose token it is. It takes as long for a wrong token as
+// for a right one.
+func (a *Approvers) Authenticate(token string) (Approver, bool) {
+	var found Approver
+	ok := 0
+	if a != nil {
+		sum := sha256.Sum256([]byte(token))
+		for _, one := range a.all {
+			same := subtle.ConstantTimeCompare(sum[:], one.Token[:])
+			if same == 1 && one.Token != [sha256.Size]byte{} {
+				found, ok = one, 1
+			}
+		}
+	}
+	return found, ok == 1
+}
+
+// NewToken makes a token, to be shown once, and its SHA-256, to be kept.
+func NewToken() (token string, sum [sha256.Size]byte) {
+	token = "cmb_" + strings.ToLower(rand.Text()+rand.Text()[:6])
+	return token, sha256.Sum256([]byte(token))
+}
+
+// May reports whether the approver may do something at all.
+func (a Approver) May(v Verb) bool { return slices.Contains(verbs[a.Role], v) }
+
+// allows reports whether the approver may say yes at a risk.
+func (a Approver) allows(risk profiles.Risk) bool {
+	limit := a.Risk
+	if limit == 0 {
+		limit = profiles.High
+		if a.Role == Admin {
+			limit = profiles.Critical
+		}
+	}
+	return a.May(Answer) && risk <= limit
+}
+
+// Sign makes a verdict on a request an approver's own: it says who they are,
+// in whose names they may speak, and by which channel it came. It refuses
+// what they may not decide. A no is open to everybody who may answer.
+func (a *Approvers) Sign(who Approver, r Request, v Verdict, channel string, now time.Time) (Verdict, error) {
+	names := a.names(who, now)
+	v.By, v.Strong, v.Channel, v.For, v.Roles = who.Name, true, channel, "", append(slices.Clone(who.Groups), string(who.Role))
+	if !v.Approve && v.Reason == "" {
+		v.Reason = Declined
+	}
+	may := who.May(Answer) && (!v.Approve || who.allows(r.Decision.Risk))
+	for _, name := range names {
+		v.Roles = append(v.Roles, name.Name)
+		v.Roles = append(v.Roles, name.Groups...)
+		if !may && name.May(Answer) && (!v.Approve || name.allows(r.Decision.Risk)) {
+			may, v.For = true, name.Name
+		}
+	}
+	switch {
+	case may:
+		return v, nil
+	case !who.May(Answer):
+		return Verdict{}, fmt.Errorf("%s may look and not decide", who.Name)
+	default:
+		return Verdict{}, fmt.Errorf("%s may not allow calls of %s risk", who.Name, r.Decision.Risk)
+	}
+}
+
+// names are the approvers in whose names somebody may decide, by a chain of
+// delegations that all hold now.
+func (a *Approvers) names(who Approver, now time.Time) []Approver {
+	if a == nil {
+		return nil
+	}
+	var found []Approver
+	reached := map[string]bool{who.Name: true}
+	for next := []string{who.Name}; len(next) > 0; next = next[1:] {
+		for _, d := range a.delegations {
+			if d.To != next[0] || !now.Before(d.Until) || reached[d.From] {
+				continue
+			}
+			reached[d.From] = true
+			next = append(next, d.From)
+			i := slices.IndexFunc(a.all, func(one Approver) bool { return one.Name == d.From })
+			found = append(found, a.all[i])
+		}
+	}
+	return found
+}
