@@ -262,7 +262,9 @@ func (r *realm) named(c goja.FunctionCall, op wire.Op, label string) goja.Value 
 			rest.Arguments = c.Arguments[1:]
 		}
 		if op == wire.OpRun {
-			return r.encodeAny(rest.Argument(0), label)
+			if err := r.mayRun(); err != nil {
+				return nil, err
+			}
 		}
 		return r.encodeArgs(rest, label)
 	})
@@ -312,6 +314,9 @@ func (r *realm) call(op wire.Op, name, label string, encode func() ([]byte, erro
 	}
 	if err == nil {
 		p.number, err = r.host.call(op, name, args, p.at)
+	}
+	if op == wire.OpRun {
+		p.input = args
 	}
 	if err != nil {
 		p.settled, p.failed = true, true

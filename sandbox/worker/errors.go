@@ -189,6 +189,10 @@ func (r *realm) failureFrom(v goja.Value, stack []goja.StackFrame) *wire.Failure
 	for f := fail; f != nil; f = f.Cause {
 		r.explain(f)
 	}
+	if o, ok := v.(*goja.Object); ok && r.thrown[o] != nil && r.thrown[o].within != nil {
+		p := r.thrown[o]
+		fail.Frame, fail.Hint = r.savedFrame(p.at, p.name, p.within.Frame), p.within.Hint
+	}
 	return fail
 }
 

@@ -46,6 +46,7 @@ type realm struct {
 	classes   map[string]*goja.Object // error classes made so far
 	console   *console
 	timers    timers
+	saved     savedRuns
 	bigInts   bool // BigInt.prototype.toJSON is there
 	started   time.Time
 	rand      *rand.ChaCha8
@@ -67,6 +68,8 @@ type pending struct {
 	at              analysis.Position
 	stack           []string
 	timer           *timer
+	input           []byte        // of codemode.run: the saved script's input
+	within          *wire.Failure // how the saved script failed
 	settled, failed bool
 }
 
@@ -148,6 +151,7 @@ func (r *realm) begin() {
 func (r *realm) answer(number int, reply wire.Reply, body []byte) {
 	p := r.pending[number]
 	if p == nil {
+		r.answerSaved(number, reply, body)
 		return
 	}
 	delete(r.pending, number)
@@ -159,6 +163,8 @@ func (r *realm) answer(number int, reply wire.Reply, body []byte) {
 	case reply.Err != nil:
 		p.failed = true
 		err = p.reject(r.thrownError(p, reply.Err))
+	case p.op == wire.OpRun:
+		err = r.runSaved(p, body)
 	default:
 		v, bad := r.replyValue(p, reply, body)
 		if bad != nil {
@@ -327,7 +333,10 @@ func (r *realm) finish() ([]byte, []string, *wire.Failure) {
 	return body, notes, r.failed
 }
 
-func (r *realm) interrupt(reason *wire.Failure) { r.vm.Interrupt(&interruption{reason}) }
+func (r *realm) interrupt(reason *wire.Failure) {
+	r.vm.Interrupt(&interruption{reason})
+	r.interruptSaved(reason)
+}
 
 // An interruption is what interrupts the engine: a limit.
 type interruption struct{ reason *wire.Failure }
