@@ -23,9 +23,9 @@ const (
 	// small is up to how many bytes SQLite's own check of the file's structure
 	// is made before it is used.
 	small = 8 << 20
-	// searchable is up to how many rows Verify compares every index with the
-	// rows, which takes longer than all the rest.
-	searchable = 200_000
+	// compared is up to how many rows Verify has SQLite compare every index with
+	// the rows, which takes ten times as long as all the rest.
+	compared = 20_000
 )
 
 // check looks at the end of the store before it is used: the last rows, the
@@ -35,7 +35,7 @@ func (f *file) check(ctx context.Context, o *Options, known *mark, afresh bool) 
 		return err
 	}
 	var err error
-	if f.data, err = f.number(ctx, "PRAGMA data_version"); err != nil {
+	if f.data, err = f.version(ctx); err != nil {
 		return err
 	}
 	f.seen = f.data
@@ -167,11 +167,10 @@ func (f *file) verify(ctx context.Context, o *Options, against *ledger.Checkpoin
 	if err != nil || !report.Whole {
 		return report, err
 	}
-	pragma := "quick_check"
-	if report.Rows <= searchable {
-		pragma = "integrity_check"
+	if report.Rows > compared {
+		return report, nil
 	}
-	switch err := sound(ctx, c, pragma); {
+	switch err := sound(ctx, c, "integrity_check"); {
 	case errors.Is(err, ledger.ErrDamaged) || code(err) == sqlite3.SQLITE_CORRUPT:
 		report.Whole, report.Kind = false, ledger.Unreadable
 		report.Message = "every row is right, but not the file around them: " + reason(err)

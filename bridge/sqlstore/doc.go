@@ -9,7 +9,7 @@
 // else is to be done the oldest rows move on to rows, where they are found by
 // run, event, tool and so on. Every number in recent is greater than every
 // number in rows, and the view log is both. The columns that are searched are
-// generated from body: there is no second copy of a fact that could disagree
+// computed from body: there is no second copy of a fact that could disagree
 // with what is hashed. The table meta names the store and its key.
 //
 // user_version is the version of the schema. Releases only add to it, so that

@@ -34,6 +34,9 @@ type file struct {
 	write *sql.DB
 	conn  *sql.Conn // the only connection of write
 	put   *sql.Stmt
+	lock  *sql.Stmt // BEGIN IMMEDIATE
+	keep  *sql.Stmt // COMMIT
+	look  *sql.Stmt // PRAGMA data_version
 	ring  *ledger.Keyring
 	sync  string // PRAGMA synchronous of conn
 
@@ -113,6 +116,9 @@ func openFile(ctx context.Context, o *Options, known *mark, afresh bool) (_ *fil
 		err = f.enterWAL(ctx)
 	}
 	if err == nil {
+		err = f.prepare(ctx)
+	}
+	if err == nil {
 		err = f.begin(ctx, o, known, afresh)
 	}
 	if err == nil {
@@ -137,6 +143,24 @@ func openFile(ctx context.Context, o *Options, known *mark, afresh bool) (_ *fil
 		return nil, err
 	}
 	return f, err
+}
+
+// prepare prepares the statements of every transaction.
+func (f *file) prepare(ctx context.Context) (err error) {
+	if f.lock, err = f.conn.PrepareContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	if f.keep, err = f.conn.PrepareContext(ctx, "COMMIT"); err != nil {
+		return err
+	}
+	f.look, err = f.conn.PrepareContext(ctx, "PRAGMA data_version")
+	return err
+}
+
+// version returns what changes when another connection changes the file.
+func (f *file) version(ctx context.Context) (v int64, err error) {
+	err = f.look.QueryRowContext(ctx).Scan(&v)
+	return v, err
 }
 
 // opening says what was being done, without doing away with the class of err.
@@ -281,12 +305,12 @@ func (f *file) identify(ctx context.Context, o *Options) error {
 
 // inside runs do in a transaction that has the write lock.
 func (f *file) inside(ctx context.Context, do func() error) error {
-	if err := f.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if _, err := f.lock.ExecContext(ctx); err != nil {
 		return err
 	}
 	err := do()
 	if err == nil {
-		err = f.exec(ctx, "COMMIT")
+		_, err = f.keep.ExecContext(ctx)
 	}
 	if err != nil {
 		f.exec(context.WithoutCancel(ctx), "ROLLBACK") // the connection is closed if that fails
@@ -328,7 +352,7 @@ func (f *file) same(path string) error {
 // refresh reads the head again if another connection changed the file, and
 // checks that what was the head is still there.
 func (f *file) refresh(ctx context.Context) error {
-	data, err := f.number(ctx, "PRAGMA data_version")
+	data, err := f.version(ctx)
 	if err != nil || data == f.data {
 		return err
 	}

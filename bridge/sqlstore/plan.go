@@ -14,12 +14,12 @@ import (
 )
 
 // A query becomes one statement that merges, in the order of numbers, the
-// table recent and either all of the table rows or its rows under each wanted
+// view of recent and either all of the table rows or its rows under each wanted
 // value of one index:
 //
 //	SELECT ... FROM rows INDEXED BY rows_run WHERE run = 'a' AND (the rest)
 //	UNION ALL SELECT ... FROM rows INDEXED BY rows_run WHERE run = 'b' AND (the rest)
-//	UNION ALL SELECT ... FROM recent WHERE (all of it)
+//	UNION ALL SELECT ... FROM fresh WHERE (all of it)
 //	ORDER BY seq LIMIT n
 //
 // Each part comes out of its index in that order already, so SQLite stops
@@ -88,7 +88,7 @@ func planned(ctx context.Context, c *sql.Conn, q ledger.Query, size int) (string
 			args = append(append(args, v), old.args...)
 		}
 	}
-	parts, args = append(parts, columns+"recent WHERE "+all.String()), append(args, all.args...)
+	parts, args = append(parts, columns+"fresh WHERE "+all.String()), append(args, all.args...)
 	order := " ORDER BY seq LIMIT ?"
 	if q.Newest {
 		order = " ORDER BY seq DESC LIMIT ?"
@@ -140,7 +140,8 @@ func lists(q ledger.Query) func(func(string, []string) bool) {
 	all := []path{
 		{"run", q.Runs}, {"approver", q.Approvers}, {"disposition", q.Dispositions}, {"outcome", q.Outcomes},
 		{"risk", q.Risks}, {"event", events},
-		{"session", q.Sessions}, {"client", q.Clients}, {"profile", q.Profiles}, {"channel", q.Channels},
+		{"body->>'$.session'", q.Sessions}, {"body->>'$.client'", q.Clients},
+		{"body->>'$.profile'", q.Profiles}, {"body->>'$.channel'", q.Channels},
 	}
 	return func(yield func(string, []string) bool) {
 		for _, p := range all {
@@ -181,7 +182,7 @@ func boundTime(ctx context.Context, c *sql.Conn, q ledger.Query, old *condition)
 func shortest(ctx context.Context, c *sql.Conn, q ledger.Query) (*path, error) {
 	var ways []path
 	for column, list := range lists(q) {
-		if distinct := slices.Compact(slices.Sorted(slices.Values(list))); slices.Contains(indexed, column) && len(distinct) <= values {
+		if distinct := slices.Compact(slices.Sorted(slices.Values(list))); !strings.Contains(column, ">") && len(distinct) <= values {
 			ways = append(ways, path{column, distinct})
 		}
 	}

@@ -142,9 +142,9 @@ func (f *file) older(ctx context.Context, before time.Time) (gone ledger.Removal
 	if err := f.refresh(ctx); err != nil {
 		return gone, err
 	}
-	for _, table := range []string{"rows", "recent"} {
+	for _, table := range []string{"rows NOT INDEXED", "fresh"} {
 		var keep int64
-		err := f.conn.QueryRowContext(ctx, "SELECT seq FROM "+table+" NOT INDEXED WHERE time >= ? ORDER BY seq LIMIT 1", sortable(before)).Scan(&keep)
+		err := f.conn.QueryRowContext(ctx, "SELECT seq FROM "+table+" WHERE time >= ? ORDER BY seq LIMIT 1", sortable(before)).Scan(&keep)
 		if err == nil {
 			gone.Last = keep - 1
 			break

@@ -22,35 +22,31 @@ const application = 0x636d6272
 // requests, grants) gets tables of its own, in a migration of its own.
 var migrations = []string{schema1}
 
-// indexed are the generated columns that rows has an index on.
-var indexed = []string{"time", "run", "event", "tool", "disposition", "outcome", "risk", "approver"}
+// facts are what rows are searched by, each with its expression over body.
+var facts = []struct{ name, expression string }{
+	{"time", "rtrim(body->>'$.time', 'Z')"}, // a prefix sorts before what it begins; with a Z it would not
+	{"run", "body->>'$.run'"},
+	{"event", "body->>'$.event'"},
+	{"tool", "nullif(coalesce(body->>'$.server' || '__', '') || coalesce(body->>'$.tool', ''), '')"},
+	{"disposition", "body->>'$.disposition'"},
+	{"outcome", "body->>'$.outcome'"},
+	{"risk", "body->>'$.risk'"},
+	{"approver", "body->>'$.approver'"},
+}
 
 var schema1 = func() string {
-	const columns = `
-	seq  INTEGER PRIMARY KEY,
-	hash BLOB NOT NULL,
-	seal BLOB NOT NULL,
-	body TEXT NOT NULL,
-	time        TEXT AS (rtrim(body->>'$.time', 'Z')) VIRTUAL, -- a prefix sorts before what it begins, a Z would not
-	run         TEXT AS (body->>'$.run') VIRTUAL,
-	event       TEXT AS (body->>'$.event') VIRTUAL,
-	tool        TEXT AS (nullif(coalesce(body->>'$.server' || '__', '') || coalesce(body->>'$.tool', ''), '')) VIRTUAL,
-	disposition TEXT AS (body->>'$.disposition') VIRTUAL,
-	outcome     TEXT AS (body->>'$.outcome') VIRTUAL,
-	risk        TEXT AS (body->>'$.risk') VIRTUAL,
-	approver    TEXT AS (body->>'$.approver') VIRTUAL,
-	session     TEXT AS (body->>'$.session') VIRTUAL,
-	client      TEXT AS (body->>'$.client') VIRTUAL,
-	profile     TEXT AS (body->>'$.profile') VIRTUAL,
-	channel     TEXT AS (body->>'$.channel') VIRTUAL`
-	var b strings.Builder
-	b.WriteString("CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;\n")
-	fmt.Fprintf(&b, "CREATE TABLE recent (%s\n);\nCREATE TABLE rows (%s\n);\n", columns, columns)
-	for _, column := range indexed {
-		fmt.Fprintf(&b, "CREATE INDEX rows_%s ON rows (%[1]s) WHERE %[1]s IS NOT NULL;\n", column)
+	const table = "CREATE TABLE %s (\n\tseq  INTEGER PRIMARY KEY,\n\thash BLOB NOT NULL,\n\tseal BLOB NOT NULL,\n\tbody TEXT NOT NULL%s\n);\n"
+	var columns, indexes, expressions strings.Builder
+	for _, f := range facts {
+		fmt.Fprintf(&columns, ",\n\t%s TEXT AS (%s) VIRTUAL", f.name, f.expression)
+		fmt.Fprintf(&indexes, "CREATE INDEX rows_%s ON rows (%[1]s) WHERE %[1]s IS NOT NULL;\n", f.name)
+		fmt.Fprintf(&expressions, ",\n\t%s AS %s", f.expression, f.name)
 	}
-	b.WriteString("CREATE VIEW log AS SELECT * FROM rows UNION ALL SELECT * FROM recent;\n")
-	return b.String()
+	return "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;\n" +
+		fmt.Sprintf(table, "rows", columns.String()) + indexes.String() +
+		fmt.Sprintf(table, "recent", "") + // SQLite computes generated columns with each insert, wanted or not
+		"CREATE VIEW fresh AS SELECT seq, hash, seal, body" + expressions.String() + "\nFROM recent;\n" +
+		"CREATE VIEW log AS SELECT * FROM rows UNION ALL SELECT * FROM fresh;\n"
 }()
 
 // connect opens a pool of connections to an existing file. SQLite itself opens

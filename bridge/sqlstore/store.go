@@ -477,7 +477,7 @@ func (db *DB) look(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	if data, err := f.number(ctx, "PRAGMA data_version"); err == nil && data != f.seen {
+	if data, err := f.version(ctx); err == nil && data != f.seen {
 		f.seen = data
 		db.notify()
 	}
