@@ -153,7 +153,7 @@ func (c *Call) add(r ledger.Record) {
 		if !c.written {
 			c.Outcome = ledger.Unknown
 		}
-	case ledger.Outcome, ledger.Refusal:
+	case ledger.Outcome, ledger.Refusal, ledger.SavedScript:
 		c.Outcome, c.Error, c.Duration, c.written = r.Outcome, r.Error, r.Duration, true
 	}
 }

@@ -69,6 +69,7 @@ type Run struct {
 	preview analysis.Report
 	effects []Effect // in the order the calls were decided
 	facts   profiles.RunFacts
+	scripts map[string]bool // digests of the saved scripts that were written down
 }
 
 // A call is a call with all that the gate found out about it.

@@ -29,6 +29,8 @@ const (
 	Asked      Event = "request" // a person is asked about a call
 	Verdict    Event = "verdict" // the answer came, or stands in for one
 
+	SavedScript Event = "saved_script" // the run's script runs a saved one, whose calls are the run's
+
 	Granted       Event = "grant"         // a verdict is remembered
 	Revoked       Event = "grant_revoked" // and is remembered no longer
 	ConfigChanged Event = "config"        // another policy or set of servers holds, or was refused

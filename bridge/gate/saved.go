@@ -1,0 +1,89 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/ledger"
+)
+
+// Saved readies run r to run the saved script that c names, with c's arguments
+// as its input: it freezes the input, checks it against the script's schema,
+// and records which script it is, by its hash, before it is given away.
+//
+// Policy does not judge this: a saved script can do nothing but make calls,
+// which come through Call, in the same run and under the same profile, and are
+// judged there one by one.
+//
+// An error is one of Call's for a call that was not sent.
+func (g *Gate) Saved(ctx context.Context, r *Run, c Call) (catalog.Script, error) {
+	view := g.View()
+	tool, ok := view.Catalog.Saved(c.Name)
+	if !ok {
+		c.Name = savedName(c.Name)
+		return catalog.Script{}, r.refuse(ctx, c, nil, unknownScript(view, r, c.Name))
+	}
+	made := &call{Call: c, tool: tool}
+	if tool.Saved.Problem != "" {
+		return catalog.Script{}, r.refuse(ctx, c, made, &UnknownToolError{Name: tool.Script, Message: fmt.Sprintf("saved script %s can't be run: %s", tool.Name, tool.Saved.Problem)})
+	}
+	var err error
+	if made.args, err = canon.Parse(c.Args); err != nil {
+		return catalog.Script{}, r.refuse(ctx, c, made, unfit(tool, err))
+	}
+	if err := view.check(tool, made.args); err != nil {
+		return catalog.Script{}, r.refuse(ctx, c, made, err)
+	}
+	if len(tool.Input) == 0 && len(made.args.Value()) > 0 {
+		return catalog.Script{}, r.refuse(ctx, c, made, newArgumentError(tool, "it takes no input"))
+	}
+	if ctx.Err() != nil {
+		return catalog.Script{}, r.refuse(ctx, c, made, denied(made, approval.Expired, ""))
+	}
+	rec := made.record(ledger.SavedScript)
+	rec.Name, rec.Tool, rec.Outcome, rec.ScriptHash = tool.Name, tool.Script, ledger.Done, tool.Digest
+	rec.Input = canon.Display(made.args, canon.DisplayOptions{MaxBytes: recordBytes}).JSON
+	if r.first(tool.Digest) {
+		rec.Script = canon.VisibleLines(canon.Redact(tool.Saved.Source))
+	}
+	if err := r.record(ctx, rec); err != nil {
+		return catalog.Script{}, r.refuse(ctx, c, made, unrecorded(made, err))
+	}
+	return *tool.Saved, nil
+}
+
+// first reports whether the run has not asked this about a digest before: a
+// script that is run in a loop is written down once.
+func (r *Run) first(digest string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.scripts[digest] {
+		return false
+	}
+	if r.scripts == nil {
+		r.scripts = map[string]bool{}
+	}
+	r.scripts[digest] = true
+	return true
+}
+
+// savedName is how a saved script is named where tools are, too.
+func savedName(name string) string { return `run("` + name + `")` }
+
+// unknownScript says that no saved script is called name, and what is.
+func unknownScript(view *View, r *Run, name string) *UnknownToolError {
+	e := &UnknownToolError{Name: name, Message: "there is no saved script " + canon.Visible(name)}
+	for _, near := range view.Sees(r.Profile).Near(name, 3) {
+		if strings.HasPrefix(near, "run(") {
+			e.Near = append(e.Near, near)
+		}
+	}
+	if len(e.Near) > 0 {
+		e.Message += "; did you mean " + strings.Join(e.Near, " or ") + "?"
+	}
+	return e
+}
