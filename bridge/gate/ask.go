@@ -72,7 +72,7 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 	rec := c.record(ledger.Verdict)
 	rec.Wait = r.gate.now().Sub(asked)
 	rec.Request, rec.Approver, rec.Channel, rec.Answer = verdict.Request, verdict.By, verdict.Channel, answerWord(verdict)
-	rec.Error = canon.Visible(canon.Redact(verdict.Text))
+	rec.Error = canon.Visible(r.gate.redact(verdict.Text))
 	if lost := r.record(context.WithoutCancel(ctx), rec); lost != nil {
 		return verdict, unrecorded(c, lost)
 	}
@@ -134,7 +134,7 @@ func (g *Gate) Settle(ctx context.Context, id string, about canon.Digest, v appr
 		rec.Trace = trace(e.Run, rec.Call)
 	}
 	if err != nil {
-		rec.Outcome, rec.Error = ledger.Refused, canon.Visible(canon.Redact(err.Error()))
+		rec.Outcome, rec.Error = ledger.Refused, canon.Visible(g.redact(err.Error()))
 	} else {
 		rec.Error = e.Missing()
 	}
@@ -196,7 +196,7 @@ func (r *Run) request(c *call) approval.Request {
 		Decision: decision, Checks: []string{"arguments", "tool unchanged", "policy unchanged"},
 		Preview: r.preview, Done: len(r.effects),
 		Items: []approval.Item{{
-			Call: c.Number, Shown: c.display(0), Position: c.Position,
+			Call: c.Number, Shown: canon.Display(c.args, c.displayOptions()), Position: c.Position,
 			Key: approval.Key{Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
 				Definition: c.tool.Digest, Revision: c.decision.Revision, Args: c.args.Digest()},
 		}},

@@ -48,7 +48,10 @@ type Options struct {
 	// Approvers reports whether there is anybody who could answer on a channel
 	// that proves who they are; nil means that there never is.
 	Approvers func() bool
-	Now       func() time.Time // nil means time.Now
+	// Fingerprints, if not nil, is the key of the fingerprints that records
+	// show of hidden values (canon.Fingerprint).
+	Fingerprints []byte
+	Now          func() time.Time // nil means time.Now
 }
 
 // A Gate decides and sends calls. Any number of goroutines may use it.
@@ -58,6 +61,7 @@ type Gate struct {
 	broker    *approval.Broker
 	confirm   func(ctx context.Context, server string)
 	approvers func() bool
+	prints    []byte // key of fingerprints
 	now       func() time.Time
 	view      atomic.Pointer[View]
 }
@@ -73,7 +77,7 @@ func New(view *View, o Options) *Gate {
 	if o.Approvers == nil {
 		o.Approvers = func() bool { return false }
 	}
-	g := &Gate{caller: o.Caller, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, approvers: o.Approvers, now: o.Now}
+	g := &Gate{caller: o.Caller, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, approvers: o.Approvers, prints: o.Fingerprints, now: o.Now}
 	g.view.Store(view)
 	return g
 }
@@ -110,9 +114,9 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	}
 	args, err := canon.Parse(c.Args) // frozen: from here on nothing changes them
 	if err != nil {
-		return Answer{}, r.refuse(ctx, c, &call{Call: c, tool: tool}, unfit(tool, err))
+		return Answer{}, r.refuse(ctx, c, &call{Call: c, gate: g, tool: tool}, unfit(tool, err))
 	}
-	made := &call{Call: c, tool: tool, args: args}
+	made := &call{Call: c, gate: g, tool: tool, args: args}
 	made.decision = r.decide(view, made)
 	if err := view.check(tool, args); err != nil && made.decision.Disposition != profiles.Deny {
 		return Answer{}, r.refuse(ctx, c, made, err) // before a person is asked in vain

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +37,8 @@ type Origin struct {
 	// Profile binds the run. The empty name stands for whatever binds the
 	// tool `eval`: the default profile, or nothing.
 	Profile string
+	// Also, if not nil, names further profiles that must allow each call.
+	Also func() []string
 	// Reach says how a person can be asked. The zero value is Nobody.
 	Reach Reach
 	// CallTimeout bounds one upstream call; 0 leaves it to the upstream.
@@ -75,6 +78,7 @@ type Run struct {
 // A call is a call with all that the gate found out about it.
 type call struct {
 	Call
+	gate     *Gate
 	tool     *catalog.Tool
 	args     canon.Args
 	decision profiles.Decision
@@ -106,14 +110,14 @@ func (r *Run) startRecord() ledger.Record {
 	if r.Script != "" {
 		sum := sha256.Sum256([]byte(r.Script))
 		rec.ScriptHash = "sha256:" + hex.EncodeToString(sum[:])
-		rec.Script = canon.VisibleLines(canon.Redact(r.Script))
+		rec.Script = canon.VisibleLines(r.gate.redact(r.Script))
 	}
 	if len(r.Input) > 0 {
 		input, err := canon.Parse(fmt.Appendf(nil, `{"input":%s}`, r.Input))
 		if err != nil {
 			input, _ = canon.Parse([]byte(`{"input":"[not to be read]"}`))
 		}
-		rec.Input = canon.Display(input, canon.DisplayOptions{MaxBytes: recordBytes}).JSON
+		rec.Input = canon.Display(input, canon.DisplayOptions{MaxBytes: recordBytes, FingerprintKey: r.gate.prints}).JSON
 	}
 	return rec
 }
@@ -123,7 +127,7 @@ func (r *Run) startRecord() ledger.Record {
 func (r *Run) End(ctx context.Context, outcome string, why string) error {
 	r.gate.broker.EndRun(r.ID)
 	return r.record(context.WithoutCancel(ctx), ledger.Record{
-		Event: ledger.RunEnded, Outcome: outcome, Error: canon.Visible(canon.Redact(why)), Duration: r.gate.now().Sub(r.started),
+		Event: ledger.RunEnded, Outcome: outcome, Error: canon.Visible(r.gate.redact(why)), Duration: r.gate.now().Sub(r.started),
 	})
 }
 
@@ -133,11 +137,29 @@ func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 	r.mu.Lock()
 	r.preview = report
 	r.mu.Unlock()
+	report.Calls = slices.Clone(report.Calls)
+	for i := range report.Calls {
+		site := &report.Calls[i]
+		site.Name, site.Args = canon.Visible(r.gate.redact(site.Name)), r.shownLiterals(site.Args)
+	}
 	text, err := json.Marshal(report)
 	if err != nil {
 		return fmt.Errorf("writing the preview: %w", err)
 	}
 	return r.record(ctx, ledger.Record{Event: ledger.Preview, Preview: text})
+}
+
+// shownLiterals are the arguments of a previewed call as a person may see them.
+func (r *Run) shownLiterals(args string) string {
+	if args == "" {
+		return ""
+	}
+	whole, err := canon.Parse([]byte(`{"args":` + args + `}`))
+	if err != nil {
+		return "" // no literal that JSON has
+	}
+	shown := canon.Display(whole, canon.DisplayOptions{MaxBytes: recordBytes, FingerprintKey: r.gate.prints}).JSON
+	return strings.TrimSuffix(strings.TrimPrefix(string(shown), `{"args":`), "}")
 }
 
 // decide judges c by the policy that the run began with and by today's.
@@ -149,14 +171,34 @@ func (r *Run) decide(view *View, c *call) profiles.Decision {
 	defer r.countLocked(c)
 	today, ok := view.profile(r.Profile)
 	if !ok || r.began == nil {
-		return profiles.Decision{Disposition: profiles.Deny, Risk: profiles.Critical, Profile: r.Profile,
-			Reasons: []profiles.Reason{{Kind: profiles.KindPolicyError, Disposition: profiles.Deny, Detail: "there is no such profile any more"}}}
+		return gone(r.Profile)
 	}
 	decision := today.Decide(facts)
 	if today != r.began {
 		decision = profiles.Stricter(decision, r.began.Decide(facts))
 	}
+	for _, name := range r.also() {
+		p, ok := view.profile(name)
+		if !ok {
+			return gone(name)
+		}
+		decision = profiles.Stricter(decision, p.Decide(facts))
+	}
 	return decision
+}
+
+// gone is the decision of a profile that is not there any more.
+func gone(name string) profiles.Decision {
+	return profiles.Decision{Disposition: profiles.Deny, Risk: profiles.Critical, Profile: name,
+		Reasons: []profiles.Reason{{Kind: profiles.KindPolicyError, Disposition: profiles.Deny, Detail: "there is no such profile any more"}}}
+}
+
+// also are the profiles that bind the run beside its own.
+func (r *Run) also() []string {
+	if r.Also == nil {
+		return nil
+	}
+	return r.Also()
 }
 
 // factsOf are the facts of a call, without the run's.
@@ -175,7 +217,12 @@ func (r *Run) check(view *View, c *call) string {
 	facts.Run = r.othersLocked(c)
 	r.mu.Unlock()
 	today, _ := view.profile(r.Profile)
-	for _, p := range []*profiles.Profile{today, r.began} {
+	all := []*profiles.Profile{today, r.began}
+	for _, name := range r.also() {
+		p, _ := view.profile(name)
+		all = append(all, p)
+	}
+	for _, p := range all {
 		for _, result := range p.Checks(facts) {
 			if !result.Passed {
 				return strconv.Quote(result.Expr)
@@ -213,14 +260,14 @@ func (r *Run) settle(ctx context.Context, c *call, reply json.RawMessage, err er
 	rec.Durable = !c.readOnly() || c.decision.Disposition == profiles.Ask
 	switch {
 	case err == nil && answer.IsError:
-		rec.Outcome, rec.Error = ledger.Failed, canon.Redact(answer.ErrorText())
+		rec.Outcome, rec.Error = ledger.Failed, r.gate.redact(answer.ErrorText())
 	case err == nil:
 		rec.Outcome = ledger.Done
 	case wasSent(err) && !c.readOnly():
-		rec.Outcome, rec.Error = ledger.Unknown, canon.Redact(err.Error())
+		rec.Outcome, rec.Error = ledger.Unknown, r.gate.redact(err.Error())
 		err = &UnknownOutcomeError{Tool: c.tool.Script, Server: c.tool.Server, Err: err}
 	default:
-		rec.Outcome, rec.Error = ledger.Failed, canon.Redact(err.Error())
+		rec.Outcome, rec.Error = ledger.Failed, r.gate.redact(err.Error())
 		err = &CallError{Tool: c.tool.Script, Server: c.tool.Server, Err: err}
 	}
 	rec.Error = canon.Visible(rec.Error)
@@ -240,7 +287,7 @@ func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) error 
 		rec = known.record(ledger.Refusal)
 		e.Tool = known.tool.Script
 	}
-	rec.Outcome, rec.Error, rec.Durable = ledger.Refused, canon.Visible(canon.Redact(why.Error())), true
+	rec.Outcome, rec.Error, rec.Durable = ledger.Refused, canon.Visible(r.gate.redact(why.Error())), true
 	r.mu.Lock()
 	r.effects = append(r.effects, e)
 	r.mu.Unlock()
@@ -251,6 +298,9 @@ func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) error 
 // record writes one record of this run.
 func (r *Run) record(ctx context.Context, rec ledger.Record) error {
 	rec.Time, rec.Run, rec.Session, rec.Client, rec.Profile = r.gate.now(), r.ID, r.Session, canon.Visible(r.Client), r.Profile
+	if r.began != nil {
+		rec.Profile = r.began.Name() // the one that binds `eval`, if that was run
+	}
 	if rec.Call > 0 {
 		rec.Trace = trace(r.ID, rec.Call)
 	}
@@ -268,7 +318,9 @@ func (c *call) record(event ledger.Event) ledger.Record {
 		return rec // refused before anything was decided
 	}
 	if rec.Digest = c.args.Digest().String(); event != ledger.Outcome { // its intent has them
-		rec.Args = c.display(recordBytes).JSON
+		o := c.displayOptions()
+		o.MaxBytes, o.FingerprintKey = recordBytes, c.gate.prints
+		rec.Args = canon.Display(c.args, o).JSON
 	}
 	rec.Notify = c.decision.Notify
 	rec.Disposition, rec.Risk, rec.Revision = c.decision.Disposition.String(), c.decision.Risk.String(), c.decision.Revision
@@ -282,11 +334,17 @@ func (c *call) record(event ledger.Event) ledger.Record {
 // the log.
 const recordBytes = 2 << 10
 
-// display are the arguments as a person may see them, in about most bytes.
-func (c *call) display(most int) canon.Shown {
+// displayOptions say how the arguments are shown, as policy wants it.
+func (c *call) displayOptions() canon.DisplayOptions {
 	d := c.decision.Display
-	return canon.Display(c.args, canon.DisplayOptions{Hidden: c.decision.Hidden, MaxBytes: most,
-		MaxString: d.MaxString, MaxArray: d.MaxArray, MaxObject: d.MaxObject, MaxDepth: d.MaxDepth})
+	return canon.DisplayOptions{Hidden: c.decision.Hidden,
+		MaxString: d.MaxString, MaxArray: d.MaxArray, MaxObject: d.MaxObject, MaxDepth: d.MaxDepth}
+}
+
+// redact is a text for a record: what looks like a secret is hidden.
+func (g *Gate) redact(text string) string {
+	shown, _ := canon.DisplayOptions{FingerprintKey: g.prints}.Redact(text)
+	return shown
 }
 
 // readOnly reports whether policy holds that the call changes nothing, so

@@ -1,0 +1,63 @@
+package gate
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/profiles"
+)
+
+// A secret that is written everywhere a script can write one.
+const secretToken = "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB"
+
+func TestRecordsHideSecretsAndTellEqualOnesApart(t *testing.T) {
+	caller, b := &fakeCaller{reply: `{"isError":true,"content":[{"type":"text","text":"bad token: ` + secretToken + `"}]}`}, &book{}
+	g := newGate(t, profiles.Spec{}, caller, b)
+	g.prints = []byte("key")
+	r, err := g.Begin(t.Context(), Origin{ID: "r1", Script: "codemode.mail__send({token: \"" + secretToken + "\"})", Input: json.RawMessage(`{"token":"` + secretToken + `"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := analysis.Report{Calls: []analysis.CallSite{
+		{Name: "mail__send", Args: `{"token":"` + secretToken + `"}`},
+		{Name: secretToken, Args: `["--password","` + secretToken + `"]`},
+		{Name: "mail__send", Args: `undefined ` + secretToken},
+	}}
+	if err := r.Preview(t.Context(), report); err != nil {
+		t.Fatal(err)
+	}
+	if report.Calls[0].Args == "" || !strings.Contains(report.Calls[0].Args, secretToken) {
+		t.Error("the report that was given was changed")
+	}
+	if _, err := g.Call(t.Context(), r, Call{Number: 1, Name: "mail__send", Args: json.RawMessage(`{"token":"` + secretToken + `"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.End(t.Context(), "failed", "it said "+secretToken); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(b.records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), secretToken) {
+		t.Errorf("the secret is in %s", text)
+	}
+	// script, input, two literals, a name, arguments, the tool's error, the run's error
+	if n := strings.Count(string(text), canon.Fingerprint([]byte("key"), secretToken)); n != 8 {
+		t.Errorf("its fingerprint is there %d times in %s", n, text)
+	}
+}
+
+func TestRecordsNameTheProfileThatBindsEval(t *testing.T) {
+	b := &book{}
+	spec := supervised(profiles.ProfileSpec{})
+	spec.DefaultProfile = new("p")
+	g := newGate(t, spec, &fakeCaller{reply: okReply}, b)
+	begin(t, g, "")
+	if got := b.records[0].Profile; got != "p" {
+		t.Errorf("the run's profile is recorded as %q", got)
+	}
+}
