@@ -58,8 +58,9 @@ func (r *run) newestTimerLocked() (at analysis.Position) {
 	return at
 }
 
-// armLocked sets the clock to the next moment at which there is something to
-// do.
+// armLocked sees to it that the clock comes no later than at the next moment
+// at which there is something to do. One that comes earlier finds nothing and
+// is set again: that is cheaper than to set it anew whenever the script pauses.
 func (r *run) armLocked(now time.Time) {
 	next := r.sample
 	if len(r.due) > 0 && r.due[0].at.Before(next) {
@@ -70,13 +71,26 @@ func (r *run) armLocked(now time.Time) {
 			next = at
 		}
 	}
+	if !r.inline.IsZero() {
+		if at := r.inline.Add(takeOverAfter); at.Before(next) {
+			next = at
+		}
+	}
 	// With an answer queued the worker is about to run again.
 	if r.resting && len(r.queue) == 0 {
 		if at := r.restAt.Add(r.limits.Waiting - r.rested); at.Before(next) {
 			next = at
 		}
 	}
-	r.clock.Reset(next.Sub(now))
+	switch {
+	case r.clock == nil:
+		r.clock = time.AfterFunc(next.Sub(now), r.tick)
+	case r.clockAt.IsZero() || next.Before(r.clockAt):
+		r.clock.Reset(next.Sub(now))
+	default:
+		return
+	}
+	r.clockAt = next
 }
 
 // tick does what is due.
@@ -86,10 +100,15 @@ func (r *run) tick() {
 	if r.ended {
 		return
 	}
+	r.clockAt = time.Time{}
 	now := time.Now()
 	for len(r.due) > 0 && !r.due[0].at.After(now) {
 		t := heap.Pop(&r.due).(scriptTimer)
 		r.settleLocked(t.number, Reply{})
+	}
+	r.deliverLaterLocked() // not here: nothing may hold up the clock
+	if !r.inline.IsZero() && now.Sub(r.inline) >= takeOverAfter {
+		r.takeOverLocked()
 	}
 	if !r.sample.After(now) {
 		r.sampleLocked(now)

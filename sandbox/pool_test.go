@@ -27,7 +27,7 @@ type recorder struct {
 	mu      sync.Mutex
 	calls   []Call
 	reports []analysis.Report
-	idled   chan int // if set, gets each idle
+	idled   chan int // if set, gets each idle; with room, since Idle must not block
 }
 
 func (h *recorder) Preview(r analysis.Report) {
@@ -119,7 +119,7 @@ func TestRun(t *testing.T) {
 
 	// A host that answers only when the script can do nothing else hears of
 	// each such moment.
-	h = &recorder{idled: make(chan int)}
+	h = &recorder{idled: make(chan int, 16)}
 	h.answer = func(_ context.Context, _ Call, settle func(Reply)) {
 		if open := <-h.idled; open != 1 {
 			t.Errorf("%d open calls, want 1", open)
@@ -378,7 +378,7 @@ func TestCancel(t *testing.T) {
 	s := pool.Session()
 	why := errors.New("the client has gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	h := &recorder{answer: waitForEver, idled: make(chan int)}
+	h := &recorder{answer: waitForEver, idled: make(chan int, 16)}
 	go func() {
 		if open := <-h.idled; open != 2 {
 			t.Errorf("%d calls open, want 2", open)
@@ -400,7 +400,7 @@ func TestCloseEndsRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pool := fakes(t, Options{})
 			s := pool.Session()
-			h := &recorder{answer: waitForEver, idled: make(chan int)}
+			h := &recorder{answer: waitForEver, idled: make(chan int, 16)}
 			go func() {
 				<-h.idled
 				closeIt(pool, s)

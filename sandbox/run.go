@@ -20,9 +20,9 @@ const (
 	// grace is how much longer than Limits.CPU a worker may run, so that it
 	// can stop the script itself and say where it was.
 	grace = 500 * time.Millisecond
-	// drain is how long a worker may take, after a run, to read what was
-	// being written to it.
-	drain = time.Second
+	// drainTimeout is how long a worker may take, after a run, to read what
+	// was being written to it.
+	drainTimeout = time.Second
 	// sampleEvery is how often a worker's real processor time is compared
 	// with what it admits to.
 	sampleEvery = time.Second
@@ -36,13 +36,19 @@ const (
 //
 //	worker ──▶ reader ──▶ one goroutine a call ──▶ host
 //	                                                │ settle
-//	worker ◀── writer ◀── queue of replies ◀────────┘
-//	                           ▲
-//	             clock: script timers, CPU limit
+//	worker ◀── queue of replies ◀───────────────────┘
+//	                    ▲
+//	      clock: script timers, CPU limit
 //
-// The reader checks each frame against what may come at that moment. No
-// frame needs a rate limit: of every kind only so many may come in one run.
-// The queue, filled under mu, is where the order of answers is made.
+// The reader is the goroutine that called Session.Run. It checks each frame
+// against what may come at that moment. No frame needs a rate limit: of every
+// kind only so many may come in one run. The queue, filled under mu, is where
+// the order of answers is made.
+//
+// Most time between a script and its answers goes into waking threads, so
+// there are two short cuts. A call that is the only thing that the script waits
+// for is done by the reader itself, which has nothing to read meanwhile. And an
+// answer that finds the worker waiting is written by who settles it.
 type run struct {
 	p      *process
 	id     uint64
@@ -50,12 +56,12 @@ type run struct {
 	host   Host
 	timers TimerHost // nil: timers are served here
 
-	ctx    context.Context // of the host's calls; ends with the run
-	cancel context.CancelFunc
-	calls  sync.WaitGroup // goroutines in the host's methods
-	more   *sync.Cond     // on mu: queue grew, or the run ended
-	clock  *time.Timer    // fires at the next moment that arm found
-	over   chan struct{}  // closed when the run ended
+	ctx     context.Context // of the host's calls; ends with the run
+	cancel  context.CancelFunc
+	calls   sync.WaitGroup // goroutines in the host's methods
+	writes  sync.WaitGroup // whoever is writing answers
+	readers sync.WaitGroup // readers that took over
+	held    *Call          // the reader's: started unless Idle shows that the reader can do it
 
 	mu     sync.Mutex // guards all below
 	ended  bool
@@ -70,11 +76,17 @@ type run struct {
 	active    int             // open calls that the host is working on
 	waiting   []Call          // open calls beyond Limits.Parallel
 	due       timerHeap       // open timers served here
-	queue     []queued        // settled, not yet given to the writer
-	sent      int             // replies given to the writer
+	queue     []queued        // settled, not yet being written
+	writing   bool            // somebody writes what is in the queue
+	reader    int             // counts the readers: the newest one reads
+	inline    time.Time       // since when it is in the host's Call; zero if it is not
+	sent      int             // replies taken from the queue
 	lastTime  time.Time       // of the newest reply
 	logBytes  int64
 	idles     int
+
+	clock   *time.Timer // calls tick
+	clockAt time.Time   // when; zero if it will not
 
 	// The script's clock. It stands while the worker is idle.
 	running bool
@@ -110,15 +122,11 @@ func serve(ctx context.Context, p *process, script Script, limits Limits, host H
 	p.runs++
 	r := &run{
 		p: p, id: p.runs, limits: limits, host: host,
-		over:  make(chan struct{}),
-		clock: time.NewTimer(sampleEvery),
-		open:  make(map[int]*opened),
+		open: make(map[int]*opened),
 	}
 	r.timers, _ = host.(TimerHost)
-	r.more = sync.NewCond(&r.mu)
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	defer r.cancel()
-	defer r.clock.Stop()
 
 	now := time.Now()
 	r.running, r.since, r.sample = true, now, now.Add(sampleEvery)
@@ -127,30 +135,24 @@ func serve(ctx context.Context, p *process, script Script, limits Limits, host H
 		r.lastTime = now
 	}
 	start := r.lastTime
-	r.armLocked(now)
 	p.conn.SetMaxBody(max(limits.Result, wire.MaxArgs))
 
-	var ends sync.WaitGroup
-	ends.Go(r.read)
-	written := make(chan struct{})
-	go func() {
-		defer close(written)
-		r.write(script, start)
-	}()
+	// From here on the run may be ended from outside: by its clock or its
+	// context.
+	r.mu.Lock()
+	r.armLocked(now)
+	r.mu.Unlock()
+	defer r.clock.Stop()
+	defer context.AfterFunc(ctx, func() {
+		r.fail(fmt.Errorf("running script: %w", context.Cause(ctx)))
+	})()
 
-	r.watch(ctx)
-
-	// The run is over. What is still being written must not be cut in the
-	// middle, unless the worker is of no use any more anyhow.
-	clean := true
-	select {
-	case <-written:
-	case <-time.After(drain):
-		clean = false
-		p.kill()
-		<-written
+	if err := r.writeScript(script, start); err != nil {
+		r.unwritten(err)
 	}
-	ends.Wait()
+	r.read()
+	r.readers.Wait()
+	clean := r.drain()
 	r.calls.Wait()
 
 	r.mu.Lock()
@@ -160,19 +162,27 @@ func serve(ctx context.Context, p *process, script Script, limits Limits, host H
 	return r.result, usable, r.err
 }
 
-// watch waits for the end of the run, serves its timers and keeps its
-// clock.
-func (r *run) watch(ctx context.Context) {
-	for {
-		select {
-		case <-r.over:
-			return
-		case <-ctx.Done():
-			r.fail(fmt.Errorf("running script: %w", context.Cause(ctx)))
-			return
-		case <-r.clock.C:
-			r.tick()
-		}
+// drain waits for what is still being written: it must not be cut in the
+// middle, unless the worker is of no use any more anyhow.
+func (r *run) drain() (clean bool) {
+	r.mu.Lock()
+	writing := r.writing
+	r.mu.Unlock()
+	if !writing {
+		return true
+	}
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		r.writes.Wait()
+	}()
+	select {
+	case <-written:
+		return true
+	case <-time.After(drainTimeout):
+		r.p.kill()
+		<-written
+		return false
 	}
 }
 
@@ -189,9 +199,7 @@ func (r *run) endLocked(err error) bool {
 		r.result.CPU = r.used
 	}
 	r.queue, r.waiting, r.due, r.open = nil, nil, nil, nil
-	close(r.over)
 	r.cancel()
-	r.more.Broadcast()
 	return true
 }
 
@@ -213,9 +221,16 @@ func bad(format string, args ...any) error {
 	return &WorkerError{"broke the protocol: " + fmt.Sprintf(format, args...)}
 }
 
-// read handles the worker's frames until the run is over.
+// read handles the worker's frames until the run is over, or another reader
+// takes over.
 func (r *run) read() {
-	for {
+	r.mu.Lock()
+	me, over := r.reader, r.ended
+	r.mu.Unlock()
+	for !over {
+		if r.p.conn.Buffered() == 0 {
+			r.startHeld()
+		}
 		f, err := r.p.conn.Read()
 		var broken *wire.FrameError
 		switch {
@@ -233,20 +248,20 @@ func (r *run) read() {
 				l.Value = duration(r.limits.CPU)
 			}
 		}
+		r.mu.Lock()
 		if err != nil {
-			r.fail(err)
-			return
+			r.failLocked(err)
 		}
-		select {
-		case <-r.over:
-			return
-		default:
-		}
+		over = r.ended || r.reader != me
+		r.mu.Unlock()
 	}
 }
 
 // handle does what a frame says. An error is the end of run and worker.
 func (r *run) handle(f wire.Frame) error {
+	if f.Kind != wire.KindIdle {
+		r.startHeld()
+	}
 	switch f.Kind {
 	case wire.KindPreview:
 		v, err := decode[wire.Preview](r, f)
@@ -369,7 +384,8 @@ func (r *run) call(c wire.Call, args []byte) error {
 		heap.Push(&r.due, scriptTimer{at: time.Now().Add(wait), number: c.Number})
 		r.armLocked(time.Now())
 	case r.active < r.limits.Parallel:
-		r.startLocked(call)
+		r.active++
+		r.held = &call
 	default:
 		r.waiting = append(r.waiting, call)
 	}
@@ -387,17 +403,58 @@ func timerWait(args []byte) (time.Duration, error) {
 	return time.Duration(ms * float64(time.Millisecond)), nil
 }
 
-// startLocked hands a call to the host.
-func (r *run) startLocked(c Call) {
-	r.active++
+// start hands a call to the host.
+func (r *run) start(c Call) {
 	r.calls.Go(func() { r.host.Call(r.ctx, c, r.settler(c.Number)) })
 }
+
+// startHeld hands the newest call to the host, if that has not been done.
+func (r *run) startHeld() {
+	if c := r.held; c != nil {
+		r.held = nil
+		r.start(*c)
+	}
+}
+
+// callInline does the held call, which is the only open one, on the reader's
+// goroutine. The worker is idle until the answer, so there is nothing to read;
+// when that takes long, the clock has another reader take over, which sees
+// what the worker does all the same.
+func (r *run) callInline() {
+	c := *r.held
+	r.held = nil
+	r.mu.Lock()
+	me := r.reader
+	r.inline = time.Now()
+	r.armLocked(r.inline)
+	r.mu.Unlock()
+
+	r.host.Call(r.ctx, c, r.settler(c.Number))
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reader == me {
+		r.inline = time.Time{}
+	}
+}
+
+// takeOverLocked starts another reader in the place of one that is in the
+// host's Call.
+func (r *run) takeOverLocked() {
+	r.reader++
+	r.inline = time.Time{}
+	r.readers.Go(r.read)
+}
+
+// takeOverAfter is how long a reader may be in the host's Call.
+const takeOverAfter = 20 * time.Millisecond
 
 func (r *run) settler(number int) func(Reply) {
 	return func(reply Reply) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.settleLocked(number, reply)
+		r.deliverLocked()
 	}
 }
 
@@ -415,7 +472,8 @@ func (r *run) settleLocked(number int, reply Reply) {
 		if len(r.waiting) > 0 && r.active < r.limits.Parallel {
 			next := r.waiting[0]
 			r.waiting = r.waiting[1:]
-			r.startLocked(next)
+			r.active++
+			r.start(next)
 		}
 	}
 	if reply.Time.IsZero() {
@@ -426,7 +484,6 @@ func (r *run) settleLocked(number int, reply Reply) {
 	}
 	r.lastTime = reply.Time
 	r.queue = append(r.queue, r.answer(number, reply))
-	r.more.Signal()
 }
 
 // answer makes a frame of a reply. A reply that fits into no frame becomes an
@@ -455,36 +512,75 @@ func (r *run) answer(number int, reply Reply) queued {
 // maxReply bounds the body of a reply, so that it fits a frame.
 const maxReply = wire.MaxFrame - 1<<20
 
-// write sends the script, and then the answers to its calls as they are
-// settled, until the run is over. An error of the pipe is no reason of an
-// end by itself: the worker is killed, and the reader says what it died of.
-func (r *run) write(script Script, start time.Time) {
-	err := r.writeScript(script, start)
-	for err == nil {
+// deliverLocked sees to it that the queue is written: here and now, if the
+// worker has taken all that was sent before and thus has room for a little
+// more, and otherwise by a goroutine, since a worker that runs a script does
+// not read.
+func (r *run) deliverLocked() {
+	if r.writing || r.ended || len(r.queue) == 0 {
+		return
+	}
+	size := 0
+	for _, q := range r.queue {
+		size += len(q.body)
+	}
+	if !r.running && size <= maxDirect {
+		r.writing = true
+		r.writes.Add(1)
+		r.writeBatchLocked()
+		r.writing = false
+		r.writes.Done()
+	}
+	r.deliverLaterLocked()
+}
+
+// deliverLaterLocked starts a goroutine that writes the queue.
+func (r *run) deliverLaterLocked() {
+	if r.writing || r.ended || len(r.queue) == 0 {
+		return
+	}
+	r.writing = true
+	r.writes.Go(func() {
 		r.mu.Lock()
-		for len(r.queue) == 0 && !r.ended {
-			r.more.Wait()
+		defer r.mu.Unlock()
+		for len(r.queue) > 0 {
+			r.writeBatchLocked()
 		}
-		batch := r.queue
-		r.queue = nil
-		if len(batch) > 0 {
-			// From here on the worker may have something to do.
-			r.sent += len(batch)
-			r.startClockLocked(time.Now())
-		}
-		r.mu.Unlock()
-		if len(batch) == 0 {
-			return
-		}
-		for _, q := range batch {
-			if err = r.p.conn.Write(wire.KindReply, q.reply, q.body); err != nil {
-				break
-			}
-		}
-		if err == nil {
-			err = r.p.conn.Flush()
+		r.writing = false
+	})
+}
+
+// maxDirect bounds what is written by who settles a call, so that it fits
+// into a pipe.
+const maxDirect = 16 << 10
+
+// writeBatchLocked writes what is in the queue, without the lock. The caller
+// has set writing.
+func (r *run) writeBatchLocked() {
+	batch := r.queue
+	r.queue = nil
+	r.sent += len(batch)
+	r.startClockLocked(time.Now()) // from here on the worker may have something to do
+	r.mu.Unlock()
+	var err error
+	for _, q := range batch {
+		if err = r.p.conn.Write(wire.KindReply, q.reply, q.body); err != nil {
+			break
 		}
 	}
+	if err == nil {
+		err = r.p.conn.Flush()
+	}
+	if err != nil {
+		r.unwritten(err)
+	}
+	r.mu.Lock()
+}
+
+// unwritten ends the worker because something could not be written. What the
+// pipe says is no reason of an end by itself: the reader says what the worker
+// died of.
+func (r *run) unwritten(err error) {
 	if unsent := (*wire.FrameError)(nil); errors.As(err, &unsent) {
 		r.fail(fmt.Errorf("running script: %w", err))
 		return
@@ -549,6 +645,9 @@ func (r *run) idle(v wire.Idle) error {
 	r.armLocked(now)
 	r.mu.Unlock()
 	r.host.Idle(open)
+	if open == 1 && r.held != nil {
+		r.callInline()
+	}
 	return nil
 }
 

@@ -13,7 +13,6 @@ import (
 type run struct {
 	w      *worker
 	header wire.Run
-	clock  *clock
 
 	time    time.Time // the script's clock
 	made    int       // calls numbered so far
@@ -50,7 +49,7 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 	}
 	e := newRealm(r, known)
 	limit := header.Limits.CPU
-	r.clock = newClock(limit, func() { e.interrupt(cpuFailure(limit)) }, func() { w.watch.end(wire.ExitDeadline, "the script did not stop at its deadline") })
+	w.clock.begin(limit, func() { e.interrupt(cpuFailure(limit)) })
 	r.resume()
 	if len(input) == 0 {
 		input = nil
@@ -81,7 +80,7 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 	}
 	r.pause()
 	done := wire.Done{
-		Run: header.ID, Calls: r.calls, CPU: r.clock.used(), LogsDropped: r.logsDropped,
+		Run: header.ID, Calls: r.calls, CPU: w.clock.used(), LogsDropped: r.logsDropped,
 		Notes: append(r.heldNotes(), notes...), Err: fail,
 	}
 	r.write(wire.KindDone, done, result)
@@ -94,24 +93,10 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 // the engine.
 func (r *run) next(e engine) error {
 	for {
-		var f wire.Frame
-		var ok bool
-		select {
-		case f, ok = <-r.w.frames:
-			r.flush()
-		default:
-			r.write(wire.KindIdle, wire.Idle{Run: r.header.ID, Made: r.sent, Taken: r.taken})
-			r.flush()
-			r.pause()
-			f, ok = <-r.w.frames
-			r.resume()
-		}
-		if !ok {
-			<-r.w.lost
-			if r.err = r.w.fail; r.err == nil {
-				r.err = errGone
-			}
-			return r.err
+		f, err := r.frame()
+		if err != nil {
+			r.err = err
+			return err
 		}
 		switch f.Kind {
 		case wire.KindReply:
@@ -152,6 +137,20 @@ func (r *run) next(e engine) error {
 			return fmt.Errorf("a %s frame in the middle of a run", f.Kind)
 		}
 	}
+}
+
+// frame sends what was written and returns the parent's next frame. If none
+// has arrived, it says that the script is idle, and waits.
+func (r *run) frame() (wire.Frame, error) {
+	if r.w.inbox.arrived() {
+		r.flush()
+		return r.w.inbox.next()
+	}
+	r.write(wire.KindIdle, wire.Idle{Run: r.header.ID, Made: r.sent, Taken: r.taken})
+	r.flush()
+	r.pause()
+	defer r.resume()
+	return r.w.inbox.next()
 }
 
 func (r *run) call(op wire.Op, name string, args []byte, at analysis.Position) (int, error) {
@@ -228,8 +227,8 @@ const logDelay = 5 * time.Millisecond
 func (r *run) now() time.Time      { return r.time }
 func (r *run) limits() wire.Limits { return r.header.Limits }
 func (r *run) seed() [32]byte      { return r.header.Seed }
-func (r *run) pause()              { r.clock.pause(); r.w.watch.pause() }
-func (r *run) resume()             { r.w.watch.resume(); r.clock.resume() }
+func (r *run) pause()              { r.w.clock.pause(); r.w.watch.pause() }
+func (r *run) resume()             { r.w.watch.resume(); r.w.clock.resume() }
 
 func (r *run) write(kind wire.Kind, header any, body ...[]byte) {
 	if r.err == nil {
@@ -261,8 +260,6 @@ func (r *run) heldNotes() []string {
 	}
 	return []string{fmt.Sprintf("%s never sent: the script ended while waiting for the limit of %d parallel calls", calls, r.header.Limits.Parallel)}
 }
-
-var errGone = fmt.Errorf("the parent closed the pipe in the middle of a run")
 
 func cpuFailure(limit time.Duration) *wire.Failure {
 	return &wire.Failure{Kind: wire.FailureLimit, Name: wire.LimitCPU,

@@ -30,11 +30,9 @@ func start(t testing.TB) *parent {
 	toWorker, in := io.Pipe()
 	out, fromWorker := io.Pipe()
 	p := &parent{t: t, conn: wire.New(out, in), in: in, served: make(chan error, 1), exits: make(chan int, 16)}
-	w := &worker{
-		conn:   wire.New(toWorker, fromWorker),
-		exit:   func(code int) { p.exits <- code; select {} },
-		harden: func(int64) map[string]string { return nil },
-	}
+	w := newWorker(wire.New(toWorker, fromWorker),
+		func(code int) { p.exits <- code; select {} },
+		func(int64) map[string]string { return nil })
 	go func() {
 		err := w.serve()
 		fromWorker.CloseWithError(io.EOF)

@@ -5,22 +5,24 @@
 // wire. It holds no secret and reaches nothing: everything a script can do to
 // the world is a Call frame that its parent answers, or does not.
 //
-//	stdin ──▶ reader ──▶ ┌──────────────────────────────┐
-//	                     │ serve: Hello, Names, Run     │ ──▶ stdout
-//	                     │   run: load, begin,          │
-//	                     │        (wait, answer)*, Done │
-//	                     └──────────────────────────────┘
-//	          watch: deadline and heap, ends the process
+//	stdin ──▶ inbox ──▶ ┌──────────────────────────────┐
+//	                    │ serve: Hello, Names, Run     │ ──▶ stdout
+//	                    │   run: load, begin,          │
+//	                    │        (wait, answer)*, Done │
+//	                    └──────────────────────────────┘
+//	         clock, watch: deadline and heap, end the process
 //
-// One goroutine owns the engine and writes; one reads; timers and the monitor
-// only interrupt the engine or end the process. A turn of the loop runs until
+// One goroutine owns the engine, reads and writes: between a script and the
+// pipe nothing changes threads. The clock and the monitor only interrupt the
+// engine or end the process, and while a script runs on without a pause
+// another goroutine reads, to see the end of the pipe. A turn of the loop runs until
 // the engine has no microtask left; then what the script asked for is sent,
 // and exactly one answer is taken. So answers reach the script in the order in
 // which they arrived, and the same answers in the same order give the same
 // run (so too: seeded randomness, a clock that stands between
 // answers, JSON text across the border in both directions).
 //
-// The files, by idea: worker.go and loop.go speak the protocol and know no
+// The files, by idea: worker.go, inbox.go and loop.go speak the protocol and know no
 // engine; engine.go is the seam. Behind it, realm.go makes one goja runtime,
 // intake.go, frontend.go and brackets.go turn what a model wrote into a program,
 // codemode.go, console.go, timers.go and globals.go are what a script sees,
@@ -32,7 +34,6 @@ package worker
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -57,15 +58,11 @@ func Main() {
 	// keeps the runtime from looking for a better one in files from time to time.
 	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
 	conn := wire.New(os.Stdin, os.Stdout)
-	w := &worker{conn: conn, exit: os.Exit, harden: harden}
-	gone := w.gone() // starts the one reader, before serve could start another
-	go func() {
-		// The parent's end of the pipe closes: nobody is left to work for.
-		// A script that runs would go on, so this does not wait for serve, and
-		// comes to the same end as it does.
-		<-gone
-		os.Exit(verdict(w.fail))
-	}()
+	w := newWorker(conn, os.Exit, harden)
+	w.inbox.lost = func(why error) {
+		// Nobody is left to work for, and the script that runs would go on.
+		os.Exit(verdict(why))
+	}
 	os.Exit(verdict(w.serve()))
 }
 
@@ -82,6 +79,7 @@ func verdict(why error) int {
 // A pipe is what the worker needs of a wire.Conn.
 type pipe interface {
 	Read() (wire.Frame, error)
+	Buffered() int
 	Write(kind wire.Kind, header any, body ...[]byte) error
 	Flush() error
 }
@@ -92,49 +90,25 @@ type worker struct {
 	exit   func(code int)                     // ends the process
 	harden func(heap int64) map[string]string // confines it, step by step
 	names  *names                             // of the newest Names frame
-	frames chan wire.Frame                    // from the reader; closed at the end of the stream
-	lost   chan struct{}                      // closed when the reader ends
-	fail   error                              // why, if not the end of the stream; read after lost
+	inbox  *inbox
+	clock  *clock
 	watch  *monitor
 }
 
-// queue is how many frames the reader may be ahead of the loop.
-const queue = 256
-
-// gone returns a channel that is closed when the parent closed the pipe.
-func (w *worker) gone() <-chan struct{} {
-	if w.lost == nil {
-		w.lost = make(chan struct{})
-		w.frames = make(chan wire.Frame, queue)
-		go w.read()
-	}
-	return w.lost
-}
-
-// read passes frames on until the stream ends. Its goroutine ends with it.
-func (w *worker) read() {
-	defer close(w.lost)
-	defer close(w.frames)
-	for {
-		f, err := w.conn.Read()
-		if err != nil {
-			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, os.ErrClosed) {
-				w.fail = err
-			}
-			return
-		}
-		w.frames <- f
-	}
+func newWorker(conn pipe, exit func(code int), harden func(heap int64) map[string]string) *worker {
+	w := &worker{conn: conn, exit: exit, harden: harden, names: new(names), inbox: newInbox(conn)}
+	w.clock = newClock(w.inbox.readAhead, func() {
+		w.watch.end(wire.ExitDeadline, "the script did not stop at its deadline")
+	})
+	return w
 }
 
 // serve greets the parent and serves its runs. It returns nil when the pipe
 // closes, and an error when the parent does not keep to the protocol.
 func (w *worker) serve() error {
-	w.gone()
-	f, ok := <-w.frames
-	if !ok {
-		<-w.lost
-		return w.fail
+	f, err := w.inbox.next()
+	if err != nil {
+		return notGone(err)
 	}
 	if f.Kind != wire.KindHello {
 		return fmt.Errorf("the first frame is a %s frame, not hello", f.Kind)
@@ -148,12 +122,16 @@ func (w *worker) serve() error {
 	}
 	w.watch = newMonitor(hello.Heap, w.exit, w.conn.Flush)
 	defer w.watch.close()
+	defer w.clock.close()
 	ready := wire.Ready{Version: wire.Version, Hardening: w.harden(hello.Heap)}
 	if err := w.send(wire.KindReady, ready); err != nil {
 		return err
 	}
-	w.names = new(names)
-	for f := range w.frames {
+	for {
+		f, err := w.inbox.next()
+		if err != nil {
+			return notGone(err)
+		}
 		switch f.Kind {
 		case wire.KindNames:
 			h, err := wire.Decode[wire.Names](f)
@@ -178,8 +156,15 @@ func (w *worker) serve() error {
 			return fmt.Errorf("a %s frame that no worker expects", f.Kind)
 		}
 	}
-	<-w.lost
-	return w.fail
+}
+
+// notGone is err, but nil for the end of the pipe: between runs, that is how a
+// worker is told to end.
+func notGone(err error) error {
+	if errors.Is(err, errGone) {
+		return nil
+	}
+	return err
 }
 
 func (w *worker) send(kind wire.Kind, header any, body ...[]byte) error {

@@ -135,27 +135,6 @@ func TestInventory(t *testing.T) {
 	}
 }
 
-func TestClockPausesWhileWaiting(t *testing.T) {
-	stopped := make(chan bool, 1)
-	c := newClock(1<<40, func() { stopped <- true }, func() {})
-	c.resume()
-	c.pause()
-	before := c.used()
-	if c.resume(); c.since.IsZero() {
-		t.Error("a resumed clock does not run")
-	}
-	c.pause()
-	if c.used() < before {
-		t.Error("the time used went back")
-	}
-	c.fire(c.turn)
-	select {
-	case <-stopped:
-		t.Error("a timer of before the pause stopped the script")
-	default:
-	}
-}
-
 func TestMoveColumns(t *testing.T) {
 	// AAAA is [0,0,0,0]; CAAC is [1,0,0,1]; CACX is [1,0,1,-11].
 	for _, c := range []struct {
