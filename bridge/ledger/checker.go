@@ -187,8 +187,9 @@ func (c *Checker) explain(next *Link) {
 	}
 }
 
-// searched is how far from its place a row is looked for.
-const searched = 100_000
+// searched is how far from its place a row is looked for; one that was moved
+// farther is told as an edit.
+const searched = 1_000
 
 // home returns the number for which a row's seal was made; 0 when there is
 // none within reach.
