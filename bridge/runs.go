@@ -236,10 +236,17 @@ func (r *run) serve(ctx context.Context, c sandbox.Call) (sandbox.Reply, error) 
 		if err != nil {
 			return sandbox.Reply{}, r.explain(err)
 		}
+		r.server.observe(c.Name, answer)
 		if c.Op == sandbox.OpRaw {
 			return sandbox.Reply{Value: answer.Raw}, nil
 		}
 		return r.session.value(answer)
+	case sandbox.OpRun:
+		script, err := r.server.o.Gate.Saved(ctx, r.gate, gate.Call{Number: c.Number, Name: c.Name, Args: c.Args, Position: c.Position})
+		if err != nil {
+			return sandbox.Reply{}, err
+		}
+		return savedReply(script.Name, script.Source, false)
 	case sandbox.OpRead:
 		var args struct {
 			Handle handleRef `json:"handle"`

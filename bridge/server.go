@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/upstream"
@@ -53,6 +54,9 @@ type Options struct {
 	// ApproveAt, if not nil, returns where approvers answer for a run, such as
 	// the address of a page; "" if nowhere.
 	ApproveAt func(run string) string
+	// Observed, if not nil, is told of each answer of a tool without an output
+	// schema, errors excepted. It must not block.
+	Observed func(tool *catalog.Tool, answer gate.Answer)
 	// Ready, if not nil, waits until the tools of servers that have just been
 	// started are known, for as long as that is worth waiting for.
 	Ready  func(context.Context)

@@ -94,17 +94,30 @@ func (r *realm) runSaved(p *pending, body []byte) error {
 	if !r.adoptSaved(c, p) {
 		return nil // the run is being stopped, and says so itself
 	}
-	if _, fail := c.load(from.Source, p.input); fail != nil {
+	_, fail := c.load(from.Source, p.input)
+	if from.Check {
+		r.dropSaved(c)
+		return r.checked(p, fail)
+	}
+	if fail != nil {
 		c.done, c.failed = true, fail
 		return r.follow(c)
 	}
-	if from.Check {
-		c.done = true
-		r.dropSaved(c)
-		return p.resolve(goja.Undefined())
-	}
 	c.begin()
 	return r.follow(c)
+}
+
+// checked answers the call that only asks whether a script can be run, with
+// the place of what is wrong in fields of the error.
+func (r *realm) checked(p *pending, fail *wire.Failure) error {
+	if fail == nil {
+		return p.resolve(goja.Undefined())
+	}
+	fields, err := json.Marshal(fail.Position)
+	if err != nil {
+		return r.failSaved(p, fail)
+	}
+	return p.reject(r.thrownError(p, &wire.Thrown{Name: fail.Name, Message: fail.Message, Fields: fields}))
 }
 
 // adoptSaved takes up a realm before it runs, unless the run is interrupted.
