@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,8 +72,9 @@ func text(s string) string {
 // bench is a bridge with its upstreams, for a test.
 type bench struct {
 	*Server
-	up   *upstreams
-	gate *gate.Gate
+	up        *upstreams
+	gate      *gate.Gate
+	approvers *atomic.Bool // whether there are any
 }
 
 // newBench makes a bridge under a policy. The servers are a (echo, fail,
@@ -101,7 +103,8 @@ func newBench(t *testing.T, spec profiles.Spec, change ...func(*Options)) *bench
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := gate.New(newView(t, spec), gate.Options{Caller: up, Recorder: ledger.Log{Handler: slog.DiscardHandler}})
+	approvers := new(atomic.Bool)
+	g := gate.New(newView(t, spec), gate.Options{Caller: up, Recorder: ledger.Log{Handler: slog.DiscardHandler}, Approvers: approvers.Load})
 	o := Options{Gate: g, Pool: pool, Upstreams: up, Version: "test", Logger: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&o)
@@ -111,7 +114,7 @@ func newBench(t *testing.T, spec profiles.Spec, change ...func(*Options)) *bench
 		s.Close(0)
 		pool.Close()
 	})
-	return &bench{Server: s, up: up, gate: g}
+	return &bench{s, up, g, approvers}
 }
 
 func newView(t *testing.T, spec profiles.Spec, more ...string) *gate.View {

@@ -70,7 +70,7 @@ func (s *Server) park(r *run) {
 
 // keepLocked keeps the answer of a run that was let go.
 func (s *Server) keepLocked(r *run) {
-	if r.parked.IsZero() {
+	if r.parked.IsZero() && !r.fetched {
 		return // its answer was delivered
 	}
 	s.ended = append(s.ended, r)

@@ -31,8 +31,10 @@ type run struct {
 	// principal is who may come back for the run.
 	principal string
 	gate      *gate.Run
-	holders   int                     // requests that hold the run; guarded by Server.mu
-	parked    time.Time               // when it was let go while it waits for a person; guarded by Server.mu
+	holders   int       // requests that hold the run; guarded by Server.mu
+	parked    time.Time // when it was let go while it waits for a person; guarded by Server.mu
+	fetched   bool      // its answer is fetched later: nobody holds it from the start
+	started   time.Time
 	maxResult int                     // bytes of result that the model may have
 	stop      context.CancelCauseFunc // the first reason is kept
 	done      chan struct{}           // closed when result and err are set
@@ -54,13 +56,14 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 	ctx, stop := context.WithCancelCause(context.Background())
 	r := &run{
 		id: newID("r"), server: s, session: sess, principal: principal, stop: stop,
-		done: make(chan struct{}), news: make(chan string, 16),
+		done: make(chan struct{}), news: make(chan string, 16), started: s.o.Now(), fetched: o.Reach == gate.ByApprovers,
 	}
 	tight := s.o.Gate.View().Limits(o.Profile)
 	r.maxResult = least(s.o.MaxResult, tight.Result)
 	o.ID, o.Session, o.Client, o.Requester, o.Stop = r.id, sess.id, sess.client, principal, stop
 	o.Script, o.Input = args.Code, args.Input
-	o.Attached = func() bool { return s.held(r) }
+	o.Attached = func() bool { return r.fetched || s.held(r) }
+	o.Also = func() []string { return s.tightened(sess) }
 	o.CallTimeout = time.Duration(deref(tight.Call))
 	var err error
 	if r.gate, err = s.o.Gate.Begin(ctx, o); err != nil {

@@ -20,7 +20,8 @@ type session struct {
 	slots   chan struct{} // holds one token for each script that runs
 
 	// Guarded by Server.mu.
-	runs     int // under way
+	runs     int      // under way
+	tight    []string // profiles that bind it beside its tool's; replaced, never changed
 	over     bool
 	released bool
 }
