@@ -9,14 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/webguard"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -78,12 +75,11 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 // method.
 func (o HTTPOptions) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-		if !o.hostAllowed(r.Host, local) {
+		if !webguard.Host(r, o.Hosts) {
 			http.Error(w, fmt.Sprintf("Forbidden: host %q is not ours; add it to http.allowedHosts if it is", r.Host), http.StatusForbidden)
 			return
 		}
-		if !o.originAllowed(r) {
+		if !webguard.Origin(r, o.Origins) {
 			http.Error(w, "Forbidden: cross-origin request; add the origin to http.allowedOrigins if it is yours", http.StatusForbidden)
 			return
 		}
@@ -91,49 +87,6 @@ func (o HTTPOptions) guard(next http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		next.ServeHTTP(w, r)
 	})
-}
-
-// hostAllowed reports whether a Host header names this machine's loopback, at
-// whatever port a tunnel gives it, the very address that the request came in
-// on (a name that was rebound to us is no address), or a configured host.
-func (o HTTPOptions) hostAllowed(host string, local net.Addr) bool {
-	if slices.ContainsFunc(o.Hosts, func(h string) bool { return strings.EqualFold(h, host) }) {
-		return true
-	}
-	name := host
-	if h, port, err := net.SplitHostPort(host); err == nil {
-		if port == "" || strings.Trim(port, "0123456789") != "" {
-			return false
-		}
-		name = h
-		if slices.ContainsFunc(o.Hosts, func(allowed string) bool { return strings.EqualFold(allowed, h) }) {
-			return true
-		}
-	} else if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
-		name = host[1 : len(host)-1]
-	}
-	if tcp, ok := local.(*net.TCPAddr); ok && name == tcp.IP.String() {
-		return true
-	}
-	return strings.EqualFold(name, "localhost") || name == "127.0.0.1" || name == "::1"
-}
-
-// originAllowed reports whether a request comes from no web page, from this
-// endpoint's own, or from a configured origin.
-func (o HTTPOptions) originAllowed(r *http.Request) bool {
-	origins := r.Header.Values("Origin")
-	if len(origins) == 0 {
-		site := r.Header.Get("Sec-Fetch-Site")
-		return site == "" || site == "none" || site == "same-origin"
-	}
-	if len(origins) > 1 {
-		return false
-	}
-	if slices.Contains(o.Origins, origins[0]) {
-		return true
-	}
-	u, err := url.Parse(origins[0])
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, r.Host) && u.Path == ""
 }
 
 // authenticate demands a bearer token, if there are any, and hangs the

@@ -34,6 +34,13 @@ var (
 	ErrDigest  = errors.New("the verdict is about other calls than the request")
 )
 
+// A RefusedError is a verdict that may not settle its request, or that counts
+// for nothing, and says why.
+type RefusedError struct{ Err error }
+
+func (e *RefusedError) Error() string { return e.Err.Error() }
+func (e *RefusedError) Unwrap() error { return e.Err }
+
 // A SettledError is what a verdict meets that comes too late, with the one
 // that came first.
 type SettledError struct{ Verdict Verdict }
@@ -65,7 +72,7 @@ func (e *Entry) answer(about canon.Digest, v Verdict, now time.Time) error {
 		return &SettledError{*e.Verdict}
 	}
 	if err := v.Valid(e.Request, now); err != nil {
-		return err
+		return &RefusedError{err}
 	}
 	v.Time = now
 	if !v.Approve || len(e.Decision.Quorums) == 0 {
@@ -89,7 +96,7 @@ func (e *Entry) settle(v Verdict, now time.Time) {
 func (e *Entry) vote(v Verdict, now time.Time) error {
 	for _, cast := range e.Votes {
 		if cast.By == v.By {
-			return fmt.Errorf("%s has said yes already; others are needed", v.By)
+			return &RefusedError{fmt.Errorf("%s has said yes already; others are needed", v.By)}
 		}
 	}
 	before := e.Missing()
@@ -98,7 +105,7 @@ func (e *Entry) vote(v Verdict, now time.Time) error {
 		return len(tally(q, e.Votes)) > len(tally(q, e.Votes[:len(e.Votes)-1]))
 	}) {
 		e.Votes = e.Votes[:len(e.Votes)-1]
-		return fmt.Errorf("this yes counts for nothing: there are %s", before)
+		return &RefusedError{fmt.Errorf("this yes counts for nothing: there are %s", before)}
 	}
 	if e.Missing() != "" {
 		return nil

@@ -36,6 +36,8 @@ const (
 	ConfigChanged Event = "config"        // another policy or set of servers holds, or was refused
 	BridgeStarted Event = "bridge_started"
 	BridgeEnded   Event = "bridge_ended"
+	SignedIn      Event = "sign_in" // an approver came in, or somebody was refused
+	StopAsked     Event = "stop"    // an approver ends a run
 
 	// Only a Store writes these, of itself.
 	Pruned   Event = "pruned"   // the oldest rows were removed on purpose

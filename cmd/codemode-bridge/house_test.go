@@ -47,6 +47,7 @@ var table = map[string][]string{
 	"bridge/config":    {"profiles"},
 	"bridge/observed":  {"bridge/canon", "bridge/tsdecl"},
 	"bridge/scripts":   {},
+	"bridge/webguard":  {},
 	"bridge/ledger":    {"bridge/canon", "profiles"},
 	"bridge/approval":  {"analysis", "bridge/canon", "profiles"},
 	"bridge/audit":     {"analysis", "bridge/canon", "bridge/ledger", "profiles"},
@@ -54,10 +55,10 @@ var table = map[string][]string{
 	"bridge/sqlstore":  {"bridge/approval", "bridge/canon", "bridge/ledger"},
 	"bridge/storetest": {"bridge/approval", "bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/gate":      {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/ledger", "profiles"},
-	"bridge/admin":     {"bridge/approval", "bridge/catalog", "bridge/ledger", "profiles"},
+	"bridge/admin":     {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/webguard", "profiles"},
 	"bridge": {
 		"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/gate", "bridge/ledger",
-		"bridge/upstream", "profiles", "sandbox",
+		"bridge/upstream", "bridge/webguard", "profiles", "sandbox",
 	},
 	"bridge/bench": {"sandbox/wire"},
 
