@@ -19,12 +19,16 @@
 package audit
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 )
@@ -50,7 +54,7 @@ func Shown(s string) string { return strings.ReplaceAll(canon.Visible(s), `\u{5C
 // ShownLines is Shown for a text of several lines.
 func ShownLines(s string) string { return strings.ReplaceAll(canon.VisibleLines(s), `\u{5C}`, `\`) }
 
-// Line is a record in one line, without its time and run.
+// Line is a record in one line, without its time and run; it is never empty.
 func Line(r ledger.Record) string {
 	because := ""
 	if r.Error != "" {
@@ -64,7 +68,7 @@ func Line(r ledger.Record) string {
 	case ledger.RunEnded:
 		text = fmt.Sprintf("run %-8s %s%s", Shown(r.Outcome), span(r.Duration), because)
 	case ledger.Preview:
-		return ""
+		text = "  preview  " + previewed(r)
 	case ledger.Intent:
 		text = "  " + call + " " + cut(Shown(string(r.Args)), 120)
 		if r.Notify {
@@ -78,6 +82,8 @@ func Line(r ledger.Record) string {
 		text = fmt.Sprintf("  %s %s %s%s", call, Shown(r.Outcome), span(r.Duration), because)
 	case ledger.Refusal:
 		text = "  " + call + " refused" + because
+	case ledger.SavedScript:
+		text = "  " + call + " runs " + cut(Shown(r.ScriptHash), 19) + " " + cut(Shown(string(r.Input)), 120)
 	case ledger.ConfigChanged:
 		text = "configuration " + configState(r) + ": " + cut(join("; ", append(shownAll(r.Reasons), Shown(firstLine(r.Error)))...), 200)
 	case ledger.BridgeStarted, ledger.BridgeEnded:
@@ -88,6 +94,21 @@ func Line(r ledger.Record) string {
 		text = join(" ", Shown(string(r.Event)), cut(Shown(string(r.Detail)), 160)) + because
 	}
 	return strings.TrimRight(text, " ")
+}
+
+// previewed names what a script seems to call.
+func previewed(r ledger.Record) string {
+	var report analysis.Report
+	if json.Unmarshal(r.Preview, &report) != nil || len(report.Calls) == 0 {
+		return "no calls"
+	}
+	var names []string
+	for _, site := range report.Calls {
+		if name := cmp.Or(Shown(site.Name), "a name that cannot be read"); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return cut(strings.Join(names, ", "), 160)
 }
 
 // answer says how a question was answered, by whom and in which way.
@@ -117,6 +138,10 @@ func trace(r ledger.Record) string {
 	}
 	return r.Run + "." + strconv.Itoa(r.Call)
 }
+
+// settles reports whether a verdict is the one that the call went by. Of the
+// others (too late, or one yes of several) the record has no decision.
+func settles(r ledger.Record) bool { return r.Disposition != "" }
 
 // approved reports whether a verdict is a yes.
 func approved(r ledger.Record) bool { return r.Answer == "yes" || strings.HasPrefix(r.Answer, "yes,") }

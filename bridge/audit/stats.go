@@ -181,6 +181,9 @@ func Measure(rows Rows) (*Stats, error) {
 			questions[id] = r
 			rule(rules, r).Asked++
 		case ledger.Verdict:
+			if !settles(r) {
+				break
+			}
 			asked, wasAsked := questions[id]
 			delete(questions, id)
 			if !approved(r) {

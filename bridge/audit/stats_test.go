@@ -69,6 +69,7 @@ func TestMeasure(t *testing.T) {
 		asked(10, "write", `{}`, "yes, once", "elicitation", time.Second),
 		asked(11, "write", `{}`, "yes, session", "page", 3*time.Second),
 		asked(12, "write", `{}`, "no, elicitation_declined", "elicitation", 5*time.Second, "rule careful (ask): think first [profile work]"),
+		[]ledger.Record{{Event: ledger.Verdict, Run: "r", Call: 12, Answer: "yes, once", Channel: "page", Outcome: ledger.Refused}}, // too late
 		refused(12, ledger.Record{Disposition: "ask"}),
 		asked(13, "write", `{}`, "no, timeout", "timeout", time.Minute),
 		refused(13, ledger.Record{Disposition: "ask"}),

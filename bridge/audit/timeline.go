@@ -64,7 +64,8 @@ type Call struct {
 	Sent     int           `json:"bytes_sent,omitempty"`
 	Received int           `json:"bytes_received,omitempty"`
 
-	written bool // its outcome was
+	written bool  // its outcome was
+	sites   []int // of the preview that it was made at
 }
 
 // A Question is what was asked of a person about a call, and the answer.
@@ -76,6 +77,9 @@ type Question struct {
 	Channel  string        `json:"channel,omitempty"`
 	Text     string        `json:"text,omitempty"` // what the person wrote
 	Wait     time.Duration `json:"wait_ns,omitempty"`
+	// Settled is false for an answer that settled nothing: it came too late,
+	// or is one yes of several.
+	Settled *bool `json:"settled,omitempty"`
 }
 
 // ReadTimeline puts the rows of one run together; nil if there are none.
@@ -141,6 +145,11 @@ func (c *Call) add(r ledger.Record) {
 	case ledger.Asked:
 		c.Questions = append(c.Questions, Question{Request: r.Request, Asked: r.Time})
 	case ledger.Verdict:
+		if !settles(r) {
+			q := Question{Request: r.Request, Answer: r.Answer, Approver: r.Approver, Channel: r.Channel, Text: r.Error, Settled: new(false)}
+			c.Questions = slices.Insert(c.Questions, max(0, len(c.Questions)-1), q)
+			return
+		}
 		if n := len(c.Questions); n == 0 || c.Questions[n-1].Answer != "" {
 			c.Questions = append(c.Questions, Question{Request: r.Request})
 		}
@@ -158,22 +167,18 @@ func (c *Call) add(r ledger.Record) {
 	}
 }
 
-// compare fills in where the preview and what happened differ. A call belongs
-// to a place of the preview if it was made there or, where one of the two has
-// no position, if it has the same name.
+// compare fills in where the preview and what happened differ.
 func (t *Timeline) compare() {
 	if t.Preview == nil {
 		return
 	}
 	made := make([]bool, len(t.Preview.Calls))
 	for _, c := range t.Calls {
-		seen := false
-		for i, site := range t.Preview.Calls {
-			if t.at(c, site) {
-				made[i], seen = true, true
-			}
+		c.sites = t.sitesOf(c)
+		for _, i := range c.sites {
+			made[i] = true
 		}
-		if !seen {
+		if len(c.sites) == 0 {
 			t.Unseen = append(t.Unseen, c.Number)
 		}
 	}
@@ -184,12 +189,21 @@ func (t *Timeline) compare() {
 	}
 }
 
-// at reports whether c was made at site.
-func (t *Timeline) at(c *Call, site analysis.CallSite) bool {
-	if c.Position.Line > 0 && site.Position.Line > 0 {
-		return c.Position == site.Position
+// sitesOf are the places of the preview that c was made at: the one at its
+// very position or else, because the two may take another part of an
+// expression for its beginning, those of its line that can be it. Where a
+// position is not known the name decides.
+func (t *Timeline) sitesOf(c *Call) (found []int) {
+	for i, site := range t.Preview.Calls {
+		if c.Position.Line > 0 && c.Position == site.Position {
+			return []int{i}
+		}
+		near := c.Position.Line == 0 || site.Position.Line == 0
+		if near && sameTool(site.Name, c.Tool) || c.Position.Line == site.Position.Line && (site.Name == "" || sameTool(site.Name, c.Tool)) {
+			found = append(found, i)
+		}
 	}
-	return site.Name != "" && sameTool(site.Name, c.Tool)
+	return found
 }
 
 // sameTool reports whether a name in a script is that of server__tool: an
@@ -273,10 +287,10 @@ func (t *Timeline) writePreview(p *printer) {
 	row := func(place, preview, happened string) {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", place, preview, happened)
 	}
-	for _, site := range t.Preview.Calls {
+	for i, site := range t.Preview.Calls {
 		var happened []string
 		for _, c := range t.Calls {
-			if t.at(c, site) {
+			if slices.Contains(c.sites, i) {
 				happened = append(happened, fmt.Sprintf("#%d %s", c.Number, Shown(c.Outcome)))
 			}
 		}
@@ -360,6 +374,9 @@ func (q Question) String() string {
 		return "no answer was written"
 	}
 	text := answer(ledger.Record{Answer: q.Answer, Approver: q.Approver, Channel: q.Channel})
+	if q.Settled != nil {
+		text += ", which settled nothing"
+	}
 	if q.Wait > 0 {
 		text += " after " + span(q.Wait)
 	}

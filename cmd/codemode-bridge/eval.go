@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"os"
 	"path/filepath"
@@ -24,15 +25,16 @@ import (
 
 // evalCommand runs one script, with the same gate as any client's.
 func (a *app) evalCommand() *cobra.Command {
-	var o struct{ file, profile, input, media string }
+	var o struct{ file, saved, profile, input, media string }
 	c := &cobra.Command{
 		Use: "eval [script]", Short: "Run one script and print its result", Args: maxArgs(1),
-		Long: "Runs one script, given as an argument, in a file (--file) or on standard input (-),\nand prints its result as JSON. Logs and errors go to standard error.",
+		Long: "Runs one script, given as an argument, in a file (--file), on standard input (-)\nor saved under a name (--script), and prints its result as JSON. Logs and errors go to standard error.",
 		Example: `  codemode-bridge eval 'return await codemode.time__now({})'
   codemode-bridge eval --file report.ts --input '{"days": 7}'
+  codemode-bridge eval --script weekly_report --input '{"days": 7}'
   echo 'return 1 + 1' | codemode-bridge eval -`,
 		RunE: func(c *cobra.Command, args []string) error {
-			source, err := a.script(o.file, args)
+			source, err := a.script(o.file, o.saved, args)
 			if err != nil {
 				return err
 			}
@@ -40,7 +42,7 @@ func (a *app) evalCommand() *cobra.Command {
 				return &usageError{errors.New("--input must be JSON")}
 			}
 			var result *mcp.CallToolResult
-			err = a.once(c.Context(), func(ctx context.Context, p *parts) error {
+			err = a.recorded(c.Context(), func(ctx context.Context, p *parts) error {
 				a.complain(p)
 				if o.profile == evalProfile {
 					o.profile = ""
@@ -62,6 +64,7 @@ func (a *app) evalCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "read the script from a `file`; - is standard input")
+	f.StringVarP(&o.saved, "script", "s", "", "run the saved script of this `name`, with --input as its input")
 	f.StringVarP(&o.profile, "profile", "p", "", "run under a `profile`; - is what binds eval")
 	f.StringVarP(&o.input, "input", "i", "", "a `JSON` value, the script's global input")
 	f.StringVar(&o.media, "media", "", "write emitted media into a `folder`")
@@ -70,10 +73,14 @@ func (a *app) evalCommand() *cobra.Command {
 }
 
 // script is the source that the command line names.
-func (a *app) script(file string, args []string) (string, error) {
+func (a *app) script(file, saved string, args []string) (string, error) {
 	switch {
 	case file != "" && len(args) > 0:
 		return "", &usageError{errors.New("give the script as an argument or with --file, not both")}
+	case saved != "" && (file != "" || len(args) > 0):
+		return "", &usageError{errors.New("--script names a saved script; give no other beside it")}
+	case saved != "":
+		return runSaved(saved), nil
 	case file == "-" || len(args) == 1 && args[0] == "-":
 		b, err := io.ReadAll(io.LimitReader(a.in, 16<<20))
 		return string(b), err
@@ -86,12 +93,24 @@ func (a *app) script(file string, args []string) (string, error) {
 	case len(args) == 1:
 		return args[0], nil
 	default:
-		return "", &usageError{errors.New("no script: give it as an argument, with --file, or on standard input with -")}
+		return "", &usageError{errors.New("no script: give it as an argument, with --file, on standard input with -, or a saved one with --script")}
 	}
 }
 
-// once builds a bridge, waits for its servers, and does one thing with it.
+// once builds a bridge, waits for its servers, and does one thing with it that
+// calls no tool.
 func (a *app) once(ctx context.Context, do func(context.Context, *parts) error) error {
+	return a.onceWith(ctx, do, func(context.Context, config.Audit, *slog.Logger) (*recorder, error) {
+		return &recorder{refuse: true}, nil
+	})
+}
+
+// recorded is once for what may call tools: it is recorded like any client's.
+func (a *app) recorded(ctx context.Context, do func(context.Context, *parts) error) error {
+	return a.onceWith(ctx, do, a.openRecorder)
+}
+
+func (a *app) onceWith(ctx context.Context, do func(context.Context, *parts) error, open func(context.Context, config.Audit, *slog.Logger) (*recorder, error)) (err error) {
 	cfg, err := a.load()
 	if err != nil {
 		return err
@@ -105,7 +124,12 @@ func (a *app) once(ctx context.Context, do func(context.Context, *parts) error) 
 		return err
 	}
 	defer l.Close()
-	p, err := a.build(cfg, l)
+	rec, err := open(ctx, cfg.Audit, l.logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rec.Close()) }()
+	p, err := a.build(cfg, l, rec)
 	if err != nil {
 		return err
 	}

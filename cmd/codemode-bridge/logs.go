@@ -19,13 +19,11 @@ import (
 	"gopkg.in/natefinch/lumberjack.v2"
 )
 
-// logs are where a bridge writes: the log proper to standard error and to a
-// file, and what its runs did to the file alone. Clients tend to hide standard
-// error; the file is what `tail` reads.
+// logs are where a bridge says how it fares: standard error and, because
+// clients tend to hide that, a file. What its runs do is in the audit log.
 type logs struct {
-	logger  *slog.Logger
-	records slog.Handler
-	file    io.Closer
+	logger *slog.Logger
+	file   io.Closer
 }
 
 // Bounds on the log files of one user.
@@ -36,27 +34,26 @@ const (
 )
 
 // openLogs opens the logs. With toFile false, for commands that call no tool,
-// records go nowhere and the log to standard error alone.
+// there is standard error alone.
 func (a *app) openLogs(cfg *config.Config, toFile bool) (*logs, error) {
 	level := cfg.Log.Level.Slog()
-	l := &logs{records: slog.DiscardHandler}
+	l := &logs{}
 	handlers := []slog.Handler{a.terminalLog(cfg.Log.Format, level)}
 	if toFile {
 		dir := a.logDir()
 		if dir == "" {
-			return nil, &configError{errors.New("there is no state folder for the records of calls"), "set XDG_STATE_HOME, or HOME"}
+			return nil, &configError{errors.New("there is no state folder for the log"), "set XDG_STATE_HOME, or HOME"}
 		}
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, &configError{fmt.Errorf("making the folder for the records of calls: %w", err), "set XDG_STATE_HOME to a folder that can be written"}
+			return nil, &configError{fmt.Errorf("making the folder of the log: %w", err), "set XDG_STATE_HOME to a folder that can be written"}
 		}
 		pruneLogs(dir)
 		file := &lumberjack.Logger{
 			Filename: filepath.Join(dir, fmt.Sprintf("bridge-%s-%d.jsonl", time.Now().UTC().Format("20060102T150405"), os.Getpid())),
 			MaxSize:  logFileMB, MaxBackups: logBackups,
 		}
-		h := slog.NewJSONHandler(file, &slog.HandlerOptions{Level: min(level, slog.LevelInfo)})
-		handlers = append(handlers, h)
-		l.records, l.file = h, file
+		handlers = append(handlers, slog.NewJSONHandler(file, &slog.HandlerOptions{Level: min(level, slog.LevelInfo)}))
+		l.file = file
 	}
 	l.logger = slog.New(slog.NewMultiHandler(handlers...))
 	return l, nil

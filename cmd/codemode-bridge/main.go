@@ -32,6 +32,7 @@ const (
 	exitUsage       = 2 // the command line is wrong
 	exitConfig      = 3 // the configuration is wrong or cannot be read
 	exitDenied      = 4 // eval: a call was denied and the script did not catch it
+	exitNotWhole    = 5 // audit: the log is not what was written
 	exitInterrupted = 130
 )
 
@@ -64,6 +65,7 @@ type app struct {
 	out, err   io.Writer
 	env        config.Env
 	configPath string
+	logFile    string // --log
 	json       bool
 }
 
@@ -84,7 +86,7 @@ func (a *app) root() *cobra.Command {
 		return &usageError{fmt.Errorf("%w (%s --help lists the flags)", err, c.CommandPath())}
 	})
 	root.PersistentFlags().StringVarP(&a.configPath, "config", "c", "", "the configuration `file` (default: $CODEMODE_CONFIG, then the user's own)")
-	root.AddCommand(a.runCommand(), a.serveCommand(), a.evalCommand(), a.checkCommand(), a.serversCommand(), a.toolsCommand(), a.profilesCommand(), a.tailCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.serveCommand(), a.evalCommand(), a.checkCommand(), a.serversCommand(), a.toolsCommand(), a.profilesCommand(), a.scriptsCommand(), a.auditCommand(), a.runsCommand(), a.tailCommand(), a.versionCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	// A command that only groups others must not pass over a wrong word.

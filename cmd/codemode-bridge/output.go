@@ -77,6 +77,13 @@ func minArgs(n int) cobra.PositionalArgs {
 	}
 }
 
+func oneArg(c *cobra.Command, args []string) error {
+	if err := minArgs(1)(c, args); err != nil {
+		return err
+	}
+	return maxArgs(1)(c, args)
+}
+
 // command is a command as it is typed, without the program.
 func command(c *cobra.Command) string {
 	return strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ")

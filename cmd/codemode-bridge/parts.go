@@ -17,7 +17,8 @@ import (
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
-	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/observed"
+	"codemode-bridge/bridge/scripts"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
@@ -27,11 +28,13 @@ import (
 // when the configuration or a server's tools do.
 type parts struct {
 	log       *slog.Logger
+	recorder  *recorder
 	cache     string // folder of the last catalogue
 	upstreams *upstream.Set
 	pool      *sandbox.Pool
 	gate      *gate.Gate
 	server    *bridge.Server
+	observed  *observed.Store
 
 	started time.Time
 	changed chan struct{} // holds one token when tools have changed
@@ -41,21 +44,24 @@ type parts struct {
 
 	mu     sync.Mutex // one rebuild at a time; guards what follows
 	cfg    *config.Config
+	saved  []scripts.Script
 	cached map[string]catalog.Server // the last run's tools, for servers that have not answered yet
 }
 
 // build puts a bridge together from the floor up. Servers connect in the
-// background. Close ends it all.
-func (a *app) build(cfg *config.Config, l *logs) (*parts, error) {
+// background. Close ends it all but rec, which is the caller's.
+func (a *app) build(cfg *config.Config, l *logs, rec *recorder) (*parts, error) {
 	program, err := worker()
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{log: l.logger, cfg: cfg, started: time.Now(), changed: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
+	p := &parts{log: l.logger, recorder: rec, cfg: cfg, started: time.Now(), changed: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
 	if places, err := config.Paths(a.env); err == nil {
 		p.cache = filepath.Join(places.CacheDir, "catalog-"+fileKey(cfg.File))
 	}
 	p.loadCache()
+	p.readSaved(cfg)
+	p.observed = observed.Open(p.cache, observed.Options{Logger: l.logger})
 	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Changed: p.touch})
 	p.pool, err = sandbox.NewPool(sandbox.Options{
 		Worker: program, Limits: limits(cfg.Sandbox), Warm: warm(cfg.Sandbox.Warm), MaxWorkers: cfg.Sandbox.Workers,
@@ -63,13 +69,14 @@ func (a *app) build(cfg *config.Config, l *logs) (*parts, error) {
 	})
 	if err != nil {
 		p.upstreams.Close()
+		p.observed.Close()
 		return nil, err
 	}
-	p.gate = gate.New(p.view(), gate.Options{Caller: p.upstreams, Recorder: ledger.Log{Handler: l.records}, Confirm: p.confirm})
+	p.gate = gate.New(p.view(), gate.Options{Caller: p.upstreams, Recorder: rec, Fingerprints: rec.prints, Confirm: p.confirm})
 	p.server = bridge.New(bridge.Options{
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
-		Problem: p.trouble, Ready: p.await, Logger: l.logger,
+		Problem: p.trouble, Unrecorded: rec.unavailable, Ready: p.await, Observed: p.observe, Logger: l.logger,
 	})
 	p.upstreams.Apply(specs(cfg))
 	ctx, stop := context.WithCancel(context.Background())
@@ -103,6 +110,7 @@ func (p *parts) Close(grace time.Duration) {
 	if err := p.upstreams.Close(); err != nil {
 		p.log.Warn("closing the servers", "err", err)
 	}
+	p.observed.Close()
 	if err := p.pool.Close(); err != nil {
 		p.log.Warn("closing the sandbox", "err", err)
 	}
@@ -200,7 +208,7 @@ func (p *parts) viewLocked() *gate.View {
 			view.Known = false
 		}
 	}
-	view.Catalog = catalog.Build(servers)
+	view.Catalog = p.sourcesLocked(servers).Build()
 	return view
 }
 
@@ -217,6 +225,13 @@ func (p *parts) loadCache() {
 	for _, s := range servers {
 		p.cached[s.Name] = s
 	}
+}
+
+// config is the configuration that holds at this moment.
+func (p *parts) config() *config.Config {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cfg
 }
 
 // trouble is what is wrong with the configuration file on disk.
@@ -289,9 +304,12 @@ func definitions(tools []upstream.Tool) []catalog.Definition {
 // A file that is wrong changes nothing: what was last good goes on.
 func (p *parts) watch(ctx context.Context, a *app) {
 	first := p.cfg
+	p.ended.Go(func() { p.followSaved(ctx, first) })
 	wrong := func(err error) {
 		text := fmt.Sprint(err)
-		p.problem.Store(&text)
+		if old := p.problem.Swap(&text); old == nil || *old != text {
+			p.recorder.owe(context.WithoutCancel(ctx), configRefused(p.config(), text))
+		}
 		p.log.Error("the configuration was not taken over; the last good one goes on", "err", err)
 	}
 	config.Watch(ctx, first.File, func(data []byte) {
@@ -301,9 +319,11 @@ func (p *parts) watch(ctx context.Context, a *app) {
 			return
 		}
 		p.problem.Store(nil)
-		if !reflect.DeepEqual(cfg.Sandbox, first.Sandbox) || cfg.Surface != first.Surface || cfg.HTTP.Listen != first.HTTP.Listen || len(cfg.HTTP.Tokens) > 0 != (len(first.HTTP.Tokens) > 0) {
-			p.log.Warn("sandbox, surface, http.listen and whether tokens are needed at all take effect at the next start")
+		if !reflect.DeepEqual(cfg.Sandbox, first.Sandbox) || cfg.Surface != first.Surface || cfg.Scripts != first.Scripts || cfg.Audit != first.Audit || cfg.HTTP.Listen != first.HTTP.Listen || len(cfg.HTTP.Tokens) > 0 != (len(first.HTTP.Tokens) > 0) {
+			p.log.Warn("sandbox, surface, scripts, audit, http.listen and whether tokens are needed at all take effect at the next start")
 		}
+		old := p.config()
+		p.recorder.owe(context.WithoutCancel(ctx), configTaken(old, cfg))
 		p.reconfigure(cfg)
 		p.log.Info("the configuration was taken over", "servers", len(cfg.Servers), "profiles", len(cfg.Profiles.Names()))
 	}, config.WatchOptions{Loaded: first.Digest, Lost: wrong})

@@ -12,6 +12,7 @@ package main_test
 //	                              the answer to the one before, and keeps
 //	                              standard output, which must be protocol and
 //	                              nothing else, in the file `answers`
+//	sqlite FILE STATEMENT         changes a database, as its owner can
 //	interrupt CODE TEXT PROGRAM ARGS
 //	                              interrupts it once its standard error has
 //	                              TEXT; it must end with this exit code
@@ -19,6 +20,7 @@ package main_test
 import (
 	"bufio"
 	"bytes"
+	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -32,6 +34,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	_ "modernc.org/sqlite"
 )
 
 var update = flag.Bool("update", false, "write the texts that scripts compare with anew")
@@ -71,7 +74,7 @@ func TestScript(t *testing.T) {
 			return os.WriteFile(filepath.Join(folder, "config.json"), []byte(userConfig), 0o644)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "fill": fill, "bytes": writeBytes, "converse": converse, "interrupt": interrupt,
+			"exits": exits, "fill": fill, "bytes": writeBytes, "converse": converse, "interrupt": interrupt, "sqlite": sqlite,
 		},
 	})
 }
@@ -114,6 +117,18 @@ func writeBytes(ts *testscript.TestScript, neg bool, args []string) {
 	data, err := hex.DecodeString(strings.Join(args[1:], ""))
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o644))
+}
+
+func sqlite(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 2, "sqlite FILE STATEMENT")
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer db.Close()
+	result, err := db.Exec(args[1])
+	ts.Check(err)
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		ts.Fatalf("%d rows were changed: %v", n, err)
+	}
 }
 
 // command is a program of the script, in its folder and environment.

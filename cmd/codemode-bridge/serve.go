@@ -14,6 +14,7 @@ import (
 
 	"codemode-bridge/bridge"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/ledger"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -99,15 +100,27 @@ func (a *app) live(ctx context.Context, cfg *config.Config, serve func(context.C
 		return err
 	}
 	defer l.Close()
-	p, err := a.build(cfg, l)
+	rec, err := a.openRecorder(ctx, cfg.Audit, l.logger)
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if err := rec.Close(); err != nil {
+			l.logger.Error("closing the audit log", "err", err)
+		}
+	}()
+	p, err := a.build(cfg, l, rec)
+	if err != nil {
+		return err
+	}
+	rec.owe(ctx, bridgeStarted(cfg))
 	watching, stop := context.WithCancel(ctx)
 	p.ended.Go(func() { p.watch(watching, a) })
+	p.ended.Go(func() { rec.keep(watching, time.Duration(cfg.Audit.Keep)) })
 	err = serve(ctx, p)
 	stop()
 	p.Close(grace)
+	rec.owe(context.WithoutCancel(ctx), ledger.Record{Event: ledger.BridgeEnded, Detail: detail(bridgeDetail{Version: version, PID: os.Getpid()})})
 	return err
 }
 
@@ -132,6 +145,12 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 	}
 	if len(h.Tokens) > 0 {
 		o.Tokens = p.tokens
+	}
+	o.Ready = func() error {
+		if why := p.recorder.unavailable(); why != "" {
+			return fmt.Errorf("calls are refused: %s", why)
+		}
+		return nil
 	}
 	if host, _, err := net.SplitHostPort(l.Addr().String()); err == nil {
 		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
@@ -182,6 +201,11 @@ func (a *app) greet(addr net.Addr, cfg *config.Config) {
 	fmt.Fprintf(a.err, "codemode-bridge %s\n", version)
 	fmt.Fprintf(a.err, "  endpoint     %s\n", endpoint)
 	fmt.Fprintf(a.err, "  servers      %s\n", strings.Join(serverNames(cfg), ", "))
+	if cfg.Audit.Enabled {
+		fmt.Fprintf(a.err, "  audit log    %s\n", cfg.Audit.Path)
+	} else {
+		fmt.Fprintf(a.err, "  audit log    off\n")
+	}
 	fmt.Fprintf(a.err, "  connect      claude mcp add --transport http codemode %s%s\n", endpoint, header)
 	fmt.Fprintf(a.err, "  or           {\"mcpServers\": {\"codemode\": {\"type\": \"http\", \"url\": %q%s}}}\n", endpoint, field)
 	fmt.Fprintf(a.err, "Ctrl-C ends it. Its calls, live: codemode-bridge tail\n")

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"time"
+
+	"codemode-bridge/bridge/audit"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/sqlstore"
+
+	"github.com/spf13/cobra"
+)
+
+// auditCommand reads, checks and keeps the audit log.
+func (a *app) auditCommand() *cobra.Command {
+	group := &cobra.Command{Use: "audit", Short: "What was asked, decided and done, and the proof of it"}
+	group.AddCommand(a.queryCommand(), a.showCommand("Show what one run did: script, preview, every call"), a.statsCommand(), a.exportCommand(),
+		a.reportCommand(), a.verifyCommand(), a.checkpointCommand(), a.pruneCommand(), a.repairCommand(), a.fingerprintCommand())
+	a.logFlag(group)
+	return group
+}
+
+// logFlag gives a command, and those below it, the flag --log.
+func (a *app) logFlag(c *cobra.Command) {
+	c.PersistentFlags().StringVar(&a.logFile, "log", "", "the audit log's `file` (default: audit.path of the configuration)")
+}
+
+// errNoLog ends a command that needs an audit log where there is none; it has
+// been said.
+var errNoLog = &exitError{exitFailed}
+
+// withLog opens the audit log to read, if there is one, and does one thing with
+// it. Where there is none it says so; the error is then errNoLog.
+func (a *app) withLog(ctx context.Context, do func(context.Context, *sqlstore.DB) error) error {
+	return a.withStore(ctx, true, do)
+}
+
+// readLog is withLog for commands to which no log is an empty one.
+func (a *app) readLog(ctx context.Context, do func(context.Context, *sqlstore.DB) error) error {
+	return noLogIsEmpty(a.withStore(ctx, true, do))
+}
+
+// writeLog is readLog for commands that change the log.
+func (a *app) writeLog(ctx context.Context, do func(context.Context, *sqlstore.DB) error) error {
+	return noLogIsEmpty(a.withStore(ctx, false, do))
+}
+
+func noLogIsEmpty(err error) error {
+	if errors.Is(err, errNoLog) {
+		return nil
+	}
+	return err
+}
+
+func (a *app) withStore(ctx context.Context, readOnly bool, do func(context.Context, *sqlstore.DB) error) (err error) {
+	place, err := a.storePlace()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(place.Path); errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(a.err, "there is no audit log at %s\n", place.Path)
+		return errNoLog
+	}
+	store, err := openStore(ctx, place, readOnly, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if broken := store.Err(); errors.Is(broken, ledger.ErrDamaged) {
+		fmt.Fprintf(a.err, "%s\n%s\n", audit.Shown(broken.Error()), repairHint)
+	}
+	return do(ctx, store)
+}
+
+// queryCommand prints rows.
+func (a *app) queryCommand() *cobra.Command {
+	var o struct {
+		selection
+		limit          int
+		oldest, newest bool
+		format         string
+	}
+	c := &cobra.Command{
+		Use: "query", Short: "Print the rows that match", Args: noArgs,
+		Long: "Prints rows of the audit log, the newest first. Flags that are given together must all match;\na flag that is given twice, or with commas, matches any of its values.",
+		Example: `  codemode-bridge audit query --decision deny --since 2h
+  codemode-bridge audit query --outcome denied --tool 'filesystem__*'
+  codemode-bridge audit query --event-type verdict --filter answer='yes, once' --format csv`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if a.json {
+				o.format = "json"
+			}
+			switch {
+			case o.limit < 0:
+				return &usageError{errors.New("--limit must not be negative; 0 is no limit")}
+			case o.newest && o.oldest:
+				return &usageError{errors.New("--newest or --oldest, not both")}
+			}
+			if err := oneOf("format", o.format, "table", "json", "csv"); err != nil {
+				return err
+			}
+			return a.readLog(c.Context(), func(ctx context.Context, s *sqlstore.DB) error {
+				q, err := o.query(ctx, s, time.Now())
+				if err != nil {
+					return err
+				}
+				q.Newest, q.Limit = !o.oldest, o.limit
+				return a.printRows(s.Rows(ctx, q), o.format, o.limit)
+			})
+		},
+	}
+	o.flags(a, c)
+	f := c.Flags()
+	f.IntVarP(&o.limit, "limit", "n", 100, "at most so many `rows`; 0 is no limit")
+	f.BoolVar(&o.newest, "newest", false, "the newest first (the default)")
+	f.BoolVar(&o.oldest, "oldest", false, "the oldest first")
+	f.StringVar(&o.format, "format", "table", "table, json or csv")
+	complete(c, "format", []string{"table", "json", "csv"})
+	a.jsonFlag(c)
+	return c
+}
+
+// printRows prints rows in a format and says when there may be more.
+func (a *app) printRows(rows audit.Rows, format string, limit int) error {
+	n := 0
+	counted := func(yield func(ledger.Row, error) bool) {
+		for row, err := range rows {
+			n++
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
+	var err error
+	switch format {
+	case "table":
+		err = a.rowTable(counted)
+	case "json":
+		all := []audit.Row{}
+		for row, broken := range counted {
+			if broken != nil {
+				return broken
+			}
+			all = append(all, audit.JSON(row))
+		}
+		err = a.printJSON(all)
+	case "csv":
+		_, err = audit.Export(a.out, counted, audit.CSV, version)
+	}
+	switch {
+	case err != nil:
+	case n == 0:
+		fmt.Fprintln(a.err, "no rows match")
+	case n == limit:
+		fmt.Fprintf(a.err, "these are %s; --limit 0 shows all\n", count(n, "row"))
+	}
+	return err
+}
+
+// rowTable prints rows for people.
+func (a *app) rowTable(rows audit.Rows) error {
+	table := [][]string{{"seq", "time", "run", "event", "decision", "risk", "what"}}
+	for row, err := range rows {
+		if err != nil {
+			return err
+		}
+		r := row.Record
+		table = append(table, []string{
+			strconv.FormatInt(row.Seq, 10), r.Time.Local().Format("2006-01-02 15:04:05"), dash(r.Run), string(r.Event), dash(r.Disposition), dash(r.Risk),
+			cut(audit.Line(r), 160),
+		})
+	}
+	if len(table) == 1 {
+		return nil
+	}
+	return a.table(table)
+}
+
+// dash is a text of a record for a cell of a table.
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return audit.Shown(s)
+}
+
+// exportCommand writes rows for other programs.
+func (a *app) exportCommand() *cobra.Command {
+	var o struct {
+		selection
+		format string
+	}
+	c := &cobra.Command{
+		Use: "export", Short: "Write rows as JSON Lines, CSV or CEF", Args: noArgs,
+		Long: "Writes rows of the audit log to standard output, the oldest first: JSON Lines (jsonl),\nCSV that is safe to open in a spreadsheet, or CEF for log collectors.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.readLog(c.Context(), func(ctx context.Context, s *sqlstore.DB) error {
+				q, err := o.query(ctx, s, time.Now())
+				if err != nil {
+					return err
+				}
+				n, err := audit.Export(a.out, s.Rows(ctx, q), audit.Format(o.format), version)
+				if err == nil {
+					fmt.Fprintf(a.err, "%s\n", count(n, "row"))
+				}
+				return err
+			})
+		},
+	}
+	o.flags(a, c)
+	c.Flags().StringVar(&o.format, "format", string(audit.JSONLines), "jsonl, csv or cef")
+	complete(c, "format", []string{"jsonl", "csv", "cef"})
+	c.PreRunE = func(*cobra.Command, []string) error { return oneOf("format", o.format, "jsonl", "csv", "cef") }
+	return c
+}
+
+// showCommand prints what one run did.
+func (a *app) showCommand(short string) *cobra.Command {
+	c := &cobra.Command{
+		Use: "show run", Short: short, Args: oneArg, ValidArgsFunction: a.completeRun,
+		Long: "Prints one run: its script, the preview beside what happened, and every call with its decision,\nreasons, questions, outcome and sizes. The beginning of a run's id is enough where it is unique.",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withLog(c.Context(), func(ctx context.Context, s *sqlstore.DB) error {
+				run, err := findRun(ctx, s, args[0])
+				if err != nil {
+					return err
+				}
+				t, err := audit.ReadTimeline(s.Rows(ctx, ledger.Query{Runs: []string{run}}))
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(t)
+				}
+				return t.Write(a.out)
+			})
+		},
+	}
+	a.jsonFlag(c)
+	return c
+}

@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/audit"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/sqlstore"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// verifyCommand says whether the log is what was written.
+func (a *app) verifyCommand() *cobra.Command {
+	var against string
+	c := &cobra.Command{
+		Use: "verify", Short: "Say whether the log is what was written", Args: noArgs,
+		Long: "Reads the whole log and says whether it is what was written, or which row was edited, removed,\ninserted or reordered; the exit code is then 5. A log whose end was cut, that was written anew, or\nthat was replaced by an older copy is found with a checkpoint that was kept elsewhere (--against).",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withLog(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+				checkpoints, err := readCheckpoints(against)
+				if err != nil {
+					return err
+				}
+				r, err := verify(ctx, store, checkpoints)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					err = a.printJSON(reportJSON(r, len(checkpoints)))
+				} else {
+					a.printReport(r, len(checkpoints))
+				}
+				if err == nil && !r.Whole {
+					return &exitError{exitNotWhole}
+				}
+				return err
+			})
+		},
+	}
+	c.Flags().StringVar(&against, "against", "", "compare with a checkpoint: a `file` of them, or the line itself")
+	a.jsonFlag(c)
+	return c
+}
+
+// verify verifies the log alone, and against every checkpoint: the newest one
+// covers the older ones only as long as nobody has rolled the log back and
+// gone on from there.
+func verify(ctx context.Context, store ledger.Store, checkpoints []ledger.Checkpoint) (ledger.Report, error) {
+	if len(checkpoints) == 0 {
+		return store.Verify(ctx, nil)
+	}
+	newest := checkpoints[len(checkpoints)-1]
+	report, err := store.Verify(ctx, &newest)
+	if err != nil || !report.Whole {
+		return report, err
+	}
+	for _, c := range checkpoints[:len(checkpoints)-1] {
+		if c.Seq < report.First {
+			continue // pruned since; the newer ones stand for it
+		}
+		for row, err := range store.Rows(ctx, ledger.Query{After: c.Seq - 1, Limit: 1}) {
+			if err != nil {
+				return report, err
+			}
+			if c.Store != newest.Store || row.Seq != c.Seq || row.Hash != c.Hash {
+				return store.Verify(ctx, &c) // says how
+			}
+		}
+	}
+	return report, nil
+}
+
+// readCheckpoints reads checkpoints from a line, or from a file with one in
+// each line, the oldest first.
+func readCheckpoints(text string) ([]ledger.Checkpoint, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if c, err := ledger.ParseCheckpoint(text); err == nil {
+		return []ledger.Checkpoint{c}, nil
+	}
+	file, err := os.Open(text)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("reading checkpoints: --against is no checkpoint, and no file: %w", err)}
+	}
+	defer file.Close()
+	var all []ledger.Checkpoint
+	lines := bufio.NewScanner(file)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" {
+			continue
+		}
+		c, err := ledger.ParseCheckpoint(line)
+		if err != nil {
+			return nil, &usageError{fmt.Errorf("%s:%d: %w", text, n, err)}
+		}
+		all = append(all, c)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("reading checkpoints: %w", err)
+	}
+	if len(all) == 0 {
+		return nil, &usageError{fmt.Errorf("%s holds no checkpoint", text)}
+	}
+	return all, nil
+}
+
+// reportJSON is what verify prints for programs.
+func reportJSON(r ledger.Report, checkpoints int) any {
+	return struct {
+		Whole       bool        `json:"whole"`
+		Rows        int64       `json:"rows"`
+		First       int64       `json:"first"`
+		Last        int64       `json:"last"`
+		Hash        ledger.Hash `json:"hash"`
+		Sealed      bool        `json:"sealed"`
+		Checkpoints int         `json:"checkpoints"` // it was compared with
+		Bad         int64       `json:"bad_row,omitempty"`
+		Kind        ledger.Kind `json:"kind,omitempty"`
+		Message     string      `json:"message,omitempty"`
+	}{r.Whole, r.Rows, r.First, r.Last, r.Hash, r.Sealed, checkpoints, r.Bad, r.Kind, r.Message}
+}
+
+func (a *app) printReport(r ledger.Report, checkpoints int) {
+	if !r.Whole {
+		fmt.Fprintf(a.out, "the log is not what was written: %s\n", audit.Shown(r.Message))
+		return
+	}
+	if r.Rows == 0 {
+		fmt.Fprintln(a.out, "the log is whole, and empty")
+	} else {
+		fmt.Fprintf(a.out, "the log is whole: %s, %d to %d, last hash %s\n", count(int(r.Rows), "row"), r.First, r.Last, r.Hash)
+	}
+	if !r.Sealed {
+		fmt.Fprintln(a.err, "the log's key was not found, so rows that were written anew with right hashes would pass")
+	}
+	if checkpoints == 0 {
+		fmt.Fprintln(a.err, "not compared with a checkpoint from elsewhere (--against): an older copy of the whole log would pass")
+	} else {
+		fmt.Fprintf(a.err, "compared with %s\n", count(checkpoints, "checkpoint"))
+	}
+}
+
+// checkpointCommand prints a signed checkpoint.
+func (a *app) checkpointCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "checkpoint", Short: "Print a signed line that proves later what the log held now", Args: noArgs,
+		Long: "Prints one line that names the log's last row and is signed with the log's key. Keep it where the\nlog's owner cannot change it; audit verify --against compares with it.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withLog(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+				point, err := store.Checkpoint(ctx)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(a.out, point)
+				return err
+			})
+		},
+	}
+}
+
+// pruneCommand removes old rows.
+func (a *app) pruneCommand() *cobra.Command {
+	var age string
+	var dry bool
+	c := &cobra.Command{
+		Use: "prune --older-than age", Short: "Remove old rows; the rest can still be verified", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			old, err := period(age)
+			if err != nil || old <= 0 {
+				return &usageError{fmt.Errorf("--older-than must be an age such as 90d or 12h, not %q", age)}
+			}
+			before := time.Now().Add(-old)
+			return a.writeLog(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+				verb, n := "removed", int64(0)
+				if dry {
+					verb = "would remove"
+					n, err = prunable(ctx, store, before)
+				} else {
+					n, err = store.Prune(ctx, before)
+				}
+				if err != nil {
+					return fmt.Errorf("pruning the audit log: %w", err)
+				}
+				if a.json {
+					return a.printJSON(map[string]any{"removed": n, "dry_run": dry, "before": before})
+				}
+				_, err = fmt.Fprintf(a.out, "%s %s from before %s\n", verb, count(int(n), "row"), before.Local().Format(time.DateTime))
+				return err
+			})
+		},
+	}
+	c.Flags().StringVar(&age, "older-than", "", "the `age` of what is removed: 90d, 12h")
+	c.Flags().BoolVar(&dry, "dry-run", false, "only count")
+	a.jsonFlag(c)
+	return c
+}
+
+// prunable counts what Prune would remove: all rows before the first that is
+// not older.
+func prunable(ctx context.Context, store ledger.Store, before time.Time) (n int64, err error) {
+	for row, err := range store.Rows(ctx, ledger.Query{}) {
+		if err != nil {
+			return 0, err
+		}
+		if !row.Record.Time.Before(before) {
+			break
+		}
+		n++
+	}
+	return n, nil
+}
+
+// fingerprintCommand finds a secret that the log hides.
+func (a *app) fingerprintCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "fingerprint", Short: "Find the rows that hide a value which you know", Args: noArgs,
+		Long:    "Reads a value from standard input, without showing it, and prints the rows in whose place of a\nhidden value stands the value's fingerprint. The fingerprint is keyed: without the log's key nothing\ncan be learnt from it.",
+		Example: `  codemode-bridge audit fingerprint < token.txt`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			value, err := a.secret("value: ")
+			if err != nil {
+				return err
+			}
+			if value == "" {
+				return &usageError{errors.New("no value: write it to standard input")}
+			}
+			return a.withLog(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+				key, err := store.Key(fingerprints)
+				if err != nil {
+					return err
+				}
+				mark := canon.Fingerprint(key, value)
+				var found []audit.Row
+				for row, err := range store.Rows(ctx, ledger.Query{}) {
+					if err != nil {
+						return err
+					}
+					if holds(row.Record, mark) {
+						found = append(found, audit.JSON(row))
+					}
+				}
+				if a.json {
+					return a.printJSON(map[string]any{"fingerprint": mark, "rows": append([]audit.Row{}, found...)})
+				}
+				fmt.Fprintf(a.out, "%s is in %s\n", mark, count(len(found), "row"))
+				for _, row := range found {
+					fmt.Fprintf(a.out, "%d  %s  %s  %s\n", row.Seq, row.Time.Local().Format(time.DateTime), dash(row.Run), audit.Line(row.Record))
+				}
+				return nil
+			})
+		},
+	}
+	a.jsonFlag(c)
+	return c
+}
+
+// holds reports whether a record shows a fingerprint anywhere.
+func holds(r ledger.Record, mark string) bool {
+	return strings.Contains(string(r.Args), mark) || strings.Contains(r.Script, mark) || strings.Contains(string(r.Input), mark) ||
+		strings.Contains(r.Error, mark) || strings.Contains(string(r.Preview), mark)
+}
+
+// secret reads one value from standard input: typed unseen on a terminal, all
+// of it without the last line break otherwise.
+func (a *app) secret(prompt string) (string, error) {
+	if file, ok := a.in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		fmt.Fprint(a.err, prompt)
+		value, err := term.ReadPassword(int(file.Fd()))
+		fmt.Fprintln(a.err)
+		if err != nil {
+			return "", fmt.Errorf("reading a value: %w", err)
+		}
+		return string(value), nil
+	}
+	return readValue(a.in)
+}
+
+// repairCommand sets a damaged log aside and begins a new one.
+func (a *app) repairCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "repair", Short: "Set a damaged log aside and begin a new one", Args: noArgs,
+		Long: "Renames a damaged log and begins a new one, whose first row names the old file and its last good\nhash. Nothing is deleted, and a log that is whole is left as it is. Bridges that run go on with the new one.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			place, err := a.storePlace()
+			if err != nil {
+				return err
+			}
+			if _, err := os.Stat(place.Path); errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("there is no audit log at %s", place.Path)
+			}
+			done, err := sqlstore.Repair(c.Context(), storeOptions(place))
+			switch {
+			case errors.Is(err, sqlstore.ErrWhole):
+				fmt.Fprintln(a.err, "the log is whole: nothing was done")
+				return nil
+			case err != nil:
+				return fmt.Errorf("repairing the audit log: %w", err)
+			case a.json:
+				return a.printJSON(done)
+			}
+			fmt.Fprintf(a.out, "the damaged log is %s now; its last good row is %d, hash %s\n", done.Old, done.Last, done.Hash)
+			fmt.Fprintf(a.out, "what was wrong: %s\n", audit.Shown(done.Why))
+			fmt.Fprintf(a.out, "a new log begins at %s\n", place.Path)
+			return nil
+		},
+	}
+	a.jsonFlag(c)
+	return c
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"codemode-bridge/bridge/audit"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/sqlstore"
+
+	"github.com/spf13/cobra"
+)
+
+// runsCommand shows runs, from the audit log.
+func (a *app) runsCommand() *cobra.Command {
+	group := &cobra.Command{Use: "runs", Short: "The runs of scripts, from the audit log"}
+	group.AddCommand(a.listRunsCommand(), a.showCommand("Show what one run did"))
+	a.logFlag(group)
+	return group
+}
+
+// A runRow is a run as runs list prints it.
+type runRow struct {
+	Run      string        `json:"run"`
+	Started  time.Time     `json:"started"`
+	Client   string        `json:"client,omitempty"`
+	Profile  string        `json:"profile,omitempty"`
+	State    string        `json:"state"` // an outcome, or open
+	Duration time.Duration `json:"duration_ns,omitempty"`
+	Calls    int           `json:"calls"`
+	Refused  int           `json:"refused,omitempty"`
+	Error    string        `json:"error,omitempty"`
+}
+
+func (a *app) listRunsCommand() *cobra.Command {
+	var s selection
+	var limit int
+	c := &cobra.Command{
+		Use: "list", Short: "List the runs, the newest first", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if limit < 0 {
+				return &usageError{errors.New("--limit must not be negative; 0 is no limit")}
+			}
+			rows := []runRow{}
+			err := a.readLog(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+				q, err := s.query(ctx, store, time.Now())
+				if err != nil {
+					return err
+				}
+				q.Events, q.Newest, q.Limit = []ledger.Event{ledger.RunStarted}, true, limit
+				rows, err = readRuns(ctx, store, q)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(rows)
+			}
+			if len(rows) == 0 {
+				fmt.Fprintln(a.err, "no runs")
+				return nil
+			}
+			table := [][]string{{"run", "started", "client", "profile", "state", "took", "calls", "why"}}
+			for _, r := range rows {
+				calls, took := fmt.Sprint(r.Calls), "-"
+				if r.Refused > 0 {
+					calls += fmt.Sprintf(" (%d refused)", r.Refused)
+				}
+				if r.State != audit.Open {
+					took = r.Duration.Round(time.Millisecond).String()
+				}
+				table = append(table, []string{dash(r.Run), r.Started.Local().Format("2006-01-02 15:04:05"), dash(r.Client), dash(r.Profile),
+					dash(r.State), took, calls, cut(audit.Shown(firstLine(r.Error)), 100)})
+			}
+			return a.table(table)
+		},
+	}
+	s.period(c)
+	c.Flags().StringSliceVar(&s.clients, "client", nil, "only clients of this `name`")
+	c.Flags().StringSliceVar(&s.profiles, "profile", nil, "only runs under this `profile`")
+	c.Flags().IntVarP(&limit, "limit", "n", 20, "at most so many `runs`; 0 is no limit")
+	a.jsonFlag(c)
+	return c
+}
+
+// readRuns puts together the runs whose beginnings q selects.
+func readRuns(ctx context.Context, store ledger.Store, q ledger.Query) ([]runRow, error) {
+	rows := []runRow{}
+	for row, err := range store.Rows(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		r := row.Record
+		rows = append(rows, runRow{Run: r.Run, Started: r.Time, Client: r.Client, Profile: r.Profile, State: audit.Open})
+	}
+	for i := range rows {
+		run := &rows[i]
+		events := []ledger.Event{ledger.Intent, ledger.Refusal, ledger.RunEnded}
+		for row, err := range store.Rows(ctx, ledger.Query{Runs: []string{run.Run}, Events: events}) {
+			if err != nil {
+				return nil, err
+			}
+			switch r := row.Record; r.Event {
+			case ledger.Intent:
+				run.Calls++
+			case ledger.Refusal:
+				run.Calls++
+				run.Refused++
+			case ledger.RunEnded:
+				run.State, run.Duration, run.Error = r.Outcome, r.Duration, r.Error
+			}
+		}
+	}
+	return rows, nil
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/sqlstore"
+)
+
+// storePlace is where the audit log is, and how it is kept: by --log, by the
+// configuration, or, where there is none, where it is by default.
+func (a *app) storePlace() (config.Audit, error) {
+	if a.logFile != "" {
+		return config.Audit{Path: a.logFile}, nil
+	}
+	path, err := a.file()
+	if err != nil {
+		return config.Audit{}, err
+	}
+	cfg, err := a.load()
+	if _, gone := os.Stat(path); errors.Is(gone, fs.ErrNotExist) && a.configPath == "" {
+		// Nothing was set up, or the configuration is gone; the log can be
+		// read all the same.
+		cfg, err = config.Parse(path, []byte("{}"), a.env)
+	}
+	if err != nil {
+		fmt.Fprintln(a.err, "hint: --log FILE names an audit log without the configuration")
+		return config.Audit{}, err
+	}
+	return cfg.Audit, mustHavePath(cfg.Audit)
+}
+
+func mustHavePath(place config.Audit) error {
+	if place.Path == "" {
+		return &configError{errors.New("there is no state folder for the audit log"), "set XDG_STATE_HOME, HOME, or audit.path"}
+	}
+	return nil
+}
+
+// fingerprints is the purpose of the key that hidden values get their
+// fingerprints with.
+const fingerprints = "fingerprints"
+
+func storeOptions(place config.Audit) sqlstore.Options {
+	return sqlstore.Options{Path: place.Path, AllDurable: place.Durability == config.DurabilityAll, CheckpointFile: place.Checkpoint}
+}
+
+const repairHint = "hint: calls are refused until codemode-bridge audit repair has set the damaged log aside"
+
+// openStore opens the audit log. Nil is a log of which nobody is told.
+func openStore(ctx context.Context, place config.Audit, readOnly bool, log *slog.Logger) (*sqlstore.DB, error) {
+	if err := mustHavePath(place); err != nil {
+		return nil, err
+	}
+	o := storeOptions(place)
+	o.ReadOnly, o.Logger = readOnly, log
+	db, err := sqlstore.Open(ctx, o)
+	if err != nil {
+		return nil, &configError{fmt.Errorf("opening the audit log: %w", err), "audit.path of the configuration, or --log, names another file"}
+	}
+	return db, nil
+}
+
+// openRecorder makes the way of a bridge's records. With audit.enabled false
+// there is no log at its end.
+func (a *app) openRecorder(ctx context.Context, place config.Audit, log *slog.Logger) (*recorder, error) {
+	if !place.Enabled {
+		log.Warn("the audit log is off (audit.enabled): no record is kept")
+		return &recorder{log: log}, nil
+	}
+	db, err := openStore(ctx, place, false, log)
+	if err != nil {
+		return nil, err
+	}
+	if errors.Is(db.Err(), ledger.ErrDamaged) { // which the store has logged
+		fmt.Fprintln(a.err, repairHint)
+	}
+	prints, err := db.Key(fingerprints)
+	if err != nil {
+		log.Warn("records will show no fingerprints of hidden values", "err", err)
+	}
+	return &recorder{store: db, prints: prints, log: log}, nil
+}
+
+// keep removes records that are too old, now and once a day until ctx ends.
+func (r *recorder) keep(ctx context.Context, age time.Duration) {
+	if r.store == nil || age <= 0 {
+		return
+	}
+	tick := time.NewTicker(24 * time.Hour)
+	defer tick.Stop()
+	for {
+		n, err := r.store.Prune(ctx, time.Now().Add(-age))
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			r.log.Error("removing old records (audit.keep)", "err", err)
+		case n > 0:
+			r.log.Info("old records were removed (audit.keep)", "rows", n)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Close closes the log, if there is one.
+func (r *recorder) Close() error {
+	if r.store == nil {
+		return nil
+	}
+	return r.store.Close()
+}
+
+// readValue reads one value, without the line break at its end.
+func readValue(in io.Reader) (string, error) {
+	b, err := io.ReadAll(io.LimitReader(in, 1<<20))
+	if err != nil {
+		return "", fmt.Errorf("reading a value: %w", err)
+	}
+	text := strings.TrimSuffix(string(b), "\n")
+	return strings.TrimSuffix(text, "\r"), nil
+}
