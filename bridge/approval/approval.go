@@ -84,6 +84,8 @@ type Request struct {
 	Server    string `json:"server"`
 	Tool      string `json:"tool"`   // the raw name
 	Script    string `json:"script"` // the tool's name in scripts
+	// Summary is one line about it, if it is not ours: see [Options.Summarise].
+	Summary string `json:"summary,omitempty"`
 	// Items are the calls, in the order they were made. There is at least one.
 	Items []Item `json:"items"`
 	// Decision is why it is asked, with the risk and the time to answer. It

@@ -62,6 +62,9 @@ type Options struct {
 	// Separate reports whether a requester's own yes counts for nothing; nil
 	// means that it counts.
 	Separate func() bool
+	// Summarise, if not nil, writes the one line about a request that lists
+	// and dialogs show in place of [Summary]. It sees what people may see.
+	Summarise func(Request) string
 }
 
 // A Broker holds what the runs of one process ask, and waits for the
@@ -234,6 +237,7 @@ func (b *Broker) openLocked(o *open) {
 	o.request.Separate = b.o.Separate()
 	o.request.Asked = time.Now()
 	o.request.Until = o.request.Asked.Add(o.request.Decision.Timeout)
+	o.request.Summary = b.summarise(o.request)
 	if err := b.store.Put(context.Background(), Entry{Request: o.request, Bridge: b.o.Bridge}); err != nil {
 		b.settleLocked(o, Verdict{Reason: AuditUnavailable, Channel: "limit", Text: err.Error()})
 		return
@@ -254,25 +258,35 @@ func (b *Broker) joinLocked(r Request) *open {
 		if !o.request.sameLoop(r) && !slices.ContainsFunc(o.request.Items, same) {
 			continue
 		}
-		items := append(slices.Clone(o.request.Items), item)
-		slices.SortFunc(items, func(x, y Item) int { return x.Call - y.Call })
+		more := o.request
+		more.Items = append(slices.Clone(o.request.Items), item)
+		slices.SortFunc(more.Items, func(x, y Item) int { return x.Call - y.Call })
+		more.Summary = b.summarise(more)
 		if o.asked {
 			_, err := b.store.Update(context.Background(), o.request.ID, func(e *Entry) error {
 				if e.Verdict != nil {
 					return &SettledError{*e.Verdict}
 				}
-				e.Items = items
+				e.Items, e.Summary = more.Items, more.Summary
 				return nil
 			})
 			if err != nil {
 				continue
 			}
 		}
-		o.request.Items = items
+		o.request = more
 		b.wakeLocked(r.Run)
 		return o
 	}
 	return nil
+}
+
+// summarise is the line about a request that replaces ours; empty if none does.
+func (b *Broker) summarise(r Request) string {
+	if b.o.Summarise == nil {
+		return ""
+	}
+	return b.o.Summarise(r)
 }
 
 // maxItems bounds the calls of one request: as many as a prompt shows.

@@ -1,208 +1,160 @@
 package approval
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
-	"unicode"
 
-	"codemode-bridge/analysis"
-	"codemode-bridge/bridge/canon"
-	"codemode-bridge/profiles"
+	"golang.org/x/text/width"
 )
 
 // What a prompt may take up: terminal clients show it in a small window. It
-// has at most 16 lines, or 20 for several calls.
+// has at most 20 lines, or 25 for several calls.
 const (
-	promptWidth = 72
-	promptArgs  = 6 // lines of arguments
-	promptWraps = 2 // lines of a sentence that may be long
+	promptWidth    = 72
+	promptLines    = 20
+	promptArgs     = 5 // lines of arguments, at least
+	promptWarnings = 4 // lines of them
+	promptWraps    = 2 // lines of a sentence that may be long
 )
 
-// Prompt writes a request as a person reads it in a client's dialog. It is
-// made only from the frozen calls, in lines of plain text that no argument can
-// break out of; what a model wrote stands apart and says so.
-func (r Request) Prompt() string {
-	var b strings.Builder
-	line := func(format string, args ...any) {
-		b.WriteString(clip(fmt.Sprintf(format, args...), promptWidth) + "\n")
-	}
-	sentence := func(format string, args ...any) {
-		for _, l := range wrap(fmt.Sprintf(format, args...)) {
-			line("%s", l)
-		}
-	}
-	what := "Send this call?"
-	if n := len(r.Items); n > 1 {
-		what = fmt.Sprintf("Send these %d calls?", n)
-	}
-	line("%s  risk %s", what, strings.ToUpper(r.Decision.Risk.String()))
-	line("tool     %s (server %s)", canon.Visible(r.Tool), canon.Visible(r.Server))
-	if len(r.Items) == 1 {
-		for _, l := range argumentLines(r.Items[0].Shown.JSON) {
-			line("%s", l)
-		}
+// Prompt writes the description as a person reads it in a client's dialog:
+// lines of plain text, none wider than 72 columns, that nothing from outside
+// can break out of or imitate. Lines of arguments begin with two spaces, the
+// rest of a sentence with five, warnings with "!"; all others are ours.
+func (d Description) Prompt() string {
+	var top, bottom []string
+	tool := fmt.Sprintf("%s (server %s)", d.Tool, d.Server)
+	risk := "risk " + strings.ToUpper(d.Risk)
+	if first := d.Headline + "  " + tool; columns(first)+2+len(risk) <= promptWidth {
+		top = append(top, first+strings.Repeat(" ", promptWidth-columns(first)-len(risk))+risk)
 	} else {
-		for _, item := range r.Items { // each of them: maxItems is as many as fit
-			line("%s", clipValue(fmt.Sprintf("  #%d ", item.Call), item.Shown.JSON))
-		}
+		top = append(top, d.Headline+strings.Repeat(" ", max(2, promptWidth-columns(d.Headline)-len(risk)))+risk, clipMiddle("Tool: "+tool, promptWidth))
 	}
-	if hidden, cut := r.sum(func(s canon.Shown) int { return s.Hidden }), r.sum(func(s canon.Shown) int { return s.Cut }); hidden+cut > 0 {
-		line("! %d values hidden as secrets, %d shortened", hidden, cut)
+	if d.RiskSays != "" {
+		top = append(top, d.RiskSays)
 	}
-	sentence("Why: %s", r.Why())
-	if len(r.Checks) > 0 {
-		line("Checked before sending: %s", strings.Join(r.Checks, ", "))
+	if d.Own {
+		top = append(top, clipEnd("Summary: "+d.Summary, promptWidth))
 	}
-	switch {
-	case r.Decision.Remember:
-		line("Yes covers what you choose below.")
-	case len(r.Items) > 1:
-		line("Yes sends these %d calls, once.", len(r.Items))
-	default:
-		line("Yes sends this one call.")
+	bottom = append(bottom, d.warningLines()...)
+	bottom = append(bottom, wrap("Why: "+strings.Join(d.Why, "; "))...)
+	bottom = append(bottom, wrap(d.coversLine())...)
+	if len(d.Checks) > 0 {
+		bottom = append(bottom, clipEnd("Checked before sending: "+strings.Join(d.Checks, ", "), promptWidth))
 	}
-	if preview := previewLine(r.Preview); preview != "" {
-		sentence("Written by the model, unchecked: its script has %s", preview)
+	if len(d.Model.Calls) > 0 {
+		bottom = append(bottom, wrap("Written by the model, unchecked: its script has "+strings.Join(d.Model.Calls, ", "))...)
 	}
-	line("Call %d, %d made before. Unanswered at %s (%s) = not sent.", r.Items[0].Call, r.Done, r.Until.Format("15:04:05"), left(r))
-	return strings.TrimRight(b.String(), "\n")
+	number := 0
+	if len(d.Calls) > 0 {
+		number = d.Calls[0].Number
+	}
+	bottom = append(bottom, fmt.Sprintf("Call %d, %d made before. Unanswered at %s = not sent.", number, d.Done, d.Until))
+	if d.At != "" {
+		bottom = append(bottom, clipEnd("All of it: "+d.At, promptWidth))
+	}
+	room := max(promptArgs, promptLines-len(top)-len(bottom))
+	lines := append(top, d.argumentLines(room)...)
+	return strings.Join(append(lines, bottom...), "\n")
 }
 
-// left says how long the person has, counted from when it was asked.
-func left(r Request) string { return r.Until.Sub(r.Asked).Round(1e9).String() }
-
-func (r Request) sum(of func(canon.Shown) int) int {
-	n := 0
-	for _, i := range r.Items {
-		n += of(i.Shown)
+func (d Description) coversLine() string {
+	text := d.Covers
+	if len(d.Needs) > 0 {
+		text += " It needs " + strings.Join(d.Needs, ", and ") + "."
 	}
-	return n
+	if d.Missing != "" {
+		text += " So far: " + d.Missing + "."
+	}
+	return text
 }
 
-// Why says in words why the call is asked for.
-func (r Request) Why() string {
-	var words []string
-	for _, reason := range r.Decision.Reasons {
-		if reason.Disposition == profiles.Ask || reason.Kind == profiles.KindRisk {
-			words = append(words, reason.String())
-		}
-	}
-	text := strings.Join(words, "; ")
-	if p := r.Decision.Profile; p != "" && !strings.Contains(text, "profile "+p) {
-		text += ", profile " + r.Decision.Profile
-	}
-	return canon.Visible(text)
-}
-
-// argumentLines writes arguments one to a line, the first few.
-func argumentLines(shown []byte) []string {
-	d := json.NewDecoder(bytes.NewReader(shown))
+// warningLines are the warnings, as far as they fit.
+func (d Description) warningLines() []string {
 	var lines []string
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return []string{clipValue("args     ", shown)}
-	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			break
+	for i, w := range d.Warnings {
+		more := wrap("! " + w)
+		if left := len(d.Warnings) - i - 1; len(lines)+len(more) > promptWarnings || left > 0 && len(lines)+len(more) == promptWarnings {
+			return append(lines, fmt.Sprintf("! and %s", counted(left+1, "more warning")))
 		}
-		var value json.RawMessage
-		if d.Decode(&value) != nil {
-			break
-		}
-		lines = append(lines, clipValue(fmt.Sprintf("  %-10s ", shownKey(key.(string))), value))
-	}
-	switch n := len(lines); {
-	case n > promptArgs:
-		lines = append(lines[:promptArgs-1], fmt.Sprintf("  and %d more arguments", n-promptArgs+1))
-	case n == 0:
-		lines = append(lines, "  no arguments")
+		lines = append(lines, more...)
 	}
 	return lines
 }
 
-// shownKey is an argument's name as it stands in a line: in quotes unless it
-// is a plain word, so that no name can look like a name with its value.
-func shownKey(key string) string {
-	plain := func(c rune) bool {
-		return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+// argumentLines are the arguments in about room lines. Of several calls each
+// has its own: maxItems is as many as fit.
+func (d Description) argumentLines(room int) []string {
+	if len(d.Calls) != 1 {
+		var lines []string
+		for _, c := range d.Calls {
+			var values []string
+			for _, f := range c.Fields {
+				values = append(values, f.Name+" "+f.oneLine())
+			}
+			lines = append(lines, clipMiddle(fmt.Sprintf("  #%d %s", c.Number, strings.Join(values, ", ")), promptWidth))
+		}
+		return lines
 	}
-	if key != "" && strings.TrimFunc(key, plain) == "" {
-		return key
+	fields := d.Calls[0].Fields
+	if len(fields) == 0 {
+		return []string{"  no arguments"}
 	}
-	var quoted strings.Builder
-	e := json.NewEncoder(&quoted)
-	e.SetEscapeHTML(false) // <, > and & are shown as they are
-	if e.Encode(key) != nil {
-		return "?"
+	var lines []string
+	label := 8
+	for _, f := range fields[:min(len(fields), room)] {
+		label = max(label, min(columns(f.Name), 14))
 	}
-	// The name was decoded from display form, which is visible but for line
-	// feeds and tabs; those are escapes again now.
-	return clip(strings.TrimSuffix(quoted.String(), "\n"), promptWidth/3)
+	for i, f := range fields {
+		left := len(fields) - i - 1
+		if i == room-1 && left > 0 {
+			return append(lines, fmt.Sprintf("  and %s", counted(left+1, "more argument")))
+		}
+		name := "  " + f.Name + strings.Repeat(" ", max(0, label-columns(f.Name))) + "  "
+		if value := f.oneLine(); !f.Text || len(f.Lines) == 1 {
+			lines = append(lines, name+clipMiddle(value, promptWidth-columns(name)))
+			continue
+		}
+		lines = append(lines, f.textLines(name, room-len(lines)-left)...)
+	}
+	return lines
 }
 
-// previewLine lists the script's other calls.
-func previewLine(p analysis.Report) string {
-	counts := map[string]int{}
-	loops := map[string]bool{}
-	for _, c := range p.Calls {
-		name := c.Name
-		if name == "" {
-			name = "a call of a computed name"
-		}
-		counts[name]++
-		loops[name] = loops[name] || c.Loop
+// textLines are a text of several lines: how much it is, then its first lines
+// and its last.
+func (f Field) textLines(name string, room int) []string {
+	body := f.Lines
+	show := min(len(body), max(room-1, 1))
+	if show < len(body) && show > 2 {
+		show-- // a line says what is left out
 	}
-	var names []string
-	for name := range counts {
-		names = append(names, name)
+	if show < 2 {
+		return []string{clipMiddle(name+f.value, promptWidth)}
 	}
-	slices.Sort(names)
-	var parts []string
-	for _, name := range names {
-		part := canon.Visible(name)
-		if counts[name] > 1 {
-			part += fmt.Sprintf(" x%d", counts[name])
-		}
-		if loops[name] {
-			part += " in a loop"
-		}
-		parts = append(parts, part)
+	head := fmt.Sprintf("%s%s, %s", name, counted(f.Characters, "character"), counted(len(body), "line"))
+	if show < len(body) {
+		head += fmt.Sprintf(", %d shown", show)
 	}
-	return strings.Join(parts, ", ")
+	lines := []string{clipEnd(head+":", promptWidth)}
+	for i, line := range body {
+		switch {
+		case i < show-1, i == len(body)-1:
+			lines = append(lines, clipMiddle("  | "+line, promptWidth))
+		case i == show-1 && len(body) > show && room > 3:
+			lines = append(lines, fmt.Sprintf("  … %s", counted(len(body)-show, "more line")))
+		}
+	}
+	return lines
 }
 
-// clipMark is the room that is kept for saying what was left out.
-const clipMark = 16
-
-// clip cuts the end off a text that is wider than width, and says how much.
-func clip(s string, width int) string {
-	runes := []rune(s)
-	if len(runes) <= width {
+// clipEnd cuts the end off a text that is wider than width columns, and says
+// how much.
+func clipEnd(s string, width int) string {
+	if columns(s) <= width {
 		return s
 	}
-	keep := width - clipMark
-	return fmt.Sprintf("%s… %d more", string(runes[:keep]), len(runes)-keep)
-}
-
-// clipValue writes a value after its label, on one line. Of a long one it
-// keeps both ends: what matters in a path or a command often comes last.
-func clipValue(label string, shown []byte) string {
-	runes := []rune(strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(string(shown)))
-	room := promptWidth - len([]rune(label))
-	if len(runes) <= room {
-		return label + string(runes)
-	}
-	keep := room - clipMark
-	head := keep * 2 / 3
-	tail := len(runes) - (keep - head)
-	for tail < len(runes) && unicode.IsMark(runes[tail]) {
-		tail++ // its letter is cut off
-	}
-	return fmt.Sprintf("%s%s… %d more …%s", label, string(runes[:head]), tail-head, string(runes[tail:]))
+	head := firstColumns(s, width-len("… 1000000 more"))
+	return fmt.Sprintf("%s… %d more", head, len([]rune(s))-len([]rune(head)))
 }
 
 // wrap breaks a sentence into lines, between words where it can, and cuts off
@@ -210,19 +162,43 @@ func clipValue(label string, shown []byte) string {
 func wrap(s string) []string {
 	const indent = "     "
 	var lines []string
-	for runes := []rune(s); len(lines) < promptWraps-1 && len(runes) > promptWidth; runes = []rune(s) {
-		at := promptWidth
-		for i := promptWidth; i > promptWidth/2; i-- {
-			if runes[i] == ' ' {
-				at = i
-				break
-			}
+	for len(lines) < promptWraps-1 && columns(s) > promptWidth {
+		head := firstColumns(s, promptWidth)
+		if at := strings.LastIndexByte(head, ' '); at > len(head)/2 {
+			head = head[:at]
 		}
-		for at > promptWidth/2 && unicode.IsMark(runes[at]) {
-			at-- // a mark stays with its letter
-		}
-		lines = append(lines, string(runes[:at]))
-		s = indent + strings.TrimLeft(string(runes[at:]), " ")
+		lines = append(lines, head)
+		s = indent + strings.TrimLeft(s[len(head):], " ")
 	}
-	return append(lines, clip(s, promptWidth))
+	return append(lines, clipEnd(s, promptWidth))
+}
+
+// columnsOf is how wide a terminal shows a character.
+func columnsOf(c rune) int {
+	if isLetterMark(c) {
+		return 0
+	}
+	switch width.LookupRune(c).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+func columns(s string) int {
+	n := 0
+	for _, c := range s {
+		n += columnsOf(c)
+	}
+	return n
+}
+
+// firstColumns is as much of s as fits into n columns.
+func firstColumns(s string, n int) string {
+	for i, c := range s {
+		if n -= columnsOf(c); n < 0 {
+			return s[:i]
+		}
+	}
+	return s
 }

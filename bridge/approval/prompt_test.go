@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -31,13 +32,16 @@ type prompted struct {
 	Checks                []string
 	Preview               []analysis.CallSite
 	Done                  int
+	Sources               []string
+	Summary, At           string
+	Manual, RequireReason bool
 }
 
 func (p prompted) request(t interface{ Fatal(...any) }) Request {
 	asked := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	r := Request{Server: p.Server, Tool: p.Tool, Checks: p.Checks, Done: p.Done, Preview: analysis.Report{Calls: p.Preview},
+	r := Request{Server: p.Server, Tool: p.Tool, Checks: p.Checks, Done: p.Done, Preview: analysis.Report{Calls: p.Preview}, Summary: p.Summary,
 		Asked: asked, Until: asked.Add(patient),
-		Decision: profiles.Decision{Risk: p.Risk, Remember: p.Remember, Profile: p.Profile, Timeout: patient,
+		Decision: profiles.Decision{Risk: p.Risk, Remember: p.Remember, Profile: p.Profile, Timeout: patient, Manual: p.Manual, RequireReason: p.RequireReason,
 			Reasons: []profiles.Reason{{Disposition: profiles.Ask, Kind: profiles.KindAsklist, Pattern: "fs__*", Profile: p.Profile, Text: p.Why}}}}
 	if p.Args != nil {
 		p.Calls = []json.RawMessage{p.Args}
@@ -47,9 +51,15 @@ func (p prompted) request(t interface{ Fatal(...any) }) Request {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Items = append(r.Items, Item{Call: p.Done + 1 + i, Shown: canon.Display(args, canon.DisplayOptions{}), Key: Key{Args: args.Digest()}})
+		r.Items = append(r.Items, Item{Call: p.Done + 1 + i, Shown: canon.Display(args, canon.DisplayOptions{}), Key: Key{Args: args.Digest()}, Sources: p.Sources})
+		p.Sources = nil
 	}
 	return r
+}
+
+// prompt is what a person reads of p.
+func (p prompted) prompt(t interface{ Fatal(...any) }) string {
+	return Describe(p.request(t), DescribeOptions{At: p.At, Zone: time.UTC}).Prompt()
 }
 
 // TestPrompt reads testdata/prompt.txtar: NAME.json is a request, NAME.want
@@ -70,7 +80,7 @@ func TestPrompt(t *testing.T) {
 		if err := json.Unmarshal(f.Data, &p); err != nil {
 			t.Fatalf("%s: %v", f.Name, err)
 		}
-		got := p.request(t).Prompt() + "\n"
+		got := p.prompt(t) + "\n"
 		inert(t, got)
 		want := ""
 		if i+1 < len(archive.Files) && archive.Files[i+1].Name == name+".want" {
@@ -109,11 +119,12 @@ func TestPromptIsInert(t *testing.T) {
 			return text
 		}
 		p := prompted{Tool: nasty.Draw(t, "tool"), Server: nasty.Draw(t, "server"), Profile: "p", Risk: profiles.High, Done: rapid.IntRange(0, 1e6).Draw(t, "done"),
-			Why: nasty.Draw(t, "why"), Preview: []analysis.CallSite{{Name: nasty.Draw(t, "name"), Loop: true}, {}}, Checks: []string{"arguments"}}
+			Why: nasty.Draw(t, "why"), Summary: nasty.Draw(t, "summary"), At: "http://127.0.0.1:7421/r/q1", Sources: rapid.SliceOfN(nasty, 0, 4).Draw(t, "sources"),
+			RequireReason: rapid.Bool().Draw(t, "reason"), Preview: []analysis.CallSite{{Name: nasty.Draw(t, "name"), Loop: true}, {}}, Checks: []string{"arguments"}}
 		for i := range rapid.IntRange(1, maxItems).Draw(t, "calls") {
 			p.Calls = append(p.Calls, args(fmt.Sprint("args", i)))
 		}
-		inert(t, p.request(t).Prompt()+"\n")
+		inert(t, p.prompt(t)+"\n")
 	})
 }
 
@@ -121,33 +132,49 @@ func TestPromptIsInert(t *testing.T) {
 // width and of visible characters.
 func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 	lines := strings.Split(strings.TrimSuffix(prompt, "\n"), "\n")
-	starts := []string{"Send th", "tool  ", "  ", "! ", "Why: ", "Checked before sending: ", "Yes ", "Written by the model, unchecked: ", "Call "}
-	needed := []string{"Send th", "tool  ", "Why: ", "Yes ", "Call "}
+	starts := []string{"", "Tool: ", riskWords, "Summary: ", "  ", "! ", "Why: ", "Yes ", "Checked before sending: ", "Written by the model, unchecked: ", "Call ", "All of it: "}
+	needed := []string{"", riskWords, "  ", "Why: ", "Yes ", "Call "}
+	begins := func(line, start string) bool {
+		if start == riskWords {
+			return slices.Contains(slices.Collect(maps.Values(riskSays)), line)
+		}
+		return strings.HasPrefix(line, start)
+	}
 	at := 0
 	for n, line := range lines {
-		if width := len([]rune(line)); width > promptWidth {
-			t.Errorf("a line of %d characters: %s", width, line)
+		if columns(line) > promptWidth {
+			t.Errorf("a line of %d columns: %s", columns(line), line)
 		}
 		// Our own way to write what is unseen begins with a backslash, which
 		// Visible would write out once more.
 		if plain := strings.ReplaceAll(line, `\`, "/"); canon.Visible(plain) != plain {
 			t.Errorf("unseen characters in %q: %q", line, canon.Visible(plain))
 		}
-		if strings.HasPrefix(line, "     ") && (starts[at] == "Why: " || starts[at] == "Written by the model, unchecked: ") {
+		if n == 0 {
+			if !strings.Contains(line, "? ") || !strings.Contains(line, "risk ") {
+				t.Errorf("this is no headline: %q", line)
+			}
+			needed = needed[1:]
+			continue
+		}
+		if strings.HasPrefix(line, "     ") && slices.Contains([]string{"! ", "Why: ", "Yes ", "Written by the model, unchecked: "}, starts[at]) {
 			continue // the rest of a sentence
 		}
-		i := slices.IndexFunc(starts, func(s string) bool { return strings.HasPrefix(line, s) })
-		if i < at || i == at && n > 0 && starts[i] != "  " {
+		i := 1 + slices.IndexFunc(starts[1:], func(s string) bool { return begins(line, s) })
+		if i == 0 || i < at || i == at && starts[i] != "  " && starts[i] != "! " {
 			t.Errorf("this line is out of place: %q\n%s", line, prompt)
 			return
 		}
 		at = i
 		needed = slices.DeleteFunc(needed, func(s string) bool { return s == starts[i] })
 	}
-	if len(needed) > 0 || len(lines) > 10+maxItems {
+	if len(needed) > 0 || len(lines) > promptLines+5 {
 		t.Errorf("%d lines, and these are missing: %q\n%s", len(lines), needed, prompt)
 	}
 }
+
+// riskWords stands for the sentence about the risk.
+const riskWords = "a sentence about the risk"
 
 // What cannot be shown in full says so, and keeps its end.
 func TestLongValueKeepsBothEnds(t *testing.T) {
@@ -155,7 +182,7 @@ func TestLongValueKeepsBothEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prompt := prompted{Tool: "run", Server: "sh", Args: text, Risk: profiles.High}.request(t).Prompt()
+	prompt := prompted{Tool: "run", Server: "sh", Args: text, Risk: profiles.High}.prompt(t)
 	if !strings.Contains(prompt, `"ls -la a/`) || !strings.Contains(prompt, `; rm -rf /"`) || !strings.Contains(prompt, "more") {
 		t.Errorf("the prompt is\n%s", prompt)
 	}

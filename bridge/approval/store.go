@@ -225,7 +225,7 @@ func (m *Memory) Put(_ context.Context, e Entry) error {
 	if m.findLocked(e.ID) >= 0 {
 		return fmt.Errorf("there is a request %s already", e.ID)
 	}
-	m.entries = append(m.entries, e.clone())
+	m.entries = append(m.entries, e.Clone())
 	if len(m.entries) > keepEntries { // the oldest that is settled goes
 		if i := slices.IndexFunc(m.entries, func(e Entry) bool { return e.Verdict != nil }); i >= 0 {
 			m.entries = slices.Delete(m.entries, i, i+1)
@@ -243,11 +243,11 @@ func (m *Memory) Update(_ context.Context, id string, change func(*Entry) error)
 	if i < 0 {
 		return Entry{}, ErrUnknown
 	}
-	e := m.entries[i].clone()
+	e := m.entries[i].Clone()
 	if err := change(&e); err != nil {
-		return m.entries[i].clone(), err
+		return m.entries[i].Clone(), err
 	}
-	m.entries[i] = e.clone()
+	m.entries[i] = e.Clone()
 	m.touchLocked()
 	return e, nil
 }
@@ -259,7 +259,7 @@ func (m *Memory) Entries(_ context.Context, f Filter) ([]Entry, error) {
 	var all []Entry
 	for i := len(m.entries) - 1; i >= 0 && (f.Newest <= 0 || len(all) < f.Newest); i-- {
 		if e := &m.entries[i]; f.Passes(e) {
-			all = append(all, e.clone())
+			all = append(all, e.Clone())
 		}
 	}
 	slices.Reverse(all)
@@ -349,8 +349,8 @@ func (e *Entry) over() time.Time {
 	return e.Until
 }
 
-// clone copies what an owner of the copy might change.
-func (e *Entry) clone() Entry {
+// Clone copies the entry, with what a change of the copy would reach.
+func (e *Entry) Clone() Entry {
 	c := *e
 	c.Items, c.Votes = slices.Clone(e.Items), slices.Clone(e.Votes)
 	if e.Verdict != nil {

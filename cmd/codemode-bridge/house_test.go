@@ -53,7 +53,7 @@ var table = map[string][]string{
 	"bridge/audit":     {"analysis", "bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/memstore":  {"bridge/approval", "bridge/canon", "bridge/ledger"},
 	"bridge/sqlstore":  {"bridge/approval", "bridge/canon", "bridge/ledger"},
-	"bridge/storetest": {"bridge/approval", "bridge/canon", "bridge/ledger", "profiles"},
+	"bridge/storetest": {"analysis", "bridge/approval", "bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/gate":      {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/ledger", "profiles"},
 	"bridge/admin":     {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/webguard", "profiles"},
 	"bridge": {

@@ -1,0 +1,372 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+)
+
+// Requests is an approval.Store in a SQLite file of its own: what people are
+// asked and what they have granted. It stands apart from the audit log because
+// the two are different things. The log is evidence, chained and never
+// changed; these are working papers, which several processes change and which
+// may be thrown away: the log has what was decided.
+//
+// Every change is one synced transaction that begins with the write lock.
+// Its methods may be called by any number of goroutines.
+type Requests struct {
+	pool *sql.DB
+
+	closed chan struct{} // closed by Close
+	ended  sync.WaitGroup
+
+	mu       sync.Mutex
+	changed  chan struct{}
+	watching bool // a goroutine looks for changes of other processes
+}
+
+// lookEvery is how often the file is looked at for changes of other processes.
+const lookEvery = 100 * time.Millisecond
+
+const requestsSchema = `
+CREATE TABLE IF NOT EXISTS requests (
+	seq   INTEGER PRIMARY KEY AUTOINCREMENT,
+	id    TEXT NOT NULL UNIQUE,
+	run   TEXT NOT NULL,
+	until INTEGER NOT NULL,   -- unix nanoseconds: when it is answered no
+	over  INTEGER,            -- when it was settled; null until then
+	body  TEXT NOT NULL       -- approval.Entry as JSON
+);
+CREATE INDEX IF NOT EXISTS requests_run ON requests (run);
+CREATE INDEX IF NOT EXISTS requests_open ON requests (until) WHERE over IS NULL;
+CREATE TABLE IF NOT EXISTS grants (
+	seq  INTEGER PRIMARY KEY AUTOINCREMENT,
+	id   TEXT NOT NULL UNIQUE,
+	body TEXT NOT NULL
+);
+`
+
+// requestsVersion is the version of that schema, in user_version.
+const requestsVersion = 1
+
+// OpenRequests opens the file, and makes it and its folder where there are none.
+func OpenRequests(ctx context.Context, path string) (*Requests, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder of the requests: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the requests: %w", err)
+	}
+	f.Close()
+	pool, err := connect(path, "rw", 8)
+	if err != nil {
+		return nil, fmt.Errorf("opening the requests: %w", err)
+	}
+	r := &Requests{pool: pool, closed: make(chan struct{}), changed: make(chan struct{})}
+	if err := r.prepare(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the requests in %s: %w", path, err), pool.Close())
+	}
+	return r, nil
+}
+
+func (r *Requests) prepare(ctx context.Context) error {
+	var mode string
+	if err := r.pool.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
+		return err
+	}
+	return r.change(ctx, func(c *sql.Conn) error {
+		var has int
+		if err := c.QueryRowContext(ctx, "PRAGMA user_version").Scan(&has); err != nil {
+			return err
+		}
+		if has > requestsVersion {
+			return newer{has, has}
+		}
+		_, err := c.ExecContext(ctx, requestsSchema+fmt.Sprintf("PRAGMA user_version = %d", requestsVersion))
+		return err
+	})
+}
+
+// Close ends the watching and closes the file. It is called once.
+func (r *Requests) Close() error {
+	close(r.closed)
+	r.ended.Wait()
+	return r.pool.Close()
+}
+
+// change runs do in a transaction that has the write lock from its start.
+func (r *Requests) change(ctx context.Context, do func(c *sql.Conn) error) (err error) {
+	ctx = context.WithoutCancel(ctx) // a change is short, and whole or not at all
+	c, err := r.pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if _, err := c.ExecContext(ctx, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	defer func() {
+		if err == nil {
+			_, err = c.ExecContext(ctx, "COMMIT")
+		}
+		if err != nil {
+			_, undo := c.ExecContext(ctx, "ROLLBACK")
+			if undo != nil && !errors.Is(err, undo) { // the connection is of no use any more
+				_ = c.Raw(func(any) error { return errBad })
+			}
+			return
+		}
+		r.touch()
+	}()
+	return do(c)
+}
+
+// errBad makes database/sql drop a connection.
+var errBad = errors.New("the transaction could not be undone")
+
+// Put keeps a new entry.
+func (r *Requests) Put(ctx context.Context, e approval.Entry) error {
+	body, err := encode(e)
+	if err != nil {
+		return fmt.Errorf("writing request %s: %w", e.ID, err)
+	}
+	err = r.change(ctx, func(c *sql.Conn) error {
+		_, err := c.ExecContext(ctx, "INSERT INTO requests (id, run, until, over, body) VALUES (?, ?, ?, ?, ?)",
+			e.ID, e.Run, e.Until.UnixNano(), over(&e), body)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("keeping request %s: %w", e.ID, err)
+	}
+	return nil
+}
+
+// encode writes v as it is: what people are shown keeps its <, > and &.
+func encode(v any) (string, error) {
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return text.String(), err
+}
+
+// over is when an entry was settled, or nil.
+func over(e *approval.Entry) any {
+	if e.Verdict == nil {
+		return nil
+	}
+	return e.Verdict.Time.UnixNano()
+}
+
+// Update changes one entry.
+func (r *Requests) Update(ctx context.Context, id string, change func(*approval.Entry) error) (e approval.Entry, err error) {
+	var refused error // of change: the entry stays as it is, and is returned
+	err = r.change(ctx, func(c *sql.Conn) error {
+		e, refused = approval.Entry{}, nil
+		if err := readBody(c.QueryRowContext(ctx, "SELECT body FROM requests WHERE id = ?", id), &e); err != nil {
+			return err
+		}
+		next := e.Clone()
+		if refused = change(&next); refused != nil {
+			return nil
+		}
+		body, err := encode(next)
+		if err != nil {
+			return err
+		}
+		_, err = c.ExecContext(ctx, "UPDATE requests SET until = ?, over = ?, body = ? WHERE id = ?", next.Until.UnixNano(), over(&next), body, id)
+		e = next
+		return err
+	})
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return approval.Entry{}, approval.ErrUnknown
+	case err != nil:
+		return approval.Entry{}, fmt.Errorf("changing request %s: %w", id, err)
+	}
+	return e, refused
+}
+
+// readBody reads a row whose one column is JSON.
+func readBody(row interface{ Scan(...any) error }, into any) error {
+	var body string
+	if err := row.Scan(&body); err != nil {
+		return err
+	}
+	return json.Unmarshal([]byte(body), into)
+}
+
+// Entries returns entries, the oldest first.
+func (r *Requests) Entries(ctx context.Context, f approval.Filter) ([]approval.Entry, error) {
+	where, args := "1", []any{}
+	if f.ID != "" {
+		where, args = where+" AND id = ?", append(args, f.ID)
+	}
+	if f.Run != "" {
+		where, args = where+" AND run = ?", append(args, f.Run)
+	}
+	if !f.Open.IsZero() {
+		where, args = where+" AND over IS NULL AND until > ?", append(args, f.Open.UnixNano())
+	}
+	limit := -1
+	if f.Newest > 0 {
+		limit = f.Newest
+	}
+	query := "SELECT body FROM (SELECT seq, body FROM requests WHERE " + where + " ORDER BY seq DESC LIMIT ?) ORDER BY seq"
+	return list[approval.Entry](ctx, r.pool, query, append(args, limit)...)
+}
+
+// list reads rows whose one column is JSON.
+func list[T any](ctx context.Context, from interface {
+	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
+}, query string, args ...any) ([]T, error) {
+	rows, err := from.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the requests: %w", err)
+	}
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		var one T
+		if err := readBody(rows, &one); err != nil {
+			return nil, fmt.Errorf("reading the requests: %w", err)
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}
+
+// AddGrant keeps a new grant.
+func (r *Requests) AddGrant(ctx context.Context, g approval.Grant) error {
+	body, err := encode(g)
+	if err != nil {
+		return fmt.Errorf("writing grant %s: %w", g.ID, err)
+	}
+	return r.change(ctx, func(c *sql.Conn) error {
+		_, err := c.ExecContext(ctx, "INSERT INTO grants (id, body) VALUES (?, ?)", g.ID, body)
+		return err
+	})
+}
+
+// Grants returns all grants, the oldest first.
+func (r *Requests) Grants(ctx context.Context) ([]approval.Grant, error) {
+	return list[approval.Grant](ctx, r.pool, "SELECT body FROM grants ORDER BY seq")
+}
+
+// UpdateGrant changes one grant.
+func (r *Requests) UpdateGrant(ctx context.Context, id string, change func(*approval.Grant) error) error {
+	err := r.change(ctx, func(c *sql.Conn) error {
+		var g approval.Grant
+		if err := readBody(c.QueryRowContext(ctx, "SELECT body FROM grants WHERE id = ?", id), &g); err != nil {
+			return err
+		}
+		if err := change(&g); err != nil {
+			return err
+		}
+		if g.Left <= 0 {
+			_, err := c.ExecContext(ctx, "DELETE FROM grants WHERE id = ?", id)
+			return err
+		}
+		body, err := encode(g)
+		if err != nil {
+			return err
+		}
+		_, err = c.ExecContext(ctx, "UPDATE grants SET body = ? WHERE id = ?", body, id)
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return approval.ErrUnknown
+	}
+	return err
+}
+
+// DropGrants drops grants.
+func (r *Requests) DropGrants(ctx context.Context, drop func(approval.Grant) bool) error {
+	return r.change(ctx, func(c *sql.Conn) error {
+		all, err := list[approval.Grant](ctx, c, "SELECT body FROM grants")
+		if err != nil {
+			return err
+		}
+		for _, g := range all {
+			if !drop(g) {
+				continue
+			}
+			if _, err := c.ExecContext(ctx, "DELETE FROM grants WHERE id = ?", g.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Forget drops entries that are over.
+func (r *Requests) Forget(ctx context.Context, before time.Time) error {
+	return r.change(ctx, func(c *sql.Conn) error {
+		_, err := c.ExecContext(ctx, "DELETE FROM requests WHERE coalesce(over, until) < ?", before.UnixNano())
+		return err
+	})
+}
+
+// Requested returns a channel that the next change closes. The first call
+// starts a goroutine that looks for changes of other processes, until Close.
+func (r *Requests) Requested() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.watching {
+		r.watching = true
+		r.ended.Go(r.follow)
+	}
+	return r.changed
+}
+
+// follow tells of what other processes have changed. What it cannot look at,
+// it tells of as well: those who wait then see the error themselves.
+func (r *Requests) follow() {
+	ctx := context.Background()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	var c *sql.Conn // data_version is about what others did to this connection's eyes
+	var seen int64
+	defer func() {
+		if c != nil {
+			c.Close()
+		}
+	}()
+	for {
+		var now int64
+		var err error
+		if c == nil {
+			c, err = r.pool.Conn(ctx)
+		}
+		if err == nil {
+			err = c.QueryRowContext(ctx, "PRAGMA data_version").Scan(&now)
+		}
+		if err != nil || now != seen {
+			r.touch()
+		}
+		seen = now
+		select {
+		case <-r.closed:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// touch tells those who wait that something has changed.
+func (r *Requests) touch() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.changed)
+	r.changed = make(chan struct{})
+}

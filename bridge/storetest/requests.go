@@ -1,0 +1,289 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/profiles"
+)
+
+// Requests is the suite that every approval.Store passes. open returns a new
+// and empty store, and a function that returns another view of the same store,
+// as a second process has it; the test closes neither.
+func Requests(t *testing.T, open func(t *testing.T) (store approval.Store, again func(t *testing.T) approval.Store)) {
+	for name, test := range map[string]func(t *testing.T, a, b approval.Store){
+		"entries come back as they were": entriesComeBack, "filters": entriesAreFiltered, "one settles": oneSettles,
+		"a refused change changes nothing": refusedChange, "unknown entries": unknownEntries, "changes are told": changesAreTold,
+		"grants": grantsAreKept, "a grant is used no more often than it may be": grantIsUsedUp, "forgetting": forgetting,
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, again := open(t)
+			test(t, store, again(t))
+		})
+	}
+}
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.FixedZone("", -7*3600))
+
+// entry is an entry with something in every field that matters.
+func entry(n int) approval.Entry {
+	args, err := canon.Parse(fmt.Appendf(nil, `{"path":"/tmp/<%d>","token":"abc"}`, n))
+	if err != nil {
+		panic(err)
+	}
+	return approval.Entry{Bridge: "b1", Request: approval.Request{
+		ID: fmt.Sprintf("q%d", n), Run: fmt.Sprintf("r%d", n%2), Client: "cli\u2028ent", Requester: "ann", Server: "fs", Tool: "delete", Script: "fs__delete",
+		Items: []approval.Item{{Call: n, Shown: canon.Display(args, canon.DisplayOptions{}), Position: analysis.Position{Line: 3, Column: 4}, Sources: []string{"call 2"},
+			Key: approval.Key{Session: "s1", Profile: "p", Server: "fs", Tool: "delete", Definition: "d", Revision: "r", Args: args.Digest()}}},
+		Decision: profiles.Decision{Disposition: profiles.Ask, Risk: profiles.High, Timeout: time.Minute, Manual: true, Quorums: []profiles.Quorum{{Need: 2, Of: []string{"ann"}}},
+			Reasons: []profiles.Reason{{Kind: profiles.KindAsklist, Disposition: profiles.Ask, Pattern: "fs__*"}}, Profile: "p", Revision: "r"},
+		Checks: []string{"arguments"}, Preview: analysis.Report{Calls: []analysis.CallSite{{Name: "fs__delete", Loop: true}}},
+		Done: 7, Separate: true, Asked: noon, Until: noon.Add(time.Minute),
+	}}
+}
+
+// same compares entries by what they say: times by the moment.
+func same(t *testing.T, got, want approval.Entry) {
+	t.Helper()
+	if got.Digest() != want.Digest() {
+		t.Errorf("another digest: %+v, want %+v", got, want)
+	}
+	for i := range want.Items {
+		if i < len(got.Items) && string(got.Items[i].Shown.JSON) != string(want.Items[i].Shown.JSON) {
+			t.Errorf("shown are %s, want %s", got.Items[i].Shown.JSON, want.Items[i].Shown.JSON)
+		}
+	}
+	g, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(g) != string(w) {
+		t.Errorf("got  %s\nwant %s", g, w)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func entries(t *testing.T, s approval.Store, f approval.Filter) []approval.Entry {
+	t.Helper()
+	all, err := s.Entries(t.Context(), f)
+	must(t, err)
+	return all
+}
+
+func entriesComeBack(t *testing.T, a, b approval.Store) {
+	want := entry(1)
+	must(t, a.Put(t.Context(), want))
+	if err := b.Put(t.Context(), want); err == nil {
+		t.Error("two requests have one id")
+	}
+	for _, s := range []approval.Store{a, b} {
+		all := entries(t, s, approval.Filter{})
+		if len(all) != 1 {
+			t.Fatalf("%d entries", len(all))
+		}
+		same(t, all[0], want)
+	}
+	verdict := approval.Verdict{Approve: true, Scope: approval.Once, Rows: []int{1}, Args: json.RawMessage(`{"x":1}`), Typed: "delete", Text: "a <b>", By: "ann", For: "bob", Roles: []string{"admin"}, Strong: true, Channel: "page", Time: noon}
+	want.Votes, want.Verdict = []approval.Verdict{verdict}, &verdict
+	e, err := b.Update(t.Context(), "q1", func(e *approval.Entry) error { e.Votes, e.Verdict = want.Votes, want.Verdict; return nil })
+	must(t, err)
+	same(t, e, want)
+	same(t, entries(t, a, approval.Filter{})[0], want)
+}
+
+func entriesAreFiltered(t *testing.T, a, b approval.Store) {
+	for n := 1; n <= 6; n++ {
+		must(t, a.Put(t.Context(), entry(n)))
+	}
+	_, err := a.Update(t.Context(), "q3", func(e *approval.Entry) error {
+		e.Verdict = &approval.Verdict{Approve: true, Time: noon}
+		return nil
+	})
+	must(t, err)
+	for name, row := range map[string]struct {
+		f    approval.Filter
+		want []string
+	}{
+		"all":              {approval.Filter{}, []string{"q1", "q2", "q3", "q4", "q5", "q6"}},
+		"one":              {approval.Filter{ID: "q4"}, []string{"q4"}},
+		"none":             {approval.Filter{ID: "q9"}, nil},
+		"of a run":         {approval.Filter{Run: "r1"}, []string{"q1", "q3", "q5"}},
+		"open":             {approval.Filter{Open: noon}, []string{"q1", "q2", "q4", "q5", "q6"}},
+		"open, of a run":   {approval.Filter{Run: "r1", Open: noon}, []string{"q1", "q5"}},
+		"open for a while": {approval.Filter{Open: noon.Add(time.Minute - 1)}, []string{"q1", "q2", "q4", "q5", "q6"}},
+		"run out":          {approval.Filter{Open: noon.Add(time.Minute)}, nil},
+		"the newest":       {approval.Filter{Newest: 2}, []string{"q5", "q6"}},
+	} {
+		var got []string
+		for _, e := range entries(t, b, row.f) {
+			got = append(got, e.ID)
+		}
+		if !reflect.DeepEqual(got, row.want) {
+			t.Errorf("%s: %v, want %v", name, got, row.want)
+		}
+	}
+}
+
+// Of many that settle one entry at the same time, through both views, one does.
+func oneSettles(t *testing.T, a, b approval.Store) {
+	must(t, a.Put(t.Context(), entry(1)))
+	taken := errors.New("taken")
+	var mu sync.Mutex
+	var won []string
+	var all sync.WaitGroup
+	for i := range 20 {
+		s := []approval.Store{a, b}[i%2]
+		by := fmt.Sprint("approver ", i)
+		all.Go(func() {
+			e, err := s.Update(t.Context(), "q1", func(e *approval.Entry) error {
+				if e.Verdict != nil {
+					return taken
+				}
+				e.Verdict = &approval.Verdict{Approve: true, By: by, Time: noon}
+				return nil
+			})
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				won = append(won, by)
+			case err != taken:
+				t.Error(err)
+			case e.Verdict == nil:
+				t.Error("who came too late is not shown who came first")
+			}
+		})
+	}
+	all.Wait()
+	if got := entries(t, b, approval.Filter{})[0].Verdict; len(won) != 1 || got == nil || got.By != won[0] {
+		t.Errorf("%v settled it, and the store says %+v", won, got)
+	}
+}
+
+func refusedChange(t *testing.T, a, b approval.Store) {
+	must(t, a.Put(t.Context(), entry(1)))
+	no := errors.New("no")
+	e, err := a.Update(t.Context(), "q1", func(e *approval.Entry) error { e.Done, e.Items[0].Call = 99, 99; return no })
+	if err != no {
+		t.Errorf("got %v", err)
+	}
+	same(t, e, entry(1))
+	same(t, entries(t, b, approval.Filter{})[0], entry(1))
+}
+
+func unknownEntries(t *testing.T, a, _ approval.Store) {
+	if _, err := a.Update(t.Context(), "q1", func(*approval.Entry) error { return nil }); !errors.Is(err, approval.ErrUnknown) {
+		t.Errorf("an entry that is not there: %v", err)
+	}
+	if err := a.UpdateGrant(t.Context(), "g1", func(*approval.Grant) error { return nil }); !errors.Is(err, approval.ErrUnknown) {
+		t.Errorf("a grant that is not there: %v", err)
+	}
+}
+
+func changesAreTold(t *testing.T, a, b approval.Store) {
+	for name, change := range map[string]func(ctx context.Context) error{
+		"a new entry": func(ctx context.Context) error { return a.Put(ctx, entry(1)) },
+		"a verdict": func(ctx context.Context) error {
+			_, err := a.Update(ctx, "q0", func(e *approval.Entry) error { e.Verdict = &approval.Verdict{Time: noon}; return nil })
+			return err
+		},
+		"a grant": func(ctx context.Context) error { return a.AddGrant(ctx, approval.Grant{ID: "g1", Left: 1}) },
+		"a grant less": func(ctx context.Context) error {
+			return a.DropGrants(ctx, func(g approval.Grant) bool { return g.ID == "g0" })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "a verdict" {
+				must(t, a.Put(t.Context(), entry(0)))
+			}
+			if name == "a grant less" {
+				must(t, a.AddGrant(t.Context(), approval.Grant{ID: "g0", Left: 1}))
+			}
+			here, there := a.Requested(), b.Requested()
+			must(t, change(t.Context()))
+			for who, c := range map[string]<-chan struct{}{"here": here, "there": there} {
+				select {
+				case <-c:
+				case <-time.After(20 * time.Second):
+					t.Errorf("nobody %s is told", who)
+				}
+			}
+		})
+	}
+}
+
+func grantsAreKept(t *testing.T, a, b approval.Store) {
+	for _, id := range []string{"g1", "g2", "g3"} {
+		must(t, a.AddGrant(t.Context(), approval.Grant{ID: id, Key: entry(1).Items[0].Key, AnyArgs: id == "g2", Script: "fs__delete", By: "ann", Made: noon, Until: noon, Left: 2}))
+	}
+	must(t, b.DropGrants(t.Context(), func(g approval.Grant) bool { return g.AnyArgs }))
+	all, err := b.Grants(t.Context())
+	must(t, err)
+	if len(all) != 2 || all[0].ID != "g1" || all[1].ID != "g3" || all[0].Key != entry(1).Items[0].Key || !all[0].Until.Equal(noon) {
+		t.Errorf("got %+v", all)
+	}
+}
+
+func grantIsUsedUp(t *testing.T, a, b approval.Store) {
+	must(t, a.AddGrant(t.Context(), approval.Grant{ID: "g1", Left: 5}))
+	var mu sync.Mutex
+	used := 0
+	var all sync.WaitGroup
+	for i := range 12 {
+		s := []approval.Store{a, b}[i%2]
+		all.Go(func() {
+			err := s.UpdateGrant(t.Context(), "g1", func(g *approval.Grant) error { g.Left--; return nil })
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				used++
+			} else if !errors.Is(err, approval.ErrUnknown) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	left, err := a.Grants(t.Context())
+	must(t, err)
+	if used != 5 || len(left) != 0 {
+		t.Errorf("used %d times, left %+v", used, left)
+	}
+}
+
+func forgetting(t *testing.T, a, b approval.Store) {
+	for n := 1; n <= 3; n++ {
+		must(t, a.Put(t.Context(), entry(n)))
+	}
+	_, err := a.Update(t.Context(), "q1", func(e *approval.Entry) error {
+		e.Verdict = &approval.Verdict{Time: noon.Add(-time.Hour)}
+		return nil
+	})
+	must(t, err)
+	must(t, b.Forget(t.Context(), noon))
+	if all := entries(t, a, approval.Filter{}); len(all) != 2 || all[0].ID != "q2" {
+		t.Errorf("left are %+v", all)
+	}
+	must(t, b.Forget(t.Context(), noon.Add(time.Minute+1)))
+	if all := entries(t, a, approval.Filter{}); len(all) != 0 {
+		t.Errorf("left are %+v", all)
+	}
+}
