@@ -126,7 +126,7 @@ func (a *attachment) fresh(all []approval.Request) []approval.Request {
 // question stays open for whoever attaches next.
 func (a *attachment) elicit(ctx context.Context, q approval.Request) {
 	asked := time.Now()
-	res, err := a.req.Session.Elicit(ctx, question(q, a.req.ProtocolVersion()))
+	res, err := a.req.Session.Elicit(ctx, a.question(q))
 	if ctx.Err() != nil {
 		return
 	}
@@ -174,7 +174,7 @@ func (a *attachment) inputRequired(all []approval.Request) *mcp.CallToolResult {
 	inputs := mcp.InputRequestMap{}
 	for _, q := range all {
 		st.Asked[q.ID] = q.Digest().String()
-		inputs[q.ID] = question(q, a.req.ProtocolVersion())
+		inputs[q.ID] = a.question(q)
 	}
 	sealed, err := a.s.seal.close(st)
 	if err != nil {
@@ -220,7 +220,8 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 
 // question is a request as an elicitation: the text, and a form whose one
 // required field is the decision. "No" comes first.
-func question(q approval.Request, protocol string) *mcp.ElicitParams {
+func (a *attachment) question(q approval.Request) *mcp.ElicitParams {
+	protocol := a.req.ProtocolVersion()
 	choices := []choice{{"no", "No"}, {"stop", "No, and stop the script"}, {"once", "Yes, once"}}
 	if q.Decision.Remember && protocol < statelessProtocol { // a stateless client has no session
 		choices = append(choices, choice{string(approval.Same), "Yes, and again in this session with the same arguments"},
@@ -244,7 +245,7 @@ func question(q approval.Request, protocol string) *mcp.ElicitParams {
 	if q.Decision.RequireReason {
 		reason["description"] = "a yes to this call needs one"
 	}
-	return &mcp.ElicitParams{Message: q.Prompt(), RequestedSchema: map[string]any{"type": "object",
+	return &mcp.ElicitParams{Message: approval.Describe(q, approval.DescribeOptions{At: a.s.o.ApproveAt(a.r.id)}).Prompt(), RequestedSchema: map[string]any{"type": "object",
 		"properties": map[string]any{"decision": decision, "reason": reason}, "required": []any{"decision"}}}
 }
 

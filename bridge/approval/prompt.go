@@ -90,7 +90,11 @@ func (d Description) argumentLines(room int) []string {
 		for _, c := range d.Calls {
 			var values []string
 			for _, f := range c.Fields {
-				values = append(values, f.Name+" "+f.oneLine())
+				value := f.oneLine()
+				if strings.Contains(value, ", ") {
+					value = f.value // in quotes: it could look like more arguments
+				}
+				values = append(values, f.Name+" "+value)
 			}
 			lines = append(lines, clipMiddle(fmt.Sprintf("  #%d %s", c.Number, strings.Join(values, ", ")), promptWidth))
 		}
@@ -111,8 +115,8 @@ func (d Description) argumentLines(room int) []string {
 			return append(lines, fmt.Sprintf("  and %s", counted(left+1, "more argument")))
 		}
 		name := "  " + f.Name + strings.Repeat(" ", max(0, label-columns(f.Name))) + "  "
-		if value := f.oneLine(); !f.Text || len(f.Lines) == 1 {
-			lines = append(lines, name+clipMiddle(value, promptWidth-columns(name)))
+		if !f.Text || len(f.Lines) == 1 {
+			lines = append(lines, name+f.brief(promptWidth-columns(name)))
 			continue
 		}
 		lines = append(lines, f.textLines(name, room-len(lines)-left)...)
@@ -129,7 +133,7 @@ func (f Field) textLines(name string, room int) []string {
 		show-- // a line says what is left out
 	}
 	if show < 2 {
-		return []string{clipMiddle(name+f.value, promptWidth)}
+		return []string{name + f.brief(promptWidth-columns(name))}
 	}
 	head := fmt.Sprintf("%s%s, %s", name, counted(f.Characters, "character"), counted(len(body), "line"))
 	if show < len(body) {

@@ -51,8 +51,10 @@ func (p prompted) request(t interface{ Fatal(...any) }) Request {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Items = append(r.Items, Item{Call: p.Done + 1 + i, Shown: canon.Display(args, canon.DisplayOptions{}), Key: Key{Args: args.Digest()}, Sources: p.Sources})
-		p.Sources = nil
+		r.Items = append(r.Items, Item{Call: p.Done + 1 + i, Shown: canon.Display(args, canon.DisplayOptions{}), Key: Key{Args: args.Digest()}})
+	}
+	if len(r.Items) > 0 {
+		r.Items[0].Sources = p.Sources
 	}
 	return r
 }
@@ -183,7 +185,7 @@ func TestLongValueKeepsBothEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	prompt := prompted{Tool: "run", Server: "sh", Args: text, Risk: profiles.High}.prompt(t)
-	if !strings.Contains(prompt, `"ls -la a/`) || !strings.Contains(prompt, `; rm -rf /"`) || !strings.Contains(prompt, "more") {
+	if !strings.Contains(prompt, `ls -la a/`) || !strings.Contains(prompt, `; rm -rf /`+"\n") || !strings.Contains(prompt, "more") {
 		t.Errorf("the prompt is\n%s", prompt)
 	}
 }

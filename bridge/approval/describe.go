@@ -1,0 +1,358 @@
+package approval
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/profiles"
+)
+
+// A Description is a request in words: what every channel shows of it, each in
+// its own way. It is made only from the frozen calls, by Describe.
+//
+// Its strings are inert plain text: each is one line of characters that a
+// person can see, in which whatever came from outside has passed
+// [canon.Visible] or [canon.Display]. They are text and no markup: a page must
+// still escape them. Only Model holds what a model wrote; nothing of it stands
+// anywhere else.
+type Description struct {
+	// Headline is what is asked, by the tool's name: "SEND MAIL?".
+	Headline string `json:"headline"`
+	// Summary is one line for a list of requests.
+	Summary string `json:"summary"`
+	// Own reports that Summary is not ours: see [Options.Summarise].
+	Own    bool   `json:"own_summary,omitempty"`
+	Tool   string `json:"tool"` // server__tool, as policy matches it
+	Server string `json:"server"`
+	// Risk is low, medium, high or critical, and RiskSays what that means.
+	Risk     string `json:"risk"`
+	RiskSays string `json:"risk_says"`
+	// Calls are what is sent, in the order they were made.
+	Calls []DescribedCall `json:"calls"`
+	// Warnings are what a person should notice before anything else: bytes
+	// that the run has read elsewhere, hosts that look like others, unseen
+	// characters, values that are hidden or cut.
+	Warnings []string `json:"warnings,omitempty"`
+	// Why are the reasons why it is asked, the strictest first, and Rule is
+	// the one that asked.
+	Why  []string `json:"why"`
+	Rule string   `json:"rule"`
+	// Covers is what a yes covers, and Needs what it takes besides.
+	Covers string   `json:"covers"`
+	Needs  []string `json:"needs,omitempty"`
+	// Missing says which yeses are there and needed, where one is not enough.
+	Missing string `json:"missing,omitempty"`
+	// Checks are the safety checks between a yes and the sending.
+	Checks []string `json:"checks,omitempty"`
+	// Done counts the calls that the run had made before.
+	Done int `json:"done"`
+	// Until is the clock time at which the answer is no.
+	Until     string `json:"until"`
+	Run       string `json:"run"`
+	Client    string `json:"client,omitempty"`    // as it calls itself
+	Requester string `json:"requester,omitempty"` // whose token it came with
+	// Model is what a model wrote, unchecked.
+	Model Claims `json:"model"`
+	// At is where an approver can read all of it and answer.
+	At string `json:"at,omitempty"`
+}
+
+// A DescribedCall is one call of a request.
+type DescribedCall struct {
+	Number int `json:"number"` // within its run
+	// Fields are the arguments: short ones first, otherwise in their order.
+	Fields []Field `json:"fields"`
+	Hidden int     `json:"hidden,omitempty"` // values, and parts of texts, that are hidden
+	Cut    int     `json:"cut,omitempty"`    // places where the request itself holds less than is sent
+	// Sources say which bytes the run has read before, and where.
+	Sources []string `json:"sources,omitempty"`
+	Line    int      `json:"line,omitempty"` // of the script
+}
+
+// Claims are what a model wrote: nothing in them was checked.
+type Claims struct {
+	// Calls are what could be read from the script, as "fs__read x2 in a loop".
+	Calls []string `json:"calls,omitempty"`
+	// Sites are the same calls one by one.
+	Sites []analysis.CallSite `json:"sites,omitempty"`
+	// Truncated reports that there are more than are listed.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// DescribeOptions are what a description needs beside the request. The zero
+// value is useful.
+type DescribeOptions struct {
+	// At is where an approver answers this request, such as the address of its
+	// page; empty if nowhere.
+	At string
+	// Votes are the yeses so far, as [Entry.Votes] has them.
+	Votes []Verdict
+	// Zone is whose clock times are written; nil means time.Local.
+	Zone *time.Location
+}
+
+// riskSays has one sentence for each risk.
+var riskSays = map[profiles.Risk]string{
+	profiles.Low:      "Low: it seems to read only, and to change nothing.",
+	profiles.Medium:   "Medium: it may change something, or reach beyond this machine.",
+	profiles.High:     "High: it may change, delete or send what matters to you.",
+	profiles.Critical: "Critical: it may do harm that nobody can undo. Read all of it.",
+}
+
+// Describe writes a request in words.
+func Describe(r Request, o DescribeOptions) Description {
+	d := Description{
+		Headline: headline(r), Tool: canon.Visible(r.path()), Server: canon.Visible(r.Server),
+		Risk: r.Decision.Risk.String(), RiskSays: riskSays[r.Decision.Risk],
+		Covers: r.covers(), Needs: r.needs(), Missing: (&Entry{Request: r, Votes: o.Votes}).Missing(),
+		Done: r.Done, Until: clock(r.Until, r.Asked, o.Zone),
+		Run: canon.Visible(r.Run), Client: canon.Visible(r.Client), Requester: canon.Visible(r.Requester),
+		Model: claims(r.Preview), At: canon.Visible(o.At),
+	}
+	for _, c := range r.Checks {
+		d.Checks = append(d.Checks, canon.Visible(c))
+	}
+	for i, reason := range r.reasons() {
+		text := canon.Visible(reason.String())
+		if i == 0 && reason.Kind != profiles.KindRisk {
+			d.Rule = text
+		}
+		d.Why = append(d.Why, text)
+	}
+	if p := r.Decision.Profile; p != "" && !strings.Contains(strings.Join(d.Why, " "), "[profile "+p+"]") {
+		d.Why = append(d.Why, canon.Visible("profile "+p))
+	}
+	for _, i := range r.Items {
+		d.Calls = append(d.Calls, describeCall(i))
+	}
+	d.Warnings = warnings(d.Calls)
+	d.Summary, d.Own = canon.Visible(r.Summary), r.Summary != ""
+	if !d.Own {
+		d.Summary = Summary(r)
+	}
+	return d
+}
+
+// path is the tool as policy matches it.
+func (r Request) path() string {
+	if r.Server == "" {
+		return r.Tool
+	}
+	return r.Server + "__" + r.Tool
+}
+
+// headline puts the tool's name in words. A name of one word says too little:
+// then the server's joins it.
+func headline(r Request) string {
+	words := nameWords(r.Tool)
+	if len(words) == 1 {
+		words = append(words, nameWords(r.Server)...)
+	}
+	text := strings.ToUpper(strings.Join(words[:min(len(words), 4)], " "))
+	if text == "" || len(text) > 40 {
+		text = "SEND THIS CALL"
+	}
+	if n := len(r.Items); n > 1 {
+		text += fmt.Sprintf(", %d CALLS", n)
+	}
+	return text + "?"
+}
+
+// nameWords splits a name at its humps and at whatever is no letter or digit.
+// A name that is no plain one has no words: what looks like something else does
+// not belong into a headline.
+func nameWords(name string) []string {
+	var words []string
+	var word []byte
+	end := func() {
+		if len(word) > 0 {
+			words, word = append(words, string(word)), nil
+		}
+	}
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case c >= 0x80, c < ' ':
+			return nil
+		case 'A' <= c && c <= 'Z' && i > 0 && 'a' <= name[i-1] && name[i-1] <= 'z':
+			end()
+			word = append(word, c)
+		case 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9':
+			word = append(word, c)
+		default:
+			end()
+		}
+	}
+	end()
+	return words
+}
+
+// Summary is one line about a request, for a list: the tool and the argument
+// that tells most of what it is about. It is what a request is called where
+// [Options.Summarise] says nothing else.
+func Summary(r Request) string {
+	text := canon.Visible(r.path())
+	if n := len(r.Items); n > 1 {
+		return fmt.Sprintf("%s, %d calls", text, n)
+	}
+	if len(r.Items) == 0 {
+		return text
+	}
+	fields := describeCall(r.Items[0]).Fields
+	telling := slices.IndexFunc(fields, func(f Field) bool { return f.Text && slices.Contains(tellingNames, strings.ToLower(f.Name)) })
+	if telling < 0 {
+		telling = slices.IndexFunc(fields, func(f Field) bool { return f.Text && len(f.Lines) == 1 })
+	}
+	if telling >= 0 {
+		text += " " + clipMiddle(fields[telling].oneLine(), 60)
+	}
+	return text
+}
+
+// tellingNames are the arguments that say whom or what a call is about.
+var tellingNames = []string{"to", "path", "file", "url", "uri", "recipient", "channel", "command", "query", "title", "name", "id"}
+
+// reasons are the reasons why r is asked.
+func (r Request) reasons() []profiles.Reason {
+	var all []profiles.Reason
+	for _, reason := range r.Decision.Reasons {
+		if reason.Disposition == profiles.Ask || reason.Kind == profiles.KindRisk {
+			all = append(all, reason)
+		}
+	}
+	return all
+}
+
+func (r Request) covers() string {
+	switch {
+	case r.Decision.Remember && len(r.Items) > 1:
+		return fmt.Sprintf("Yes sends these %d calls; it may hold for later ones in this session, if you choose so.", len(r.Items))
+	case r.Decision.Remember:
+		return "Yes sends this call; it may hold for later ones in this session, if you choose so."
+	case len(r.Items) > 1:
+		return fmt.Sprintf("Yes sends these %d calls, once each.", len(r.Items))
+	default:
+		return "Yes sends this one call, once."
+	}
+}
+
+// needs says what a yes takes besides the yes.
+func (r Request) needs() []string {
+	var needs []string
+	if r.Decision.RequireReason {
+		needs = append(needs, "a reason")
+	}
+	if r.Decision.Manual {
+		needs = append(needs, "the tool's name typed, or edited arguments")
+	}
+	if r.NeedsApprover() {
+		needs = append(needs, "an approver on the page, in the terminal or through the API")
+	}
+	if (r.Separate || len(r.Decision.Quorums) > 0) && r.Requester != "" {
+		needs = append(needs, "somebody other than "+canon.Visible(r.Requester))
+	}
+	return needs
+}
+
+// clock is a time as a clock shows it, with the day if that is another one
+// than when it was asked.
+func clock(t, asked time.Time, zone *time.Location) string {
+	if zone == nil {
+		zone = time.Local
+	}
+	t, asked = t.In(zone), asked.In(zone)
+	if t.YearDay() != asked.YearDay() || t.Year() != asked.Year() {
+		return t.Format("15:04:05 on Mon 2 Jan")
+	}
+	return t.Format("15:04:05")
+}
+
+// claims is what could be read from a script. Literals and names are made
+// visible; the names are all that ends up in Calls.
+func claims(p analysis.Report) Claims {
+	c := Claims{Truncated: p.Truncated}
+	counts, loops := map[string]int{}, map[string]bool{}
+	var names []string
+	for _, site := range p.Calls {
+		site.Name, site.Args = canon.Visible(site.Name), canon.Visible(canon.Redact(site.Args))
+		c.Sites = append(c.Sites, site)
+		name := site.Name
+		if name == "" {
+			name = "a call of a computed name"
+		}
+		if counts[name]++; counts[name] == 1 {
+			names = append(names, name)
+		}
+		loops[name] = loops[name] || site.Loop
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		text := name
+		if counts[name] > 1 {
+			text += fmt.Sprintf(" x%d", counts[name])
+		}
+		if loops[name] {
+			text += " in a loop"
+		}
+		c.Calls = append(c.Calls, text)
+	}
+	return c
+}
+
+// warnings are what a person should notice about the calls, the gravest first:
+// of many, a small window shows the first alone.
+func warnings(calls []DescribedCall) []string {
+	var all, unseen []string
+	add := func(to *[]string, text string) {
+		if !slices.Contains(*to, text) {
+			*to = append(*to, text)
+		}
+	}
+	hidden, cut := 0, 0
+	for _, c := range calls {
+		for _, source := range c.Sources {
+			add(&all, source)
+		}
+	}
+	for _, c := range calls {
+		hidden, cut = hidden+c.Hidden, cut+c.Cut
+		for _, f := range c.Fields {
+			for _, odd := range oddHosts(f) {
+				add(&all, odd)
+			}
+			if f.unseen() {
+				add(&unseen, f.Name)
+			}
+		}
+	}
+	if len(unseen) > 0 {
+		add(&all, `what cannot be seen is written as \u{...} in `+strings.Join(unseen, ", "))
+	}
+	if hidden > 0 {
+		add(&all, counted(hidden, "value")+" hidden as a secret; the call sends what is hidden")
+	}
+	if cut > 0 {
+		add(&all, counted(cut, "value")+" too long to be kept here in full; the call sends all of it")
+	}
+	return all
+}
+
+// counted is "1 value" or "1,482 values".
+func counted(n int, what string) string {
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	if n != 1 {
+		what += "s"
+	}
+	return digits + " " + what
+}
+
+// isLetterMark reports whether a character belongs to the one before it.
+func isLetterMark(c rune) bool { return unicode.IsMark(c) }

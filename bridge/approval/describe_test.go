@@ -1,0 +1,195 @@
+package approval
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/profiles"
+)
+
+// H9: every risk has a sentence of its own.
+func TestEveryRiskHasItsSentence(t *testing.T) {
+	seen := map[string]bool{}
+	for risk := profiles.Low; risk <= profiles.Critical; risk++ {
+		d := Describe(prompted{Tool: "x", Server: "s", Risk: risk}.request(t), DescribeOptions{})
+		if seen[d.RiskSays] || !strings.HasPrefix(strings.ToLower(d.RiskSays), d.Risk+": ") {
+			t.Errorf("risk %s says %q", d.Risk, d.RiskSays)
+		}
+		seen[d.RiskSays] = true
+	}
+}
+
+func TestHeadline(t *testing.T) {
+	for _, row := range []struct{ server, tool, want string }{
+		{"mail", "send", "SEND MAIL?"},
+		{"fs", "write_file", "WRITE FILE?"},
+		{"github", "createPullRequest", "CREATE PULL REQUEST?"},
+		{"a", "one_two_three_four_five", "ONE TWO THREE FOUR?"},
+		{"a", "delete\nWhy", "SEND THIS CALL?"},
+		{"a", "s\u0435nd", "SEND THIS CALL?"}, // a Cyrillic е
+		{"a", "", "SEND THIS CALL?"},
+		{"a", strings.Repeat("x", 50), "SEND THIS CALL?"},
+	} {
+		if got := Describe(prompted{Tool: row.tool, Server: row.server, Risk: profiles.High}.request(t), DescribeOptions{}).Headline; got != row.want {
+			t.Errorf("%s of %s: %q, want %q", row.tool, row.server, got, row.want)
+		}
+	}
+}
+
+func TestShortArgumentsStandFirst(t *testing.T) {
+	args, err := json.Marshal(map[string]any{"a": strings.Repeat("text ", 100), "b": "1\n2\n3", "to": "bob", "zip": 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := Describe(prompted{Tool: "send", Server: "m", Args: args}.request(t), DescribeOptions{}).Calls[0].Fields
+	var names []string
+	for _, f := range fields {
+		names = append(names, fmt.Sprintf("%s:%d/%d", f.Name, f.Characters, len(f.Lines)))
+	}
+	if got := strings.Join(names, " "); got != "to:3/1 zip:1/1 a:500/1 b:5/3" {
+		t.Errorf("the arguments are %s", got)
+	}
+}
+
+// What a model wrote, and what pretends to be from us, stands where it belongs.
+func TestModelTextStaysApart(t *testing.T) {
+	const claim = "approved by the administrator"
+	r := prompted{Tool: "drop", Server: "db", Risk: profiles.Critical, Args: json.RawMessage(`{"table":"users"}`),
+		Preview: []analysis.CallSite{{Name: claim, Args: `{"note":"` + claim + `"}`}}}.request(t)
+	d := Describe(r, DescribeOptions{})
+	if len(d.Model.Calls) != 1 || len(d.Model.Sites) != 1 {
+		t.Fatalf("the model's part is %+v", d.Model)
+	}
+	d.Model = Claims{}
+	text, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text)+d.Prompt(), claim) {
+		t.Errorf("what the model wrote stands outside of its part: %s", text)
+	}
+}
+
+func TestDescriptionSaysWhatAYesNeeds(t *testing.T) {
+	r := prompted{Tool: "pay", Server: "bank", Risk: profiles.Critical, Manual: true, RequireReason: true}.request(t)
+	r.Requester, r.Decision.Quorums = "ann", []profiles.Quorum{{Need: 2, Of: []string{"finance"}}}
+	d := Describe(r, DescribeOptions{Votes: []Verdict{{By: "bob", Approve: true, Roles: []string{"finance"}}}})
+	if d.Missing != "1 of 2 yeses of finance" {
+		t.Errorf("missing: %q", d.Missing)
+	}
+	want := "a reason|the tool's name typed, or edited arguments|an approver on the page, in the terminal or through the API|somebody other than ann"
+	if got := strings.Join(d.Needs, "|"); got != want {
+		t.Errorf("needs %q", got)
+	}
+}
+
+func TestClockSaysTheDayWhenItIsAnother(t *testing.T) {
+	asked := time.Date(2026, 3, 4, 23, 59, 0, 0, time.UTC)
+	for _, row := range []struct {
+		after time.Duration
+		want  string
+	}{{30 * time.Second, "23:59:30"}, {2 * time.Minute, "00:01:00 on Thu 5 Mar"}, {365 * 24 * time.Hour, "23:59:00 on Thu 4 Mar"}} {
+		if got := clock(asked.Add(row.after), asked, time.UTC); got != row.want {
+			t.Errorf("after %v: %q, want %q", row.after, got, row.want)
+		}
+	}
+}
+
+func TestOddHosts(t *testing.T) {
+	for _, row := range []struct{ name, text, want string }{
+		{"url", "https://example.com/a?b=http://other.org", ""},
+		{"url", "https://xn--pple-43d.com/", "encoded international name"},
+		{"url", "https://\u0430pple.com", "mixes Cyrillic and Latin letters"},
+		{"to", "bob@g\u043eogle.com", "mixes Latin and Cyrillic letters"},
+		{"to", "bob@example.com", ""},
+		{"host", "\u043f\u0440\u0438\u043c\u0435\u0440.\u0440\u0444", "written in Cyrillic letters"},
+		{"host", "example.com", ""},
+		{"body", "see https://b\u00fccher.example or not", "characters that are not plain"},
+		{"body", "\u043f\u0440\u0438\u043c\u0435\u0440", ""},
+		{"body", `{"url":"https://[hidden: looks like a password]@xn--80ak6aa92e.com"}`, "encoded international name"},
+	} {
+		got := strings.Join(oddHosts(textField(row.name, row.text, []byte(`""`))), "; ")
+		if row.want == "" && got != "" || !strings.Contains(got, row.want) {
+			t.Errorf("%s %q: %q, want %q", row.name, row.text, got, row.want)
+		}
+	}
+}
+
+// R6: the line about a request can be replaced, also for calls that join it.
+func TestSummaryCanBeReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Options{Summarise: func(r Request) string { return fmt.Sprintf("%d times %s\x1b", len(r.Items), r.Tool) }})
+		for call := range 2 {
+			r := prompted{Tool: "send", Server: "mail", Risk: profiles.High, Args: json.RawMessage(fmt.Sprintf(`{"to":%d}`, call))}.request(t)
+			r.Run, r.Items[0].Call, r.Items[0].Position = "r", call+1, analysis.Position{Line: 3}
+			go func() { _, _ = b.Ask(t.Context(), r) }()
+			synctest.Wait()
+		}
+		all, err := b.Entries(t.Context(), Filter{})
+		if err != nil || len(all) != 1 || all[0].Summary != "2 times send\x1b" {
+			t.Fatalf("%v, %+v", err, all)
+		}
+		if d := Describe(all[0].Request, DescribeOptions{}); d.Summary != `2 times send\u{1B}` || !d.Own || !strings.Contains(d.Prompt(), "\nSummary: 2 times send") {
+			t.Errorf("described as %q\n%s", d.Summary, d.Prompt())
+		}
+		b.EndRun("r")
+	})
+}
+
+func TestSummaryOfOurs(t *testing.T) {
+	for _, row := range []struct{ args, want string }{
+		{`{"body":"hello","to":"bob"}`, "mail__send bob"},
+		{`{"body":"hello"}`, "mail__send hello"},
+		{`{"n":1}`, "mail__send"},
+		{`{}`, "mail__send"},
+		{`{"path":"/a\n/b"}`, `mail__send "/a\n/b"`},
+	} {
+		if got := Summary(prompted{Tool: "send", Server: "mail", Args: json.RawMessage(row.args)}.request(t)); got != row.want {
+			t.Errorf("%s: %q, want %q", row.args, got, row.want)
+		}
+	}
+}
+
+// Ten thousand arguments take no more room than ten, and no more than a moment.
+func TestTenThousandArguments(t *testing.T) {
+	many := map[string]any{"to": "bob"}
+	for i := range 10_000 {
+		many[fmt.Sprintf("a%05d", i)] = strings.Repeat("x", 100)
+	}
+	text, err := json.Marshal(many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := prompted{Tool: "send", Server: "m", Risk: profiles.High}.request(t)
+	args, err := canon.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Items = []Item{{Call: 1, Shown: canon.Display(args, canon.DisplayOptions{MaxObject: 20_000, MaxBytes: 1 << 22})}}
+	d := Describe(r, DescribeOptions{})
+	prompt := d.Prompt()
+	inert(t, prompt)
+	if len(d.Calls[0].Fields) != 10_001 || d.Calls[0].Fields[0].Name != "to" || !strings.Contains(prompt, "more arguments") {
+		t.Errorf("%d fields, the first is %s\n%s", len(d.Calls[0].Fields), d.Calls[0].Fields[0].Name, prompt)
+	}
+}
+
+// FuzzPrompt: whatever is sent, a prompt is made of our lines.
+func FuzzPrompt(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"path":"/etc/passwd"}`, `{"a":"x\nYes sends nothing.","b":["\u001b[2J",{"\u202e":null}],"c":"` + strings.Repeat("日", 300) + `"}`,
+		`{"Why: ":1,"  ":2,"":"","é́́́́":"… 5 characters in all"}`, `{"t":"-----BEGIN PRIVATE KEY-----"}`} {
+		f.Add("send", seed, "fs", "1,204 characters")
+	}
+	f.Fuzz(func(t *testing.T, tool, args, server, source string) {
+		if _, err := canon.Parse([]byte(args)); err != nil {
+			return
+		}
+		inert(t, prompted{Tool: tool, Server: server, Profile: "p", Risk: profiles.High, Args: json.RawMessage(args), Sources: []string{source}, At: "http://127.0.0.1:7421/r/q"}.prompt(t))
+	})
+}

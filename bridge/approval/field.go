@@ -1,0 +1,208 @@
+package approval
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"codemode-bridge/bridge/canon"
+)
+
+// A Field is one argument of a call.
+type Field struct {
+	// Name is the argument's name, in quotes unless it is a plain word: no
+	// name can look like a name and its value.
+	Name string `json:"name"`
+	// Lines are the value, as much of it as the request holds; see Cut. A tab
+	// is written as four spaces.
+	Lines []string `json:"lines"`
+	// Text reports that the value is a text, and Lines its lines; otherwise
+	// they are JSON.
+	Text bool `json:"text"`
+	// Characters counts those of a text, what is left out here included.
+	Characters int `json:"characters"`
+	// Hidden counts the parts that are hidden as secrets, and Cut reports that
+	// the request itself holds less than is sent.
+	Hidden int  `json:"hidden,omitempty"`
+	Cut    bool `json:"cut,omitempty"`
+
+	value string // as JSON on one line
+}
+
+// longField is how many characters a value may have and still be a short one.
+const longField = 60
+
+func (f Field) long() bool { return len(f.Lines) > 1 || f.Characters > longField }
+
+// describeCall lists a call's arguments. What is long stands behind what is
+// short, so that no text can push a recipient out of sight.
+func describeCall(i Item) DescribedCall {
+	c := DescribedCall{Number: i.Call, Fields: fieldsOf(i.Shown.JSON), Hidden: i.Shown.Hidden, Cut: i.Shown.Cut, Line: i.Position.Line}
+	for _, s := range i.Sources {
+		c.Sources = append(c.Sources, canon.Visible(s))
+	}
+	slices.SortStableFunc(c.Fields, func(a, b Field) int {
+		switch {
+		case a.long() == b.long():
+			return 0
+		case b.long():
+			return -1
+		default:
+			return 1
+		}
+	})
+	return c
+}
+
+// fieldsOf reads arguments in display form.
+func fieldsOf(shown []byte) []Field {
+	d := json.NewDecoder(bytes.NewReader(shown))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return []Field{jsonField("arguments", shown)}
+	}
+	fields := []Field{}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			break
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			break
+		}
+		var text string
+		key, _ := name.(string)
+		if value[0] == '"' && json.Unmarshal(value, &text) == nil {
+			fields = append(fields, textField(fieldName(key), text, value))
+		} else {
+			fields = append(fields, jsonField(fieldName(key), value))
+		}
+	}
+	return fields
+}
+
+// brief is the value on one line of at most width columns. The end of a value
+// that is cut is not known; of all others both ends are shown.
+func (f Field) brief(width int) string {
+	if !f.Text || !f.Cut {
+		return clipMiddle(f.oneLine(), width)
+	}
+	mark := "… " + counted(f.Characters, "character") + " in all"
+	return firstColumns(f.oneLine(), max(0, width-columns(mark))) + mark
+}
+
+// leftOut is what canon.Display writes where it left something out. Arguments
+// cannot hold it: their own "…" is written out.
+var leftOut = regexp.MustCompile(`… ([0-9,]+) characters? in all$`)
+
+func textField(name, text string, value []byte) Field {
+	f := Field{Name: name, Text: true, Characters: utf8.RuneCountInString(text), Hidden: strings.Count(text, "[hidden"), value: flat(value)}
+	if m := leftOut.FindStringSubmatch(text); m != nil {
+		f.Cut = true
+		f.Characters, _ = strconv.Atoi(strings.ReplaceAll(m[1], ",", ""))
+		text, f.value = strings.TrimSuffix(text, m[0]), strings.TrimSuffix(f.value, m[0]+`"`)
+	}
+	f.Lines = strings.Split(strings.ReplaceAll(text, "\t", "    "), "\n")
+	return f
+}
+
+func jsonField(name string, value []byte) Field {
+	f := Field{Name: name, Characters: utf8.RuneCount(value), Hidden: bytes.Count(value, []byte("[hidden")), Cut: bytes.ContainsRune(value, '…'), value: flat(value)}
+	f.Lines = []string{f.value}
+	var spread bytes.Buffer
+	if f.Characters > longField && json.Indent(&spread, value, "", "  ") == nil {
+		f.Lines = strings.Split(spread.String(), "\n")
+	}
+	return f
+}
+
+// flat is JSON in display form on one line: it has no white space between its
+// tokens, and within them only what is escaped.
+func flat(value []byte) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(string(value))
+}
+
+// oneLine is the value on one line: a text that cannot be mistaken for
+// anything else as it is, all else as JSON.
+func (f Field) oneLine() string {
+	if f.Text && len(f.Lines) == 1 && plainText(f.Lines[0]) {
+		return f.Lines[0]
+	}
+	return f.value
+}
+
+// plainText reports whether a text can stand without quotes: it cannot be read
+// as JSON, and no run of spaces sets a part of it apart.
+func plainText(s string) bool {
+	return s != "" && s != "true" && s != "false" && s != "null" && !strings.Contains(s, "  ") && s[0] != ' ' && s[len(s)-1] != ' ' &&
+		!strings.ContainsRune(`"{[-0123456789`, rune(s[0]))
+}
+
+// fieldName is an argument's name: in quotes unless it is a plain word.
+func fieldName(key string) string {
+	plain := func(c rune) bool {
+		return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	}
+	if key != "" && len(key) <= maxFieldName && strings.TrimFunc(key, plain) == "" {
+		return key
+	}
+	var quoted strings.Builder
+	e := json.NewEncoder(&quoted)
+	e.SetEscapeHTML(false) // <, > and & are shown as they are
+	if e.Encode(key) != nil {
+		return "?"
+	}
+	// The name was decoded from display form, which is visible but for line
+	// feeds and tabs; those are escapes again now.
+	return clipMiddle(strings.TrimSuffix(quoted.String(), "\n"), maxFieldName)
+}
+
+const maxFieldName = 24
+
+// escapes matches what stands for an unseen character in display form.
+var escapes = regexp.MustCompile(`\\[ux]\{[0-9A-F]+\}`)
+
+// unseen reports whether canon had to write out characters of the field, the
+// backslashes and marks that it writes out for clarity alone excepted.
+func (f Field) unseen() bool {
+	for _, line := range append(f.Lines[:len(f.Lines):len(f.Lines)], f.Name) {
+		for _, form := range escapes.FindAllString(line, -1) {
+			if form != `\u{5C}` && form != `\u{5B}` && form != `\u{2026}` {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// clipMiddle cuts the middle out of a text that is wider than width columns,
+// and says how much: what matters in a path or a command often comes last.
+func clipMiddle(s string, width int) string {
+	if columns(s) <= width {
+		return s
+	}
+	runes := []rune(s)
+	keep := max(width-len("… 1000000 more …"), 2)
+	head, tail := len(firstColumns(s, keep*2/3)), len(s)
+	for used := 0; tail > head; {
+		c, size := utf8.DecodeLastRuneInString(s[:tail])
+		if used += columnsOf(c); used > keep-keep*2/3 {
+			break
+		}
+		tail -= size
+	}
+	for tail < len(s) { // a mark whose letter is cut off goes with it
+		c, size := utf8.DecodeRuneInString(s[tail:])
+		if !isLetterMark(c) {
+			break
+		}
+		tail += size
+	}
+	left := len(runes) - utf8.RuneCountInString(s[:head]) - utf8.RuneCountInString(s[tail:])
+	return fmt.Sprintf("%s… %d more …%s", s[:head], left, s[tail:])
+}
