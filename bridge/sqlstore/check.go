@@ -31,7 +31,7 @@ const (
 // check looks at the end of the store before it is used: the last rows, the
 // newest checkpoint of the second place, and what this process remembers.
 func (f *file) check(ctx context.Context, o *Options, known *mark, afresh bool) error {
-	if err := f.readHead(ctx); err != nil {
+	if _, err := f.readHead(ctx); err != nil { // the scan below checks its seal
 		return err
 	}
 	var err error

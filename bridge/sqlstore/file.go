@@ -179,7 +179,7 @@ func (o *Options) place(known *mark, afresh bool) (os.FileInfo, error) {
 			return nil, fmt.Errorf("making the audit log's folder: %w", err)
 		}
 	}
-	if kind := networkFS(dir); kind != "" {
+	if kind := o.networkFS(dir); kind != "" {
 		return nil, fmt.Errorf("opening the audit log %s: it is on %s, and SQLite needs a file system of this machine alone: move it with audit.path", o.Path, kind)
 	}
 	info, err := os.Stat(o.Path)
@@ -361,8 +361,12 @@ func (f *file) refresh(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := f.readHead(ctx); err != nil {
+	seal, err := f.readHead(ctx)
+	if err != nil {
 		return err
+	}
+	if want := f.ring.Seal(f.seq, f.hash); f.seq > 0 && !hmac.Equal(want[:], seal) {
+		return damaged("its last row, %d, was not written by a bridge", f.seq)
 	}
 	f.data = data
 	return nil
@@ -372,23 +376,20 @@ const headQuery = `SELECT seq, hash, seal FROM (SELECT seq, hash, seal FROM rows
 	UNION ALL SELECT seq, hash, seal FROM (SELECT seq, hash, seal FROM recent ORDER BY seq DESC LIMIT 1)
 	ORDER BY seq DESC LIMIT 1`
 
-// readHead sets the head from the file.
-func (f *file) readHead(ctx context.Context) (err error) {
-	var hash, seal []byte
+// readHead sets the head from the file and returns its seal, which it does not
+// check.
+func (f *file) readHead(ctx context.Context) (seal []byte, err error) {
+	var hash []byte
 	f.seq, f.hash = 0, ledger.Hash{}
 	err = f.conn.QueryRowContext(ctx, headQuery).Scan(&f.seq, &hash, &seal)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
-	} else if err == nil {
-		copy(f.hash[:], hash)
-		if want := f.ring.Seal(f.seq, f.hash); !hmac.Equal(want[:], seal) {
-			err = damaged("its last row, %d, was not written by a bridge", f.seq)
-		}
 	}
+	copy(f.hash[:], hash)
 	if err == nil {
 		f.settled, err = f.number(ctx, "SELECT coalesce(max(seq), 0) FROM rows")
 	}
-	return err
+	return seal, err
 }
 
 // has checks that a row that was there is there, or pruned.
@@ -513,14 +514,21 @@ func (f *file) resync(ctx context.Context) error {
 	return nil
 }
 
+// closeWriting ends the connection that writes. SQLite keeps one open as long
+// as it has a statement.
 func (f *file) closeWriting() {
+	for _, s := range []*sql.Stmt{f.put, f.lock, f.keep, f.look} {
+		if s != nil {
+			s.Close()
+		}
+	}
 	if f.conn != nil {
 		f.conn.Close()
 	}
 	if f.write != nil {
 		f.write.Close()
 	}
-	f.conn, f.write = nil, nil
+	f.put, f.lock, f.keep, f.look, f.conn, f.write = nil, nil, nil, nil, nil, nil
 }
 
 func (f *file) closeReading() {

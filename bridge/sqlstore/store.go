@@ -24,6 +24,8 @@ type Options struct {
 	ReadOnly       bool             // write nothing and make nothing; Record and Prune fail
 	Clock          func() time.Time // of records without a time and of checkpoints; nil is time.Now
 	Logger         *slog.Logger     // is told of damage and of checkpoints that cannot be written; nil is none
+
+	networkFS func(dir string) string // tests say what a folder is on
 }
 
 func (o *Options) setDefaults() {
@@ -32,6 +34,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.networkFS == nil {
+		o.networkFS = networkFS
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -122,7 +127,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err == nil && !o.ReadOnly && (f.seq > tail || f.info.Size() > small) {
 		db.behind.Go(func() { db.checkAll(background, f) })
 	}
-	go db.run(background)
+	go db.run(context.WithoutCancel(ctx))
 	return db, nil
 }
 
@@ -224,15 +229,10 @@ func (db *DB) Key(purpose string) ([]byte, error) {
 // waits for the store's goroutines.
 func (db *DB) Close() error {
 	db.close.Do(func() {
-		close(db.stop)
-		<-db.stopped
 		db.ended()
 		db.behind.Wait()
-		db.mu.Lock()
-		defer db.mu.Unlock()
-		if db.file != nil {
-			db.file.closeReading()
-		}
+		close(db.stop)
+		<-db.stopped
 	})
 	return nil
 }
@@ -272,6 +272,7 @@ func (db *DB) run(ctx context.Context) {
 			}
 			db.sign()
 			if db.file != nil {
+				db.file.closeReading() // first: who closes last folds the -wal into the file
 				db.file.closeWriting()
 			}
 			db.notify()
