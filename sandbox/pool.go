@@ -41,8 +41,9 @@ const (
 	minRetry = time.Second
 	maxRetry = 30 * time.Second
 	// idleSampleEvery is how often the processor time of idle workers is
-	// looked at.
+	// looked at, the first time when they have been idle for firstSample.
 	idleSampleEvery = 5 * time.Second
+	firstSample     = time.Second
 )
 
 // A Pool keeps worker processes for sessions. Its methods may be called by
@@ -66,6 +67,7 @@ type Pool struct {
 	evicting int        // those killed to make room that are not yet reaped
 	retry    time.Duration
 	retryAt  time.Time // no worker is started to be kept ready before
+	lookAt   time.Time // when keep looks again by itself; zero if it will not, or is looking
 	stats    Status
 }
 
@@ -341,10 +343,14 @@ func (p *Pool) release(s *Session, w *process, usable bool) {
 		p.stats.Killed++
 	}
 	if keep {
-		s.idle, s.since = w, time.Now()
+		now := time.Now()
+		s.idle, s.since = w, now
 		w.sampled = sample{}
 		p.idle = append(p.idle, s)
-		p.wakeKeeper()
+		// A keeper that will look soon need not be woken after every run.
+		if p.lookAt.IsZero() || p.lookAt.After(now.Add(min(firstSample, p.options.IdleTimeout))) {
+			p.wakeKeeper()
+		}
 	}
 	p.mu.Unlock()
 	if !keep {
@@ -373,8 +379,10 @@ func (p *Pool) keep() {
 		if start && now.Before(p.retryAt) {
 			start, next = false, earlier(next, p.retryAt)
 		}
+		p.lookAt = next
 		if start {
 			p.slots++
+			p.lookAt = time.Time{}
 		}
 		p.mu.Unlock()
 
@@ -436,7 +444,7 @@ func (p *Pool) expireLocked(now time.Time) (next time.Time) {
 	for i := 0; i < len(p.idle); {
 		s := p.idle[i]
 		expiry := s.since.Add(p.options.IdleTimeout)
-		if busy := s.idle.busy(now); busy || !expiry.After(now) {
+		if busy := now.Sub(s.since) >= firstSample && s.idle.busy(now); busy || !expiry.After(now) {
 			if busy {
 				p.stats.Killed++
 				p.options.Logger.Warn("an idle worker did not rest", "pid", s.idle.pid)
@@ -445,7 +453,11 @@ func (p *Pool) expireLocked(now time.Time) (next time.Time) {
 			continue
 		}
 		next = earlier(next, expiry)
-		next = earlier(next, s.idle.sampled.at.Add(idleSampleEvery))
+		if last := s.idle.sampled; last.at.IsZero() {
+			next = earlier(next, s.since.Add(firstSample))
+		} else {
+			next = earlier(next, last.at.Add(idleSampleEvery))
+		}
 		i++
 	}
 	return next
