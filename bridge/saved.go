@@ -45,6 +45,10 @@ func CheckScript(ctx context.Context, pool *sandbox.Pool, source string) error {
 	var script *sandbox.ScriptError
 	if errors.As(err, &script) {
 		wrong := *script
+		wrong.Position = analysis.Position{}
+		if len(script.Fields) == 0 { // nothing is known of the place
+			return &wrong
+		}
 		if err := json.Unmarshal(script.Fields, &wrong.Position); err != nil {
 			return fmt.Errorf("reading where the script is wrong: %w", err)
 		}

@@ -102,6 +102,10 @@ func TestCheckScript(t *testing.T) {
 	if !errors.As(err, &script) || script.Position.Line != 2 || script.Position.Column != 7 || script.Message != `expected identifier but found "="` {
 		t.Errorf("a bad script: %v", err)
 	}
+	err = CheckScript(t.Context(), b.o.Pool, "please make a report of it")
+	if !errors.As(err, &script) || script.Position.Line != 0 || script.Message != "this looks like plain text, not JavaScript" {
+		t.Errorf("no script: %v", err)
+	}
 	if made := b.up.made(); len(made) > 0 {
 		t.Errorf("calls were made: %v", made)
 	}

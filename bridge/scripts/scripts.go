@@ -62,7 +62,7 @@ const (
 
 // A Script is one file of the folder.
 type Script struct {
-	Name        string
+	Name        string // "" if the file's name is not a legal one
 	File        string // its name in the folder
 	Description string
 	Input       json.RawMessage // nil if it takes none
@@ -124,13 +124,14 @@ func Read(dir string, max int64) ([]Script, error) {
 		}
 		s.File, s.Name = file.name, stem(file.name)
 		if !legalName.MatchString(s.Name) {
+			s.Name = ""
 			s.Problem = &Problem{Message: fmt.Sprintf(`a name is made of letters, digits, "_" and "-", at most %d; this one can't be called`, maxName)}
 		}
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b Script) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File)) })
 	for i := 1; i < len(all); i++ {
-		if all[i].Name == all[i-1].Name {
+		if all[i].Name != "" && all[i].Name == all[i-1].Name {
 			both := fmt.Sprintf("%s and %s have the same name", all[i-1].File, all[i].File)
 			all[i-1].Problem, all[i].Problem = &Problem{Message: both}, &Problem{Message: both}
 		}

@@ -314,7 +314,7 @@ func otherLanguage(text string) string {
 // first line, and nothing that only code has.
 func prose(text string) bool {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return len(strings.Fields(line)) >= 4 && !strings.ContainsAny(line, "(){}[];=<>`$")
+	return len(strings.Fields(line)) >= 4 && !strings.HasPrefix(line, "//") && !strings.ContainsAny(line, "(){}[];=<>`$")
 }
 
 func lowerFirst(s string) string {

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"codemode-bridge/bridge"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/observed"
+	"codemode-bridge/bridge/scripts"
+	"codemode-bridge/bridge/tsdecl"
+	"codemode-bridge/sandbox"
+
+	"github.com/spf13/cobra"
+)
+
+// scriptsCommand shows the saved scripts.
+func (a *app) scriptsCommand() *cobra.Command {
+	group := &cobra.Command{Use: "scripts", Short: "The saved scripts that scripts can run"}
+	list := &cobra.Command{
+		Use: "list", Short: "List the saved scripts, and what is wrong with the broken ones", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			cfg, all, err := a.readScripts()
+			if err != nil {
+				return err
+			}
+			rows := []scriptRow{}
+			for _, s := range all {
+				rows = append(rows, newScriptRow(s))
+			}
+			if a.json {
+				return a.printJSON(rows)
+			}
+			if len(rows) == 0 {
+				fmt.Fprintf(a.err, "no saved scripts in %s\n", cfg.Scripts.Dir)
+				return nil
+			}
+			table := [][]string{{"name", "file", "description"}}
+			for _, r := range rows {
+				table = append(table, []string{r.Name, r.File, r.said()})
+			}
+			return a.table(table)
+		},
+	}
+	show := &cobra.Command{
+		Use: "show name", Short: "Print a saved script: how it is called, its file, its hash and its text", Args: minArgs(1),
+		RunE: func(_ *cobra.Command, names []string) error {
+			cfg, all, err := a.readScripts()
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				s, ok := named(all, name)
+				if !ok {
+					return fmt.Errorf("there is no saved script %q in %s", name, cfg.Scripts.Dir)
+				}
+				row := newScriptRow(s)
+				row.Source = s.Source
+				if a.json {
+					if err := a.printJSON(row); err != nil {
+						return err
+					}
+					continue
+				}
+				fmt.Fprintf(a.out, "file     %s\nhash     %s\n", filepath.Join(cfg.Scripts.Dir, s.File), s.Digest)
+				if s.Problem != nil {
+					fmt.Fprintf(a.out, "problem  %s\n", canon.Visible(row.Problem))
+				} else {
+					fmt.Fprintf(a.out, "call     %s\n", row.Declaration)
+				}
+				fmt.Fprintf(a.out, "\n%s\n", canon.VisibleLines(strings.TrimRight(s.Source, "\n")))
+			}
+			return nil
+		},
+	}
+	check := &cobra.Command{
+		Use: "check [name...]", Short: "Say what is wrong with the saved scripts, with line and column", Args: cobra.ArbitraryArgs,
+		Long: "Reads the headers of all saved scripts, or of those that are named, and has a worker parse their text. Nothing is run.",
+		RunE: func(c *cobra.Command, names []string) error { return a.checkScripts(c.Context(), names) },
+	}
+	for _, c := range []*cobra.Command{list, show, check} {
+		a.jsonFlag(c)
+		group.AddCommand(c)
+	}
+	return group
+}
+
+// A scriptRow is what is printed of a saved script.
+type scriptRow struct {
+	Name        string          `json:"name,omitempty"`
+	File        string          `json:"file"`
+	Description string          `json:"description,omitempty"`
+	Declaration string          `json:"declaration,omitempty"`
+	Input       json.RawMessage `json:"input,omitempty"`
+	Hash        string          `json:"hash,omitempty"`
+	Problem     string          `json:"problem,omitempty"`
+	Line        int             `json:"line,omitempty"`
+	Column      int             `json:"column,omitempty"`
+	Source      string          `json:"source,omitempty"`
+}
+
+func newScriptRow(s scripts.Script) scriptRow {
+	row := scriptRow{Name: s.Name, File: s.File, Description: tsdecl.Plain(s.Description, 0), Input: s.Input, Hash: s.Digest}
+	if s.Problem != nil {
+		row.Problem, row.Line, row.Column = s.Problem.Error(), s.Problem.Line, s.Problem.Column
+	} else {
+		row.Declaration = tsdecl.Saved(s.Name, s.Input, s.Output, tsdecl.Options{})
+	}
+	return row
+}
+
+// said is what a list says of the script, on one line.
+func (r scriptRow) said() string {
+	if r.Problem != "" {
+		return "broken: " + tsdecl.Plain(r.Problem, 120)
+	}
+	return tsdecl.Plain(r.Description, 80)
+}
+
+// readScripts reads the configuration and the saved scripts.
+func (a *app) readScripts() (*config.Config, []scripts.Script, error) {
+	cfg, err := a.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := scripts.Read(cfg.Scripts.Dir, int64(cfg.Sandbox.Source))
+	return cfg, all, err
+}
+
+// named finds a script by its name, or the name of its file.
+func named(all []scripts.Script, name string) (scripts.Script, bool) {
+	i := slices.IndexFunc(all, func(s scripts.Script) bool { return s.Name == name || s.File == name })
+	if i < 0 {
+		return scripts.Script{}, false
+	}
+	return all[i], true
+}
+
+func (a *app) checkScripts(ctx context.Context, names []string) error {
+	cfg, all, err := a.readScripts()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, ok := named(all, name); !ok {
+			return fmt.Errorf("there is no saved script %q in %s", name, cfg.Scripts.Dir)
+		}
+	}
+	program, err := worker()
+	if err != nil {
+		return err
+	}
+	pool, err := sandbox.NewPool(sandbox.Options{Worker: program, Limits: limits(cfg.Sandbox), Warm: warm(0), MaxWorkers: 1})
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	rows, broken := []scriptRow{}, 0
+	for _, s := range all {
+		if len(names) > 0 && !slices.Contains(names, s.Name) && !slices.Contains(names, s.File) {
+			continue
+		}
+		if s.Problem == nil {
+			s.Problem = parsed(ctx, pool, s)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if s.Problem != nil {
+			broken++
+			if !a.json {
+				at := filepath.Join(cfg.Scripts.Dir, s.File)
+				for _, n := range []int{s.Problem.Line, s.Problem.Column} {
+					if n > 0 {
+						at += ":" + strconv.Itoa(n)
+					}
+				}
+				fmt.Fprintf(a.out, "%s: %s\n", canon.Visible(at), canon.Visible(s.Problem.Message))
+			}
+		}
+		rows = append(rows, newScriptRow(s))
+	}
+	switch {
+	case a.json:
+		if err := a.printJSON(map[string]any{"ok": broken == 0, "scripts": rows}); err != nil {
+			return err
+		}
+	case broken == 0:
+		fmt.Fprintf(a.out, "%s fine in %s\n", count(len(rows), "saved script"), cfg.Scripts.Dir)
+	}
+	if broken > 0 {
+		return &exitError{exitFailed}
+	}
+	return nil
+}
+
+// parsed has a worker parse a script, and returns what it complains of.
+func parsed(ctx context.Context, pool *sandbox.Pool, s scripts.Script) *scripts.Problem {
+	err := bridge.CheckScript(ctx, pool, s.Source)
+	var wrong *sandbox.ScriptError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong):
+		return &scripts.Problem{Line: wrong.Position.Line, Column: wrong.Position.Column, Message: wrong.Message}
+	default:
+		return &scripts.Problem{Message: err.Error()}
+	}
+}
+
+// runSaved is the script that runs a saved one, with its own input.
+func runSaved(name string) string {
+	quoted, err := json.Marshal(name)
+	if err != nil {
+		quoted = []byte(`""`) // a string has a JSON form
+	}
+	return "return await codemode.run(" + string(quoted) + ", input)"
+}
+
+// readSaved reads the saved scripts for the start. Without them the bridge
+// works as well.
+func (p *parts) readSaved(cfg *config.Config) {
+	all, err := scripts.Read(cfg.Scripts.Dir, int64(cfg.Sandbox.Source))
+	if err != nil {
+		p.log.Warn("the saved scripts can't be read", "err", err)
+	}
+	p.saved = all
+}
+
+// followSaved takes up changed scripts until ctx ends, and has each parsed.
+func (p *parts) followSaved(ctx context.Context, cfg *config.Config) {
+	if cfg.Scripts.Dir == "" {
+		return
+	}
+	scripts.Watch(ctx, cfg.Scripts.Dir, func(all []scripts.Script) {
+		p.mu.Lock()
+		p.saved = all
+		p.mu.Unlock()
+		for _, s := range all {
+			if s.Problem != nil {
+				p.log.Warn("a saved script can't be run", "file", s.File, "err", s.Problem)
+			}
+		}
+		p.refresh()
+	}, scripts.WatchOptions{
+		Max:   int64(cfg.Sandbox.Source),
+		Check: func(ctx context.Context, s scripts.Script) *scripts.Problem { return parsed(ctx, p.pool, s) },
+		Lost:  func(err error) { p.log.Warn("the saved scripts can't be read; the last ones stay", "err", err) },
+	})
+}
+
+// sourcesLocked are what the catalogue is made of.
+func (p *parts) sourcesLocked(servers []catalog.Server) catalog.Sources {
+	from := catalog.Sources{Servers: servers, Observed: p.observation}
+	for _, s := range p.saved {
+		if s.Name == "" {
+			continue // nothing could call it
+		}
+		saved := catalog.Script{Name: s.Name, Description: s.Description, Input: s.Input, Output: s.Output, Source: s.Source, Digest: s.Digest}
+		if s.Problem != nil {
+			saved.Problem = s.Problem.Error()
+		}
+		from.Scripts = append(from.Scripts, saved)
+	}
+	return from
+}
+
+// observe learns from an answer.
+func (p *parts) observe(tool *catalog.Tool, answer gate.Answer) {
+	media := slices.ContainsFunc(answer.Content, func(c gate.Content) bool { return c.Type != "text" })
+	p.observed.Note(observedTool(tool), observed.Answer{Text: answer.Text(), Value: answer.Structured, Media: media})
+}
+
+// observation tells of past answers.
+func (p *parts) observation(tool *catalog.Tool, limit int) catalog.Observation {
+	return catalog.Observation(p.observed.Type(observedTool(tool), limit))
+}
+
+func observedTool(tool *catalog.Tool) observed.Tool {
+	return observed.Tool{Server: tool.Server, Name: tool.Name, Digest: tool.Digest}
+}
