@@ -342,20 +342,29 @@ func (d *decoder) checkHTTP(c *Config) {
 }
 
 func (d *decoder) checkListen(h *HTTP) {
-	const form = `write "127.0.0.1:7420"`
-	host, port, err := net.SplitHostPort(h.Listen.Reveal())
-	n, portErr := strconv.ParseUint(port, 10, 16)
-	switch {
-	case err != nil:
-		d.at("/http/listen", `"listen" must be a host and a port`, form)
-	case portErr != nil || strconv.FormatUint(n, 10) != port:
-		d.at("/http/listen", `"listen" has no valid port`, "ports go from 0 (any) to 65535")
-	case host != "" && !isHost(host) && !isAddress(host):
-		d.at("/http/listen", `"listen" must be a host and a port`, form)
-	case !loopback(host) && len(h.Tokens) == 0 && !d.unusable["/http/tokens"]:
+	host, ok := d.checkAddress("/http/listen", h.Listen, "127.0.0.1:7420")
+	if ok && !loopback(host) && len(h.Tokens) == 0 && !d.unusable["/http/tokens"] {
 		d.at("/http/listen", "listening beyond this machine needs a token",
 			`add "tokens": [{"name": "me", "token": "${BRIDGE_TOKEN}"}], or listen on 127.0.0.1`)
 	}
+}
+
+// checkAddress checks an address to listen on and returns its host.
+func (d *decoder) checkAddress(at string, listen Value, example string) (host string, ok bool) {
+	form := fmt.Sprintf("write %q", example)
+	host, port, err := net.SplitHostPort(listen.Reveal())
+	n, portErr := strconv.ParseUint(port, 10, 16)
+	switch {
+	case err != nil:
+		d.at(at, `"listen" must be a host and a port`, form)
+	case portErr != nil || strconv.FormatUint(n, 10) != port:
+		d.at(at, `"listen" has no valid port`, "ports go from 0 (any) to 65535")
+	case host != "" && !isHost(host) && !isAddress(host):
+		d.at(at, `"listen" must be a host and a port`, form)
+	default:
+		return host, true
+	}
+	return host, false
 }
 
 // loopback reports whether only this machine reaches the host. A name that
@@ -390,59 +399,84 @@ func isHost(text string) bool {
 const minToken = 16
 
 func (d *decoder) checkTokens(h *HTTP) {
-	names, digests := map[string]bool{}, map[Digest]bool{}
+	c := d.newBearers("token", "to be seen in the log")
 	for i := range h.Tokens {
 		t := &h.Tokens[i]
-		at := fmt.Sprintf("/http/tokens/%d", i)
-		if d.unusable[at] {
-			continue
-		}
-		switch {
-		case !d.has(at + "/name"):
-			d.at(at, "a token has no name", `add "name": "...", to be seen in the log`)
-		case !d.sound(at + "/name"):
-		case !tokenName.MatchString(t.Name):
-			d.at(at+"/name", `the name of a token is made of letters, digits and ". _ @ -", 64 at most`, "")
-		case names[t.Name]:
-			d.at(at+"/name", fmt.Sprintf("two tokens are called %q", t.Name), "")
-		}
-		names[t.Name] = true
-		var value string
-		switch {
-		case d.has(at+"/sha256") && d.has(at+"/token"):
-			d.at(at+"/token", `a token has both "sha256" and "token"`, "keep one of them")
-			continue
-		case d.sound(at + "/sha256"):
-			value = at + "/sha256"
-			text := strings.TrimPrefix(t.SHA256.Reveal(), "sha256:")
-			raw, err := hex.DecodeString(text)
-			if err != nil || len(raw) != sha256.Size || Digest(raw) == sha256.Sum256(nil) {
-				d.at(value, `"sha256" is not the SHA-256 of a token`, `64 hexadecimal digits, as printed by: printf %s "$TOKEN" | sha256sum`)
-				continue
-			}
-			t.Digest = Digest(raw)
-		case d.sound(at + "/token"):
-			value = at + "/token"
-			if !reference.MatchString(string(written(d.places[value]))) || strings.Contains(written(d.places[value]), ":-") {
-				d.at(value, "a token may not stand in the file", `name a variable: "token": "${BRIDGE_TOKEN}", or give its "sha256"`)
-				continue
-			}
-			if len(t.Token.Reveal()) < minToken {
-				d.at(value, fmt.Sprintf("the token is shorter than %d characters", minToken), "make one with: openssl rand -hex 32")
-				continue
-			}
-			t.Digest = sha256.Sum256([]byte(t.Token.Reveal()))
-		case d.has(at+"/sha256") || d.has(at+"/token"):
-			continue
-		default:
-			d.at(at, `a token has neither "sha256" nor "token"`, `add "token": "${BRIDGE_TOKEN}"`)
-			continue
-		}
-		if digests[t.Digest] {
-			d.at(value, "the same token is there twice", "give each its own, so that one can be taken back")
-		}
-		digests[t.Digest] = true
+		c.check(fmt.Sprintf("/http/tokens/%d", i), t.Name, t.SHA256, t.Token, &t.Digest)
 	}
+}
+
+// A bearers checks a list of those who are known by a token: their names, and
+// that each has one of their own.
+type bearers struct {
+	d          *decoder
+	kind, seen string // what one of them is called, and where their names are seen
+	names      map[string]bool
+	digests    map[Digest]bool
+}
+
+func (d *decoder) newBearers(kind, seen string) *bearers {
+	return &bearers{d, kind, seen, map[string]bool{}, map[Digest]bool{}}
+}
+
+// check checks the one at a place, and sets the digest of its token.
+func (b *bearers) check(at, name string, sum, token Value, digest *Digest) {
+	d := b.d
+	if d.unusable[at] {
+		return
+	}
+	switch {
+	case !d.has(at + "/name"):
+		d.at(at, fmt.Sprintf("%s has no name", article(b.kind)), `add "name": "...", `+b.seen)
+	case !d.sound(at + "/name"):
+	case !tokenName.MatchString(name):
+		d.at(at+"/name", fmt.Sprintf(`the name of %s is made of letters, digits and ". _ @ -", 64 at most`, article(b.kind)), "")
+	case b.names[name]:
+		d.at(at+"/name", fmt.Sprintf("two %ss are called %q", b.kind, name), "")
+	}
+	b.names[name] = true
+	var value string
+	switch {
+	case d.has(at+"/sha256") && d.has(at+"/token"):
+		d.at(at+"/token", fmt.Sprintf(`%s has both "sha256" and "token"`, article(b.kind)), "keep one of them")
+		return
+	case d.sound(at + "/sha256"):
+		value = at + "/sha256"
+		text := strings.TrimPrefix(sum.Reveal(), "sha256:")
+		raw, err := hex.DecodeString(text)
+		if err != nil || len(raw) != sha256.Size || Digest(raw) == sha256.Sum256(nil) {
+			d.at(value, `"sha256" is not the SHA-256 of a token`, `64 hexadecimal digits, as printed by: printf %s "$TOKEN" | sha256sum`)
+			return
+		}
+		*digest = Digest(raw)
+	case d.sound(at + "/token"):
+		value = at + "/token"
+		if !reference.MatchString(string(written(d.places[value]))) || strings.Contains(written(d.places[value]), ":-") {
+			d.at(value, "a token may not stand in the file", `name a variable: "token": "${BRIDGE_TOKEN}", or give its "sha256"`)
+			return
+		}
+		if len(token.Reveal()) < minToken {
+			d.at(value, fmt.Sprintf("the token is shorter than %d characters", minToken), "make one with: openssl rand -hex 32")
+			return
+		}
+		*digest = sha256.Sum256([]byte(token.Reveal()))
+	case d.has(at+"/sha256") || d.has(at+"/token"):
+		return
+	default:
+		d.at(at, fmt.Sprintf(`%s has neither "sha256" nor "token"`, article(b.kind)), `add "token": "${BRIDGE_TOKEN}"`)
+		return
+	}
+	if b.digests[*digest] {
+		d.at(value, "the same token is there twice", "give each its own, so that one can be taken back")
+	}
+	b.digests[*digest] = true
+}
+
+func article(noun string) string {
+	if strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an " + noun
+	}
+	return "a " + noun
 }
 
 // written returns the text of a string as the file has it.

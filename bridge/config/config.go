@@ -55,6 +55,7 @@ type Config struct {
 	HTTP       HTTP          `json:"http" expand:"yes"`
 	Scripts    Scripts       `json:"scripts"`
 	Audit      Audit         `json:"audit"`
+	Approvals  Approvals     `json:"approvals" expand:"yes"`
 	Log        Log           `json:"log"`
 
 	// Profiles is the policy, built from Evaluation.
@@ -208,6 +209,7 @@ func (c *Config) setDefaults() {
 		MaxSessions: 1000,
 		MaxBody:     4 << 20,
 	}
+	c.Approvals.setDefaults()
 	c.Audit = Audit{Enabled: true, Durability: DurabilityDefault}
 	c.Log = Log{Level: LogInfo, Format: LogAuto}
 }
@@ -297,6 +299,7 @@ func Parse(name string, data []byte, env Env, policy ...profiles.Options) (*Conf
 	d.checkHTTP(c)
 	d.checkScripts(c)
 	d.checkAudit(c)
+	d.checkApprovals(c)
 	d.checkEvaluation(c, policy)
 	if len(d.problems) > 0 {
 		return nil, d.problems.sorted()

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -91,6 +92,18 @@ func TestEveryKeyArrives(t *testing.T) {
 			Path: filepath.Join(folder, "records", "audit.db"), Durability: DurabilityAll,
 			Checkpoint: filepath.Join("/home/me", "checkpoints"), Keep: Period(90 * 24 * time.Hour),
 		}},
+		{"approver", c.Approvals.Approvers[0].Role, RoleAdmin},
+		{"approver's hash", c.Approvals.Approvers[0].Digest.String(), "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"},
+		{"approver's risk", c.Approvals.Approvers[1].Risk, RiskMedium},
+		{"approver's groups", c.Approvals.Approvers[1].Groups, []string{"security"}},
+		{"approver's token", c.Approvals.Approvers[1].Digest, Digest(sha256.Sum256([]byte("canary-in-a-variable-2")))},
+		{"delegation", c.Approvals.Delegations, []Delegation{{From: "ann", To: "bob", Until: "2026-12-31T18:00:00Z"}}},
+		{"webhook", c.Approvals.Webhooks[0].Secret.Reveal(), "canary-in-a-variable-3"},
+		{"the page", c.Approvals.Listen.Reveal(), "0.0.0.0:7421"},
+		{"separateApprover", c.Approvals.SeparateApprover, true},
+		{"desktop", c.Approvals.Desktop, true},
+		{"how much may be asked", []int{c.Approvals.PerRun, c.Approvals.PerSession, c.Approvals.PerBridge, c.Approvals.Budget, c.Approvals.Flood}, []int{3, 10, 100, 30, 20}},
+		{"budgetTime", time.Duration(c.Approvals.BudgetTime), time.Hour},
 		{"log", c.Log, Log{Level: LogDebug, Format: LogJSON}},
 		{"slog", c.Log.Level.Slog(), slog.LevelDebug},
 		{"defaultProfile", *c.Evaluation.DefaultProfile, "supervised"},

@@ -161,6 +161,7 @@ func goodEnv(name string) (string, bool) {
 	v, ok := map[string]string{
 		"HOME": "/home/me", "USERPROFILE": `C:\Users\me`,
 		"TOKEN": "canary-in-a-variable-0", "BRIDGE_TOKEN": "canary-in-a-variable-1",
+		"APPROVER_TOKEN": "canary-in-a-variable-2", "HOOK_SECRET": "canary-in-a-variable-3",
 		"HOST": "canary.example.com", "PORT": "7420", "EMPTY": "",
 	}[name]
 	return v, ok

@@ -1,0 +1,188 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// Approvals says who may answer questions, beside the person at the client,
+// where they do it, and how much may be asked.
+type Approvals struct {
+	// Listen is where `serve` has the approval page and its API; "off" means
+	// nowhere.
+	Listen Value `json:"listen"`
+	// AllowedHosts are accepted besides the listen address.
+	AllowedHosts []Value `json:"allowedHosts,omitempty"`
+	// Approvers are those who prove who they are by a token of their own.
+	Approvers   []Approver   `json:"approvers,omitempty"`
+	Delegations []Delegation `json:"delegations,omitempty"`
+	// SeparateApprover lets nobody allow what they asked for themselves.
+	SeparateApprover bool      `json:"separateApprover,omitempty"`
+	Webhooks         []Webhook `json:"webhooks,omitempty"`
+	// Desktop shows a note on the desktop when somebody is needed.
+	Desktop bool `json:"desktop,omitempty"`
+
+	PerRun     int      `json:"perRun" range:"1..100"`       // open requests of one run
+	PerSession int      `json:"perSession" range:"1..1000"`  // of one session
+	PerBridge  int      `json:"perBridge" range:"1..100000"` // in all; further ones queue
+	Budget     int      `json:"budget" range:"1..10000"`     // new questions of a session in BudgetTime
+	BudgetTime Duration `json:"budgetTime" range:"1s..24h"`
+	Flood      int      `json:"flood" range:"1..10000"` // refused questions after which a run is stopped
+}
+
+// An Approver is somebody who may answer questions.
+type Approver struct {
+	Name string       `json:"name" expand:"no"`
+	Role ApproverRole `json:"role"`
+	// Risk is the highest that they may allow; for an admin critical and for
+	// an approver high where the file says none.
+	Risk   RiskLevel `json:"risk,omitempty"`
+	Groups []string  `json:"groups,omitempty" expand:"no"`
+	SHA256 Value     `json:"sha256,omitzero" show:"never"`
+	Token  Value     `json:"token,omitzero" show:"never"`
+	// Digest is the SHA-256 of the token, whichever way it was given.
+	Digest Digest `json:"-"`
+}
+
+// A Delegation lets To decide in the name of From for a while.
+type Delegation struct {
+	From  string `json:"from" expand:"no"`
+	To    string `json:"to" expand:"no"`
+	Until Moment `json:"until"`
+}
+
+// A Webhook is told that somebody is needed.
+type Webhook struct {
+	URL Value `json:"url" show:"url"`
+	// Secret signs what is sent.
+	Secret Value `json:"secret" show:"never"`
+}
+
+// An ApproverRole is what an approver may do.
+type ApproverRole string
+
+// The roles.
+const (
+	RoleViewer   ApproverRole = "viewer"
+	RoleApprover ApproverRole = "approver"
+	RoleAdmin    ApproverRole = "admin"
+)
+
+// UnmarshalText reads the word.
+func (r *ApproverRole) UnmarshalText(text []byte) error {
+	return choose(r, text, RoleViewer, RoleApprover, RoleAdmin)
+}
+
+// A RiskLevel names a risk.
+type RiskLevel string
+
+// The risks.
+const (
+	RiskLow      RiskLevel = "low"
+	RiskMedium   RiskLevel = "medium"
+	RiskHigh     RiskLevel = "high"
+	RiskCritical RiskLevel = "critical"
+)
+
+// UnmarshalText reads the word.
+func (r *RiskLevel) UnmarshalText(text []byte) error {
+	return choose(r, text, RiskLow, RiskMedium, RiskHigh, RiskCritical)
+}
+
+// A Moment is a date, which means its end, or a time with its zone.
+type Moment string
+
+// UnmarshalText reads "2026-12-31" or "2026-12-31T18:00:00Z".
+func (m *Moment) UnmarshalText(text []byte) error {
+	if *m = Moment(text); m.Time().IsZero() {
+		return fmt.Errorf("%q is neither a date such as 2026-12-31 nor a time such as 2026-12-31T18:00:00Z", text)
+	}
+	return nil
+}
+
+// Time returns the moment; a date is over when its day is.
+func (m Moment) Time() time.Time {
+	if day, err := time.ParseInLocation(time.DateOnly, string(m), time.Local); err == nil {
+		return day.AddDate(0, 0, 1)
+	}
+	at, err := time.Parse(time.RFC3339, string(m))
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+func (a *Approvals) setDefaults() {
+	*a = Approvals{
+		Listen: newValue("127.0.0.1:7421", "127.0.0.1:7421"),
+		PerRun: 5, PerSession: 20, PerBridge: 200, Budget: 20, BudgetTime: duration("10m"), Flood: 50,
+	}
+}
+
+// ListenOff is the address that means none.
+const ListenOff = "off"
+
+func (d *decoder) checkApprovals(c *Config) {
+	a := &c.Approvals
+	people := d.newBearers("approver", "to be seen in the audit log")
+	for i := range a.Approvers {
+		one := &a.Approvers[i]
+		at := fmt.Sprintf("/approvals/approvers/%d", i)
+		people.check(at, one.Name, one.SHA256, one.Token, &one.Digest)
+		if !d.has(at + "/role") {
+			one.Role = RoleApprover
+		}
+		if one.Name == "owner" {
+			d.at(at+"/name", `"owner" is who starts the bridge`, "choose another name")
+		}
+		if slices.Contains(one.Groups, "") {
+			d.at(at+"/groups", "a group has no name", "")
+		}
+	}
+	for i, token := range c.HTTP.Tokens { // who may call is not who may allow
+		if token.Digest != (Digest{}) && people.digests[token.Digest] {
+			d.at(fmt.Sprintf("/http/tokens/%d", i), "an approver has the same token", "give the client one of its own, or it could allow its own calls")
+		}
+	}
+	for i, one := range a.Delegations {
+		at := fmt.Sprintf("/approvals/delegations/%d", i)
+		switch {
+		case !people.names[one.From] || one.From == "":
+			d.at(at, fmt.Sprintf(`"from" names no approver: %q`, one.From), "")
+		case !people.names[one.To] || one.To == "":
+			d.at(at, fmt.Sprintf(`"to" names no approver: %q`, one.To), "")
+		case one.From == one.To:
+			d.at(at, "nobody delegates to themselves", "")
+		case !d.has(at + "/until"):
+			d.at(at, "a delegation has no end", `add "until": "2026-12-31"`)
+		}
+	}
+	for i, hook := range a.Webhooks {
+		at := fmt.Sprintf("/approvals/webhooks/%d", i)
+		u, err := url.Parse(hook.URL.Reveal())
+		switch {
+		case !d.has(at + "/url"):
+			d.at(at, "a webhook has no address", `add "url": "https://..."`)
+		case d.sound(at+"/url") && (err != nil || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) || u.Host == ""):
+			d.at(at+"/url", "a webhook's address starts with https://", "http:// is for this machine alone")
+		}
+		if !d.unusable[at+"/secret"] && len(hook.Secret.Reveal()) < minToken {
+			d.at(at, fmt.Sprintf("a webhook needs a secret of at least %d characters, which signs what is sent", minToken), `add "secret": "${HOOK_SECRET}"`)
+		}
+	}
+	for i, host := range a.AllowedHosts {
+		path := fmt.Sprintf("/approvals/allowedHosts/%d", i)
+		if d.sound(path) && !isHost(host.Reveal()) {
+			d.at(path, `"allowedHosts" takes host names, with or without a port`, `write "bridge.example.com" or "bridge.example.com:7421"`)
+		}
+	}
+	if d.unusable["/approvals/listen"] || a.Listen.Reveal() == ListenOff {
+		return
+	}
+	host, ok := d.checkAddress("/approvals/listen", a.Listen, "127.0.0.1:7421")
+	if ok && !loopback(host) && len(a.Approvers) == 0 && !d.unusable["/approvals/approvers"] {
+		d.at("/approvals/listen", "a page beyond this machine needs approvers", `add one with: codemode-bridge approvers add NAME, or listen on 127.0.0.1`)
+	}
+}
