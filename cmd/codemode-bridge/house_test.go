@@ -37,7 +37,8 @@ var table = map[string][]string{
 
 	"sandbox/wire":   {"analysis"},
 	"sandbox":        {"analysis", "sandbox/wire"},
-	"sandbox/worker": {"analysis", "analysis/preview", "sandbox/wire"},
+	"sandbox/intl":   {},
+	"sandbox/worker": {"analysis", "analysis/preview", "sandbox/intl", "sandbox/wire"},
 
 	"bridge/builtin":   {},
 	"bridge/canon":     {},
