@@ -2,6 +2,7 @@ package worker
 
 import (
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 
@@ -44,6 +45,7 @@ func (r *realm) newConsole() goja.Value {
 			c.write("log", r.inspectDeep(args[0], c.dirDepth(args)))
 		}
 	})
+	add("dirxml", func(args []goja.Value) { c.write("log", c.format(args)) })
 	add("table", func(args []goja.Value) { c.write("log", c.table(args)) })
 	add("assert", func(args []goja.Value) {
 		if len(args) > 0 && args[0].ToBoolean() {
@@ -51,7 +53,10 @@ func (r *realm) newConsole() goja.Value {
 		}
 		text := "Assertion failed"
 		if len(args) > 1 {
-			text += ": " + c.format(args[1:])
+			if _, ok := args[1].(goja.String); ok {
+				text += ":"
+			}
+			text += " " + c.format(args[1:])
 		}
 		c.write("error", text)
 	})
@@ -234,6 +239,10 @@ func (c *console) directives(b *strings.Builder, text string, args []goja.Value)
 				b.WriteString(in.value(v, 0, true))
 			}
 		case 'd', 'i':
+			if big, ok := v.Export().(*big.Int); ok && !object {
+				b.WriteString(big.String() + "n")
+				break
+			}
 			x := math.NaN()
 			if !object {
 				x = c.number(v)
@@ -264,7 +273,9 @@ func (c *console) directives(b *strings.Builder, text string, args []goja.Value)
 // maxTable bounds the rows of console.table.
 const maxTable = 200
 
-// table draws rows as Node does.
+// table draws rows as Node does: the entries of an array, object, Map or Set,
+// with a column for each of their properties, or for those that the second
+// argument lists.
 func (c *console) table(args []goja.Value) string {
 	if len(args) == 0 {
 		return ""
@@ -273,46 +284,110 @@ func (c *console) table(args []goja.Value) string {
 	if !ok {
 		return c.format(args)
 	}
-	head := []string{"(index)"}
-	column := map[string]int{}
-	values := -1
-	var rows [][]string
-	add := func(key string, v goja.Value) {
-		row := []string{key}
-		cell := func(i int, text string) {
-			for len(row) <= i {
-				row = append(row, "")
+	t := newTable(c.r, "(index)")
+	if len(args) > 1 {
+		if list, ok := args[1].(*goja.Object); ok && isArray(list) {
+			t.only = true
+			for i := range int(min(list.Get("length").ToInteger(), maxTable)) {
+				t.column(list.Get(strconv.Itoa(i)).String())
 			}
-			row[i] = text
 		}
-		if o, ok := v.(*goja.Object); ok && !callable(o) {
-			for _, k := range o.Keys() {
-				i, ok := column[k]
-				if !ok {
-					i = len(head)
-					column[k] = i
-					head = append(head, k)
-				}
-				cell(i, c.r.inspectDeep(o.Get(k), 0))
-			}
-		} else {
-			if values < 0 {
-				values = len(head)
-				head = append(head, "Values")
-			}
-			cell(values, c.r.inspectDeep(v, 0))
-		}
-		rows = append(rows, row)
 	}
-	for i, k := range data.Keys() {
-		if i == maxTable {
-			rows = append(rows, []string{"…"})
-			break
+	entries := encoder{r: c.r}
+	switch {
+	case isMap(data) && c.r.mapEach != nil:
+		t.head[0] = "(iteration index)"
+		t.column("Key")
+		entries.each(c.r.mapEach, data, func(v, k goja.Value) {
+			row := t.add(strconv.Itoa(len(t.rows)), v)
+			t.set(row, 1, c.r.inspectDeep(k, 0))
+		})
+	case isSet(data) && c.r.setEach != nil:
+		t.head[0] = "(iteration index)"
+		entries.each(c.r.setEach, data, func(v, _ goja.Value) { t.add(strconv.Itoa(len(t.rows)), v) })
+	default:
+		for _, k := range data.Keys() {
+			t.add(k, data.Get(k))
 		}
-		add(k, data.Get(k))
 	}
-	return drawTable(head, rows)
+	return t.draw()
 }
+
+// A table is what console.table draws.
+type table struct {
+	r      *realm
+	head   []string
+	at     map[string]int // the column of a property
+	only   bool           // no columns but those there are
+	rows   [][]string
+	values []string // by row, of those that are no objects
+	cut    bool
+}
+
+func newTable(r *realm, index string) *table {
+	return &table{r: r, head: []string{index}, at: make(map[string]int)}
+}
+
+func (t *table) column(name string) int {
+	i, ok := t.at[name]
+	if !ok && len(t.head) <= maxTable {
+		i = len(t.head)
+		t.at[name] = i
+		t.head = append(t.head, name)
+	}
+	return i
+}
+
+func (t *table) set(row, column int, text string) {
+	if row < 0 || column == 0 {
+		return
+	}
+	for len(t.rows[row]) <= column {
+		t.rows[row] = append(t.rows[row], "")
+	}
+	t.rows[row][column] = text
+}
+
+// add adds a row and returns its number, or -1 if there are too many.
+func (t *table) add(key string, v goja.Value) int {
+	if t.cut = len(t.rows) == maxTable; t.cut {
+		return -1
+	}
+	row := len(t.rows)
+	t.rows = append(t.rows, []string{key})
+	t.values = append(t.values, "")
+	o, ok := v.(*goja.Object)
+	if !ok || callable(o) {
+		t.values[row] = t.r.inspectDeep(v, 0)
+		return row
+	}
+	for _, k := range o.Keys() {
+		if _, known := t.at[k]; known || !t.only {
+			t.set(row, t.column(k), t.r.inspectDeep(o.Get(k), 0))
+		}
+	}
+	return row
+}
+
+func (t *table) draw() string {
+	for row, text := range t.values {
+		if text != "" {
+			t.set(row, t.column(valuesColumn), text)
+		}
+	}
+	// The values of rows that are no objects stand in the last column.
+	if i, ok := t.at[valuesColumn]; ok {
+		t.head[i] = "Values"
+	}
+	rows := t.rows
+	if t.cut {
+		rows = append(rows, []string{"…"})
+	}
+	return drawTable(t.head, rows)
+}
+
+// valuesColumn is a name that no property of a script has by accident.
+const valuesColumn = "\x00values"
 
 func drawTable(head []string, rows [][]string) string {
 	widths := make([]int, len(head))

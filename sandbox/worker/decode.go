@@ -18,26 +18,37 @@ const maxDepth = 1000
 // maxSafe is Number.MAX_SAFE_INTEGER.
 const maxSafe = 1<<53 - 1
 
-// A jsonError says where a text is no JSON.
+// A jsonError says where a text is no JSON, in V8's words.
 type jsonError struct {
 	reason string
-	offset int
+	text   string
+	at     int  // offset in bytes
+	token  bool // a token stands where it can't; the reason says which
+	bare   bool // the text ends too early
 }
 
-func (e *jsonError) Error() string { return fmt.Sprintf("%s at character %d", e.reason, e.offset+1) }
+func (e *jsonError) Error() string {
+	if e.bare {
+		return lowerFirst(e.reason)
+	}
+	return fmt.Sprintf("%s at character %d", lowerFirst(e.reason), 1+utf8.RuneCountInString(e.text[:e.at]))
+}
 
 // decode reads JSON straight into values of the engine. It differs from
 // JSON.parse in one way: an integer that a number can't hold exactly becomes
 // a BigInt.
-func (r *realm) decode(text string) (v goja.Value, err error) {
+func (r *realm) decode(text string) (goja.Value, error) {
 	d := decoder{r: r, s: text}
+	return d.decode()
+}
+
+func (d *decoder) decode() (v goja.Value, err error) {
 	defer func() {
 		if x := recover(); x != nil {
 			e, ok := x.(*jsonError)
 			if !ok {
 				panic(x)
 			}
-			e.offset = utf8.RuneCountInString(text[:min(e.offset, len(text))])
 			v, err = nil, e
 		}
 	}()
@@ -45,7 +56,7 @@ func (r *realm) decode(text string) (v goja.Value, err error) {
 	v = d.value(0)
 	d.space()
 	if d.i < len(d.s) {
-		d.fail("unexpected " + d.seen())
+		d.fail("Unexpected non-whitespace character after JSON")
 	}
 	return v, nil
 }
@@ -54,9 +65,32 @@ type decoder struct {
 	r *realm
 	s string
 	i int
+
+	numbers bool // integers of any size are numbers, as in JSON.parse
 }
 
-func (d *decoder) fail(reason string) { panic(&jsonError{reason, d.i}) }
+// fail says what is wrong at d.i.
+func (d *decoder) fail(reason string) { panic(&jsonError{reason: reason, text: d.s, at: d.i}) }
+
+// unexpected says that what stands at d.i can't stand there.
+func (d *decoder) unexpected() {
+	if d.i >= len(d.s) {
+		d.end()
+	}
+	panic(&jsonError{reason: "Unexpected " + d.seen(), text: d.s, at: d.i, token: true})
+}
+
+func (d *decoder) end() {
+	panic(&jsonError{reason: "Unexpected end", text: d.s, at: len(d.s), bare: true})
+}
+
+// expected is unexpected where V8 says what it expects instead.
+func (d *decoder) expected(what string) {
+	if d.i >= len(d.s) {
+		d.end()
+	}
+	d.fail("Expected " + what)
+}
 
 func (d *decoder) seen() string {
 	if d.i >= len(d.s) {
@@ -79,14 +113,14 @@ func (d *decoder) space() {
 
 func (d *decoder) peek() byte {
 	if d.i >= len(d.s) {
-		d.fail("unexpected end")
+		d.end()
 	}
 	return d.s[d.i]
 }
 
 func (d *decoder) value(depth int) goja.Value {
 	if depth > maxDepth {
-		d.fail(fmt.Sprintf("more than %d levels", maxDepth))
+		d.fail(fmt.Sprintf("More than %d levels", maxDepth))
 	}
 	switch c := d.peek(); {
 	case c == '{':
@@ -110,7 +144,7 @@ func (d *decoder) value(depth int) goja.Value {
 		d.i += 4
 		return goja.Null()
 	}
-	d.fail("unexpected " + d.seen())
+	d.unexpected()
 	return nil
 }
 
@@ -122,10 +156,14 @@ func (d *decoder) object(depth int) goja.Value {
 		d.i++
 		return o
 	}
-	for {
+	for first := true; ; first = false {
 		d.space()
-		if d.peek() != '"' {
-			d.fail("expected a key in double quotes, got " + d.seen())
+		switch {
+		case d.peek() == '"':
+		case first:
+			d.expected("property name or '}'")
+		default:
+			d.expected("double-quoted property name")
 		}
 		key, wide := d.text()
 		if wide != nil {
@@ -133,7 +171,7 @@ func (d *decoder) object(depth int) goja.Value {
 		}
 		d.space()
 		if d.peek() != ':' {
-			d.fail("expected ':', got " + d.seen())
+			d.expected("':' after property name")
 		}
 		d.i++
 		d.space()
@@ -149,7 +187,7 @@ func (d *decoder) object(depth int) goja.Value {
 			d.i++
 			return o
 		default:
-			d.fail("expected ',' or '}', got " + d.seen())
+			d.expected("',' or '}' after property value")
 		}
 	}
 }
@@ -173,7 +211,7 @@ func (d *decoder) array(depth int) goja.Value {
 			d.i++
 			return d.r.vm.NewArray(items...)
 		default:
-			d.fail("expected ',' or ']', got " + d.seen())
+			d.expected("',' or ']' after array element")
 		}
 	}
 }
@@ -200,12 +238,12 @@ func (d *decoder) text() (s string, wide []uint16) {
 		case c == '\\':
 			return d.escaped(start)
 		case c < ' ':
-			d.fail("a control character in a string")
+			d.fail("Bad control character in string literal")
 		default:
 			d.i++
 		}
 	}
-	d.fail("a string without end")
+	d.fail("Unterminated string")
 	return "", nil
 }
 
@@ -234,7 +272,7 @@ func (d *decoder) escaped(start int) (string, []uint16) {
 				}
 				return b.String(), nil
 			case c < ' ':
-				d.fail("a control character in a string")
+				d.fail("Bad control character in string literal")
 			}
 			b.WriteByte(c)
 			d.i++
@@ -248,17 +286,17 @@ func (d *decoder) escaped(start int) (string, []uint16) {
 			i := strings.IndexByte(`"\/bfnrt`, e)
 			if i < 0 {
 				d.i--
-				d.fail("an unknown escape \\" + string(rune(e)))
+				d.fail("Bad escaped character")
 			}
 			b.WriteByte("\"\\/\b\f\n\r\t"[i])
 			continue
 		}
 		if d.i+4 > len(d.s) {
-			d.fail("a \\u escape that is too short")
+			d.fail("Bad Unicode escape")
 		}
 		n, err := strconv.ParseUint(d.s[d.i:d.i+4], 16, 16)
 		if err != nil {
-			d.fail("a \\u escape that is no number")
+			d.fail("Bad Unicode escape")
 		}
 		d.i += 4
 		u := uint16(n)
@@ -277,7 +315,7 @@ func (d *decoder) escaped(start int) (string, []uint16) {
 			b.WriteRune(rune(u))
 		}
 	}
-	d.fail("a string without end")
+	d.fail("Unterminated string")
 	return "", nil
 }
 
@@ -305,18 +343,18 @@ func (d *decoder) number() goja.Value {
 	}
 	digits := d.digits()
 	if digits == 0 {
-		d.fail("a number without digits")
+		d.fail("No number after minus sign")
 	}
 	if digits > 1 && d.s[d.i-digits] == '0' {
-		d.i -= digits
-		d.fail("a number with a leading zero")
+		d.i -= digits - 1
+		d.unexpected()
 	}
 	whole := true
 	if d.i < len(d.s) && d.s[d.i] == '.' {
 		whole = false
 		d.i++
 		if d.digits() == 0 {
-			d.fail("a number without digits after its point")
+			d.fail("Unterminated fractional number")
 		}
 	}
 	if d.i < len(d.s) && (d.s[d.i] == 'e' || d.s[d.i] == 'E') {
@@ -326,11 +364,11 @@ func (d *decoder) number() goja.Value {
 			d.i++
 		}
 		if d.digits() == 0 {
-			d.fail("a number without digits in its exponent")
+			d.fail("Exponent part is missing a number")
 		}
 	}
 	text := d.s[start:d.i]
-	if whole {
+	if whole && !(d.numbers && digits > 15) {
 		if text == "-0" {
 			return d.r.vm.ToValue(math.Copysign(0, -1))
 		}
@@ -339,7 +377,7 @@ func (d *decoder) number() goja.Value {
 		}
 		if digits > maxDigits {
 			d.i = start
-			d.fail(fmt.Sprintf("an integer of %d digits", digits))
+			d.fail(fmt.Sprintf("An integer of %d digits", digits))
 		}
 		n, _ := new(big.Int).SetString(text, 10)
 		return d.r.bigInt(n)

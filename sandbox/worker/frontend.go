@@ -25,6 +25,10 @@ var lowered = map[string]bool{
 	"using":           false,
 	"decorators":      false,
 	"hashbang":        false,
+
+	"nested-rest-binding":  false,
+	"regexp-match-indices": false,
+	"regexp-set-notation":  false,
 }
 
 // A frontError is the front end's first message.
@@ -238,16 +242,22 @@ func (s *scriptText) syntaxFailure(first error, front *frontError) *wire.Failure
 	return fail
 }
 
-// unsupported is for what the front end takes and goja does not.
-func (s *scriptText) unsupported(err error) *wire.Failure {
+// unsupported is for what the front end takes and goja does not. first is
+// what goja said of the text as it was written.
+func (s *scriptText) unsupported(first, err error) *wire.Failure {
 	fail := failText("SyntaxError", "the engine can't run this: "+lowerFirst(err.Error()), "write it in plainer JavaScript")
 	if list, ok := err.(parser.ErrorList); ok && len(list) > 0 {
 		fail.Message = "the engine can't run this: " + lowerFirst(list[0].Message)
 	}
+	if list, ok := first.(parser.ErrorList); ok && len(list) > 0 {
+		fail.Position = s.place(list[0].Position.Line, list[0].Position.Column)
+	}
+	if strings.HasSuffix(fail.Message, "invalid destructuring binding target") {
+		fail.Message, fail.Hint = beyond["{a: [b = 1] = []}"].message, beyond["{a: [b = 1] = []}"].hint
+	}
 	for i, line := range s.split() {
 		if loc := dynamicImport.FindStringIndex(line); loc != nil {
-			fail.Message = "import() does not exist here"
-			fail.Hint = absent["import"]
+			fail.Message, fail.Hint = beyond["import()"].message, beyond["import()"].hint
 			fail.Position = analysis.Position{Line: i + 1, Column: 1 + utf8.RuneCountInString(line[:loc[0]])}
 			break
 		}
@@ -257,6 +267,7 @@ func (s *scriptText) unsupported(err error) *wire.Failure {
 }
 
 var (
+	typeImport    = regexp.MustCompile(`(?m)^[ \t]*import type [\w$*{,} \t]+ from ("[^"\n]*"|'[^'\n]*');?[ \t]*$`)
 	staticImport  = regexp.MustCompile(`^\s*import(\s+type)?\s*([\w$*{][^;]*?\sfrom\s*)?["'][^"']+["']`)
 	dynamicImport = regexp.MustCompile(`\bimport\s*\(`)
 )

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/dop251/goja"
-	"github.com/dop251/goja_nodejs/url"
 )
 
 // A feature is something that goja lacks and a script may use. It is
@@ -31,16 +30,20 @@ var features = []feature{
 	{[]string{"setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "clearImmediate", "AbortSignal"}, installTimers},
 	{[]string{"queueMicrotask"}, prelude("microtask")},
 	{[]string{"structuredClone"}, prelude("clone")},
-	{[]string{"URL"}, installURL},
+	{[]string{"JSON"}, (*realm).installParse},
+	{[]string{"URL"}, preludeWith("url", (*realm).domains)},
+	{[]string{"RegExp", `\p{`, `\P{`}, preludeWith("regexp", (*realm).regexpParts)},
+	{[]string{"8Array.from", "16Array.from", "32Array.from", "64Array.from"}, prelude("typed")},
+	{[]string{"WeakRef", "FinalizationRegistry"}, prelude("weak")},
 	{[]string{"TextEncoder", "TextDecoder"}, preludeWith("text", (*realm).textCoders)},
 	{[]string{"atob", "btoa"}, installBase64},
-	{[]string{"crypto"}, preludeWith("crypto", (*realm).randomBytes)},
+	{[]string{"crypto"}, preludeWith("crypto", (*realm).cryptoParts)},
 	{[]string{"performance"}, preludeWith("performance", (*realm).elapsed)},
 	{[]string{"Abort", "EventTarget", "DOMException"}, prelude("abort")},
 	{[]string{"withResolvers", "Promise.try", "fromAsync", "groupBy", "isWellFormed", "toWellFormed", "RegExp.escape", "asyncIterator", "ispose", "isError", "getOrInsert"}, prelude("language")},
 	{[]string{"union", "intersection", "difference", "symmetricDifference", "isSubsetOf", "isSupersetOf", "isDisjointFrom"}, prelude("sets")},
 	{[]string{"Iterator", "function*", "function *", ".values()", ".entries()", ".keys()", "matchAll", ".iterator", "yield"}, prelude("iterators")},
-	{[]string{"toLocale", "Intl", "numeric", "sensitivity"}, prelude("locale")},
+	{[]string{"toLocale", "Intl", "localeCompare"}, preludeWith("intl", (*realm).intlParts)},
 }
 
 // installGlobals makes what every script has, and the features that this one
@@ -59,7 +62,7 @@ func (r *realm) installGlobals() {
 	text := r.script.text
 	for i := range features {
 		for _, word := range features[i].words {
-			if strings.Contains(text, word) {
+			if r.script.mentions(word) {
 				features[i].install(r)
 				break
 			}
@@ -70,6 +73,13 @@ func (r *realm) installGlobals() {
 			if c := r.class(name); c != nil {
 				r.vm.GlobalObject().DefineDataProperty(name, c, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
 			}
+		}
+	}
+	if strings.Contains(text, "URL") || strings.Contains(text, "inspect.custom") {
+		symbol := r.vm.Get("Symbol").(*goja.Object)
+		if f, ok := goja.AssertFunction(symbol.Get("for")); ok {
+			v, _ := f(symbol, r.vm.ToValue("nodejs.util.inspect.custom"))
+			r.inspectSymbol, _ = v.(*goja.Symbol)
 		}
 	}
 	object := r.vm.Get("Object").(*goja.Object)
@@ -263,20 +273,14 @@ func installTimers(r *realm) {
 	}
 }
 
-func installURL(r *realm) {
-	module, exports := r.vm.NewObject(), r.vm.NewObject()
-	module.Set("exports", exports)
-	url.Require(r.vm, module)
-	for _, name := range []string{"URL", "URLSearchParams"} {
-		r.set(name, exports.Get(name))
-	}
-	f, _ := goja.AssertFunction(r.mustRun("url"))
-	f(goja.Undefined(), r.vm.ToValue(r.define))
-}
-
 func installBase64(r *realm) {
 	fail := func(name, why string) {
-		panic(r.vm.NewTypeError("%s: %s", name, why))
+		e, err := r.vm.New(r.vm.Get("Error"), r.vm.ToValue(name+": "+why))
+		if err != nil {
+			panic(r.vm.NewTypeError("%s: %s", name, why))
+		}
+		e.DefineDataProperty("name", r.vm.ToValue("InvalidCharacterError"), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+		panic(e)
 	}
 	r.set("atob", r.function("atob", func(c goja.FunctionCall) goja.Value {
 		text := strings.Map(func(c rune) rune {
@@ -285,8 +289,12 @@ func installBase64(r *realm) {
 			}
 			return c
 		}, c.Argument(0).String())
-		b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
-		if err != nil {
+		text, pad := strings.CutSuffix(text, "=")
+		if pad {
+			text = strings.TrimSuffix(text, "=")
+		}
+		b, err := base64.RawStdEncoding.DecodeString(text)
+		if err != nil || pad && len(text)%4 == 0 {
 			fail("atob", "the text is not base64")
 		}
 		units := make([]uint16, len(b))
@@ -296,7 +304,7 @@ func installBase64(r *realm) {
 		return goja.StringFromUTF16(units)
 	}))
 	r.set("btoa", r.function("btoa", func(c goja.FunctionCall) goja.Value {
-		s := c.Argument(0).ToString().(goja.String)
+		s := r.stringOf(c.Argument(0))
 		b := make([]byte, s.Length())
 		for i := range b {
 			u := s.CharAt(i)
@@ -307,41 +315,6 @@ func installBase64(r *realm) {
 		}
 		return r.vm.ToValue(base64.StdEncoding.EncodeToString(b))
 	}))
-}
-
-// textCoders gives the prelude UTF-8 in both directions.
-func (r *realm) textCoders() []goja.Value {
-	encode := func(c goja.FunctionCall) goja.Value {
-		return r.vm.ToValue(r.vm.NewArrayBuffer([]byte(strings.ToValidUTF8(c.Argument(0).String(), "\ufffd"))))
-	}
-	decode := func(c goja.FunctionCall) goja.Value {
-		buffer, ok := c.Argument(0).Export().(goja.ArrayBuffer)
-		if !ok {
-			panic(r.vm.NewTypeError("TextDecoder.decode: the argument must be a buffer or a typed array, got %s", describe(c.Argument(0))))
-		}
-		from, n := c.Argument(1).ToInteger(), c.Argument(2).ToInteger()
-		b := buffer.Bytes()
-		from = min(max(from, 0), int64(len(b)))
-		b = b[from:min(from+max(n, 0), int64(len(b)))]
-		if c.Argument(3).ToBoolean() && !utf8.Valid(b) {
-			panic(r.vm.NewTypeError("TextDecoder.decode: the data is not valid UTF-8"))
-		}
-		return r.vm.ToValue(strings.ToValidUTF8(string(b), "\ufffd"))
-	}
-	return []goja.Value{r.vm.ToValue(encode), r.vm.ToValue(decode)}
-}
-
-// randomBytes gives the prelude bytes from the run's seed.
-func (r *realm) randomBytes() []goja.Value {
-	return []goja.Value{r.vm.ToValue(func(c goja.FunctionCall) goja.Value {
-		n := c.Argument(0).ToInteger()
-		if n < 0 || n > 65536 {
-			panic(r.vm.NewTypeError("crypto.getRandomValues: at most 65536 bytes at once"))
-		}
-		b := make([]byte, n)
-		r.random(b)
-		return r.vm.ToValue(r.vm.NewArrayBuffer(b))
-	})}
 }
 
 // elapsed gives the prelude the script's clock, in milliseconds since the

@@ -102,6 +102,12 @@ func (in *inspector) readable(o *goja.Object, depth int) string {
 	}
 	name := in.constructor(o)
 	class := o.ClassName()
+	if s, ok := in.custom(o, depth); ok {
+		return s
+	}
+	if s := in.empty(o, name); s != "" {
+		return s
+	}
 	if depth > in.depth && class != "Error" && class != "Date" && class != "RegExp" && !callable(o) {
 		switch {
 		case isArray(o):
@@ -145,10 +151,10 @@ func (in *inspector) readable(o *goja.Object, depth int) string {
 		base = o.String()
 	case isMap(o) && in.r.mapEach != nil:
 		out = in.mapEntries(o, depth)
-		open = "Map(" + strconv.Itoa(int(o.Get("size").ToInteger())) + ") {"
+		open = name + "(" + strconv.Itoa(int(o.Get("size").ToInteger())) + ") {"
 	case isSet(o) && in.r.setEach != nil:
 		out = in.setEntries(o, depth)
-		open = "Set(" + strconv.Itoa(int(o.Get("size").ToInteger())) + ") {"
+		open = name + "(" + strconv.Itoa(int(o.Get("size").ToInteger())) + ") {"
 	case class == "String":
 		base, keys = "[String: "+quoteJS(o.String())+"]", nil
 	case class == "Number" || class == "Boolean":
@@ -167,16 +173,24 @@ func (in *inspector) readable(o *goja.Object, depth int) string {
 		} else if t := o.ExportType(); t == bufferType {
 			b, _ := o.Export().(goja.ArrayBuffer)
 			open = "ArrayBuffer {"
-			out = []string{"byteLength: " + strconv.Itoa(len(b.Bytes()))}
+			out = []string{"[Uint8Contents]: <" + hexBytes(b.Bytes()) + ">", "[byteLength]: " + strconv.Itoa(len(b.Bytes()))}
+		} else if class == "Object" && (name == "WeakMap" || name == "WeakSet") {
+			open = name + " {"
+			out = []string{"<items unknown>"}
 		} else if t != nil && t.Kind() == reflect.Slice && numeric(t.Elem().Kind()) {
 			list = true
 			n := int(o.Get("length").ToInteger())
 			open, end = name+"("+strconv.Itoa(n)+") [", "]"
 			out, keys = in.items(o, n, depth, nil)
-		} else if name == "" {
-			open = "[Object: null prototype] {"
-		} else if name != "Object" {
-			open = name + " {"
+		} else {
+			if name == "" {
+				name = "[Object: null prototype]"
+			}
+			if tag := in.tag(o); tag != "" && tag != name {
+				open = name + " [" + tag + "] {"
+			} else if name != "Object" {
+				open = name + " {"
+			}
 		}
 	}
 	for _, key := range keys {
@@ -184,7 +198,7 @@ func (in *inspector) readable(o *goja.Object, depth int) string {
 			out = append(out, "...")
 			break
 		}
-		out = append(out, keyText(key)+": "+in.nested(in.get(o, key), depth))
+		out = append(out, keyText(key)+": "+in.property(o, key, depth))
 	}
 	for _, s := range o.Symbols() {
 		var v goja.Value
@@ -237,6 +251,95 @@ func (in *inspector) get(o *goja.Object, key string) (v goja.Value) {
 		return in.r.vm.ToValue("[a getter that throws]")
 	}
 	return v
+}
+
+// property writes the value of a property, without running a getter.
+func (in *inspector) property(o *goja.Object, key string, depth int) string {
+	if !isProxy(o) && in.r.describeProperty != nil {
+		if d, err := in.r.describeProperty(goja.Undefined(), o, in.r.vm.ToValue(key)); err == nil {
+			if d, ok := d.(*goja.Object); ok {
+				getter, setter := callableIn(d, "get"), callableIn(d, "set")
+				switch {
+				case getter && setter:
+					return "[Getter/Setter]"
+				case getter:
+					return "[Getter]"
+				case setter:
+					return "[Setter]"
+				}
+			}
+		}
+	}
+	return in.nested(in.get(o, key), depth)
+}
+
+func callableIn(o *goja.Object, key string) bool {
+	v, ok := o.Get(key).(*goja.Object)
+	return ok && callable(v)
+}
+
+// empty writes an object that holds nothing, or returns "". It is written so
+// at any depth, and counts for none.
+func (in *inspector) empty(o *goja.Object, name string) string {
+	switch {
+	case isArray(o) && name == "Array":
+		if v := in.get(o, "length"); v != nil && v.ToInteger() == 0 && len(in.keys(o)) == 0 {
+			return in.reference(o) + "[]"
+		}
+	case o.ClassName() == "Object" && name == "Object" && o.ExportType().Kind() == reflect.Map && in.tag(o) == "":
+		if len(in.keys(o)) == 0 && len(o.Symbols()) == 0 {
+			return in.reference(o) + "{}"
+		}
+	}
+	return ""
+}
+
+// tag is what an object, or its prototype, calls itself besides its class.
+func (in *inspector) tag(o *goja.Object) (tag string) {
+	in.r.vm.Try(func() {
+		if s, ok := o.GetSymbol(goja.SymToStringTag).(goja.String); ok {
+			tag = s.String()
+		}
+	})
+	return tag
+}
+
+// custom asks an object how it wants to be shown, as Node does.
+func (in *inspector) custom(o *goja.Object, depth int) (string, bool) {
+	if in.r.inspectSymbol == nil {
+		return "", false
+	}
+	var v goja.Value
+	in.r.vm.Try(func() { v = o.GetSymbol(in.r.inspectSymbol) })
+	f, ok := goja.AssertFunction(v)
+	if !ok {
+		return "", false
+	}
+	shown, err := f(o, in.r.vm.ToValue(in.depth-depth))
+	if err != nil {
+		panic(abort{err})
+	}
+	if s, ok := shown.(goja.String); ok {
+		return s.String(), true
+	}
+	if other, ok := shown.(*goja.Object); ok && other != o {
+		return in.readable(other, depth), true
+	}
+	return "", false
+}
+
+// hexBytes writes the first bytes of a buffer as Node does.
+func hexBytes(b []byte) string {
+	const most = 50
+	var parts []string
+	for _, x := range b[:min(len(b), most)] {
+		parts = append(parts, string([]byte{hexDigits[x>>4], hexDigits[x&15]}))
+	}
+	text := strings.Join(parts, " ")
+	if len(b) > most {
+		text += " ... " + strconv.Itoa(len(b)-most) + " more byte" + strings.Repeat("s", min(1, len(b)-most-1))
+	}
+	return text
 }
 
 func (in *inspector) method(o *goja.Object, name, otherwise string) string {
@@ -354,10 +457,16 @@ func (in *inspector) callable(o *goja.Object) string {
 	kind := "Function"
 	switch {
 	case strings.HasPrefix(source, "class"):
-		if name == "" {
-			return "[class (anonymous)]"
+		text := "(anonymous)"
+		if name != "" {
+			text = name
 		}
-		return "[class " + name + "]"
+		if p := in.proto(o); p != nil {
+			if s, ok := in.get(p, "name").(goja.String); ok && s.String() != "" {
+				text += " extends " + s.String()
+			}
+		}
+		return "[class " + text + "]"
 	case strings.HasPrefix(source, "async"):
 		kind = "AsyncFunction"
 	case strings.HasPrefix(source, "function*") || strings.HasPrefix(source, "function *"):

@@ -36,6 +36,9 @@ type scriptText struct {
 	program *ast.Program
 	typed   bool // went through the TypeScript front end: columns are UTF-16 units
 	rebased bool // columns that goja tells do not count the wrapper
+
+	lowersRegexps bool              // the front end made calls of RegExp of literals
+	patterns      map[string]string // of regular expressions: what the model wrote, by what translate made of it
 }
 
 // intake turns what the model wrote into a script.
@@ -48,7 +51,7 @@ func intake(source string) (*scriptText, *wire.Failure) {
 	if !utf8.ValidString(source) {
 		return nil, failText("SyntaxError", "the script is not valid UTF-8 text", "")
 	}
-	text := clean(source)
+	text := typeImport.ReplaceAllStringFunc(clean(source), func(m string) string { return strings.Repeat(" ", len(m)) })
 	s := &scriptText{text: text}
 	if blank(text) {
 		return nil, failText("SyntaxError", "the script is empty: there is nothing to run",
@@ -64,7 +67,7 @@ func intake(source string) (*scriptText, *wire.Failure) {
 			return s, nil
 		}
 	}
-	if !genericCall.MatchString(text) {
+	if !genericCall.MatchString(text) && !newerSyntax.MatchString(text) {
 		p, err := parse(wrapHead + text + wrapTail)
 		if err == nil {
 			if s.adopt(p) {
@@ -93,12 +96,13 @@ func intake(source string) (*scriptText, *wire.Failure) {
 		if _, extra := unmatched(text); extra >= 0 {
 			return nil, s.syntaxFailure(errUnbalanced, nil) // what follows stands outside of the wrapper
 		}
-		return nil, s.unsupported(err)
+		return nil, s.unsupported(first, err)
 	}
 	if err := s.mapBack(p.File, sourceMap); err != nil {
 		return nil, failText("SyntaxError", err.Error(), "")
 	}
 	s.typed = true
+	s.lowersRegexps = strings.Contains(code, "new RegExp(")
 	if !s.adopt(p) {
 		return nil, s.syntaxFailure(errUnbalanced, nil)
 	}
@@ -110,6 +114,15 @@ var errUnbalanced = fmt.Errorf("unexpected } or ): more brackets are closed than
 // genericCall matches f<T>(x): a call with type arguments, which JavaScript
 // reads as two comparisons.
 var genericCall = regexp.MustCompile(`[\w$]<[^<>;&|=]*(<[^<>;]*>[^<>;]*)*>\(`)
+
+// newerSyntax matches what goja parses, and then refuses to compile: async
+// generators, and regular expressions with the flags d and v.
+var newerSyntax = regexp.MustCompile(`\basync(\s+function)?\s*\*|/[gimsuy]*[dv][dgimsuvy]{0,6}\b`)
+
+// mentions reports whether a name stands in the script.
+func (s *scriptText) mentions(name string) bool {
+	return strings.Contains(s.text, name) || s.lowersRegexps && name == "RegExp"
+}
 
 // parse parses without ever looking for a source map: by default goja reads
 // the file that a script names in a sourceMappingURL comment.

@@ -20,6 +20,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("CODEMODE_TEST_WORKER") == "1" {
 		Main()
 	}
+	time.Local = scriptZone
 	if confinedMain != nil {
 		confinedMain()
 	}

@@ -52,6 +52,8 @@ type realm struct {
 	rand      *rand.ChaCha8
 	notes     []string
 
+	inspectSymbol *goja.Symbol // by which an object says how it is logged; nil if no object can
+
 	// Built-ins from before the script, which may replace them.
 	mapEach, setEach, keysOf, describeProperty goja.Callable
 }
@@ -73,6 +75,9 @@ type pending struct {
 	settled, failed bool
 }
 
+// scriptZone is a script's local time, by the name that Node gives it.
+var scriptZone = time.FixedZone("Coordinated Universal Time", 0)
+
 func newRealm(h host, n *names) *realm {
 	return &realm{
 		host: h, names: n, vm: goja.New(),
@@ -87,7 +92,7 @@ func (r *realm) load(source string, input []byte) (analysis.Report, *wire.Failur
 	}
 	r.script = script
 	report := preview.Script(script.program, script.at)
-	repairRegexps(script)
+	script.repairRegexps()
 	// Literals are compiled with the program, so this comes before it. It is
 	// regexp2's only bound: it never returns to the engine in between.
 	regexp2.DefaultMatchTimeout = r.host.limits().CPU

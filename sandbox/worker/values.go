@@ -102,6 +102,14 @@ func (r *realm) primitive(o *goja.Object) (goja.Value, bool) {
 	return nil, false
 }
 
+// stringOf converts as String(v) does.
+func (r *realm) stringOf(v goja.Value) goja.String {
+	if s, ok := v.(goja.String); ok {
+		return s
+	}
+	return r.vm.ToValue(v.String()).(goja.String)
+}
+
 // describe says in a few words what a value is.
 func describe(v goja.Value) string {
 	if v == nil || goja.IsUndefined(v) {

@@ -52,7 +52,7 @@ const maxStack = 64 << 20
 // codes when a limit is passed that can only be kept by ending.
 func Main() {
 	closeInherited()
-	time.Local = time.UTC // a script must not learn, or depend on, where it runs
+	time.Local = scriptZone // a script must not learn, or depend on, where it runs
 	debug.SetMaxStack(maxStack)
 	// The monitor must run while native code loops. And a number that was set
 	// keeps the runtime from looking for a better one in files from time to time.

@@ -20,8 +20,6 @@
     }
     dispatchEvent(event) {
       event.target = this;
-      const on = this["on" + event.type];
-      if (typeof on === "function") on.call(this, event);
       for (const l of (this.#listeners.get(event.type) || []).slice()) {
         if (l.once) this.removeEventListener(event.type, l.listener);
         typeof l.listener === "function" ? l.listener.call(this, event) : l.listener.handleEvent(event);
@@ -33,13 +31,19 @@
   class AbortSignal extends EventTarget {
     #aborted = false;
     #reason = undefined;
+    #on = null;
+    get onabort() { return this.#on; }
+    set onabort(f) {
+      if (!this.#on) this.addEventListener("abort", (e) => { if (this.#on) this.#on(e); });
+      this.#on = typeof f === "function" ? f : null;
+    }
     get aborted() { return this.#aborted; }
     get reason() { return this.#reason; }
     throwIfAborted() { if (this.#aborted) throw this.#reason; }
     static abort(reason) { const s = new AbortSignal(); abort(s, reason); return s; }
     static timeout(ms) {
       const s = new AbortSignal();
-      setTimeout(() => abort(s, new DOMException("the operation timed out", "TimeoutError")), ms);
+      setTimeout(() => abort(s, new DOMException("The operation was aborted due to timeout", "TimeoutError")), ms);
       return s;
     }
     static any(signals) {
@@ -54,7 +58,7 @@
       abort = (s, reason) => {
         if (s.#aborted) return;
         s.#aborted = true;
-        s.#reason = reason === undefined ? new DOMException("this operation was aborted", "AbortError") : reason;
+        s.#reason = reason === undefined ? new DOMException("This operation was aborted", "AbortError") : reason;
         s.dispatchEvent(new Event("abort"));
       };
     }

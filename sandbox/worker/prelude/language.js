@@ -76,14 +76,12 @@
     }
     return out;
   });
+  const hex = (c) => "\\x" + c.charCodeAt(0).toString(16).padStart(2, "0");
+  const named = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\f": "\\f" };
   define(RegExp, "escape", function escape(text) {
     if (typeof text !== "string") throw new TypeError("RegExp.escape: the argument must be a string");
-    return text
-      .replace(/[\\^$.*+?()[\]{}|\/]/g, "\\$&")
-      .replace(/^[0-9A-Za-z]/, (c) => "\\x" + c.charCodeAt(0).toString(16))
-      .replace(/[,\-=<>#&!%:;@~'`"]/g, (c) => "\\x" + c.charCodeAt(0).toString(16))
-      .replace(/\n/g, "\\n").replace(/\r/g, "\\r").replace(/\t/g, "\\t")
-      .replace(/ /g, "\\x20");
+    return text.replace(/^[0-9A-Za-z]|[\\^$.*+?()[\]{}|\/,\-=<>#&!%:;@~'`"\s]/g, (c) => (
+      /[0-9A-Za-z]/.test(c) ? hex(c) : /[\\^$.*+?()[\]{}|\/]/.test(c) ? "\\" + c : named[c] ?? (c > "\xff" ? "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0") : hex(c))));
   });
   define(Error, "isError", function isError(v) {
     return Object.prototype.toString.call(v) === "[object Error]" || v instanceof Error;

@@ -1,4 +1,6 @@
-(function (define, encodeText, decodeBytes) {
+// TextEncoder and TextDecoder over Go's encodings. decodeBytes returns the
+// text, and how many bytes at the end are the begin of a character.
+(function (define, encodeText, decodeBytes, encodingOf) {
   define(globalThis, "TextEncoder", class TextEncoder {
     get encoding() { return "utf-8"; }
     encode(text = "") { return new Uint8Array(encodeText(String(text))); }
@@ -15,23 +17,29 @@
     }
   });
   define(globalThis, "TextDecoder", class TextDecoder {
-    #fatal; #keep;
+    #encoding; #fatal; #keepMark; #rest = new Uint8Array(0); #begun = false;
     constructor(label = "utf-8", { fatal = false, ignoreBOM = false } = {}) {
-      if (!/^\s*(utf-?8|unicode-1-1-utf-8|us-ascii|ascii)\s*$/i.test(label)) {
-        throw new RangeError("TextDecoder: only utf-8 is known here, got " + label);
-      }
-      this.#fatal = fatal;
-      this.#keep = ignoreBOM;
+      this.#encoding = encodingOf(String(label));
+      if (this.#encoding === undefined) throw new RangeError(`The "${label}" encoding is not supported`);
+      this.#fatal = !!fatal;
+      this.#keepMark = !!ignoreBOM;
     }
-    get encoding() { return "utf-8"; }
+    get encoding() { return this.#encoding; }
     get fatal() { return this.#fatal; }
-    get ignoreBOM() { return this.#keep; }
-    decode(data) {
-      if (data === undefined) return "";
-      const text = ArrayBuffer.isView(data)
-        ? decodeBytes(data.buffer, data.byteOffset, data.byteLength, this.#fatal)
-        : decodeBytes(data, 0, data && data.byteLength, this.#fatal);
-      return !this.#keep && text[0] === "\ufeff" ? text.slice(1) : text;
+    get ignoreBOM() { return this.#keepMark; }
+    decode(data = new Uint8Array(0), { stream = false } = {}) {
+      let bytes = ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data);
+      if (this.#rest.length) {
+        const all = new Uint8Array(this.#rest.length + bytes.length);
+        all.set(this.#rest);
+        all.set(bytes, this.#rest.length);
+        bytes = all;
+      }
+      let [text, open] = decodeBytes(bytes.buffer, bytes.byteOffset, bytes.byteLength, this.#encoding, this.#fatal, stream);
+      if (!this.#begun && !this.#keepMark && text[0] === "\ufeff") text = text.slice(1);
+      this.#rest = stream ? bytes.slice(bytes.length - open) : new Uint8Array(0);
+      this.#begun = stream && (this.#begun || text !== "");
+      return text;
     }
   });
 })

@@ -1,0 +1,10 @@
+package worker
+
+// beyond is what the language has and the engine can't do, or what this
+// place has not on purpose: what the error says, and what to write instead.
+// docs/reference/script.md lists the same words; a test holds them together.
+var beyond = map[string]struct{ message, hint string }{
+	"import()":          {"import() does not exist here", absent["import"]},
+	"namespace":         {"namespace can't be used inside of a function, which a script is", "write an object: const Units = { KB: 1024 }"},
+	"{a: [b = 1] = []}": {"the engine can't read a list pattern with a default inside and one behind, such as {a: [b = 1] = []}", "take it apart in two steps: const {a = []} = x; const [b = 1] = a"},
+}

@@ -1,0 +1,258 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/dop251/goja"
+
+	"codemode-bridge/sandbox/intl"
+)
+
+// intlParts gives prelude/intl.js what package intl can do. A maker takes
+// locales, options and the name for messages, and returns an object of
+// functions; how the script sees them is the prelude's.
+func (r *realm) intlParts() []goja.Value {
+	makers := r.vm.NewObject()
+	add := func(name string, make func(tag, where string, get intl.Options, c goja.FunctionCall) (map[string]any, error)) {
+		makers.Set(name, func(c goja.FunctionCall) goja.Value {
+			tag := r.localeTag(c.Argument(0))
+			parts, err := make(tag, c.Argument(2).String(), r.intlOptions(c.Argument(1)), c)
+			if err != nil {
+				panic(r.intlError(err))
+			}
+			o := r.vm.NewObject()
+			for key, f := range parts {
+				o.Set(key, f)
+			}
+			return o
+		})
+	}
+	type call = goja.FunctionCall
+	resolved := func(fields func() []intl.Field) func(call) goja.Value {
+		return func(call) goja.Value { return r.intlFields(fields()) }
+	}
+	add("number", func(tag, where string, get intl.Options, _ call) (map[string]any, error) {
+		n, err := intl.NewNumber(tag, where, get)
+		return map[string]any{
+			"format":   func(c call) goja.Value { return r.vm.ToValue(n.Format(r.decimal(c.Argument(0)))) },
+			"parts":    func(c call) goja.Value { return r.intlPieces(n.Parts(r.decimal(c.Argument(0))), "") },
+			"resolved": resolved(func() []intl.Field { return n.Resolved() }),
+		}, err
+	})
+	add("date", func(tag, where string, get intl.Options, c call) (map[string]any, error) {
+		d, err := intl.NewDate(tag, where, c.Argument(3).String(), c.Argument(4).String(), get)
+		at := func(c call) time.Time {
+			ms := c.Argument(0).ToFloat()
+			if math.IsNaN(ms) || math.Abs(ms) > 8.64e15 {
+				panic(r.intlError(&intl.Error{Name: "RangeError", Message: "Invalid time value"}))
+			}
+			return time.UnixMilli(int64(ms))
+		}
+		return map[string]any{
+			"format":   func(c call) goja.Value { return r.vm.ToValue(d.Format(at(c))) },
+			"parts":    func(c call) goja.Value { return r.intlPieces(d.Parts(at(c)), "") },
+			"resolved": resolved(func() []intl.Field { return d.Resolved() }),
+		}, err
+	})
+	add("collator", func(tag, where string, get intl.Options, _ call) (map[string]any, error) {
+		col, err := intl.NewCollator(tag, where, get)
+		return map[string]any{
+			"compare": func(c call) goja.Value {
+				return r.vm.ToValue(col.Compare(c.Argument(0).String(), c.Argument(1).String()))
+			},
+			"resolved": resolved(func() []intl.Field { return col.Resolved() }),
+		}, err
+	})
+	add("plural", func(tag, _ string, get intl.Options, _ call) (map[string]any, error) {
+		p, err := intl.NewPlural(tag, get)
+		return map[string]any{
+			"select":   func(c call) goja.Value { return r.vm.ToValue(p.Select(r.decimal(c.Argument(0)))) },
+			"resolved": resolved(func() []intl.Field { return p.Resolved() }),
+		}, err
+	})
+	add("list", func(tag, _ string, get intl.Options, _ call) (map[string]any, error) {
+		l, err := intl.NewList(tag, get)
+		items := func(c call) (list []string) {
+			o := c.Argument(0).ToObject(r.vm)
+			for i := range int(o.Get("length").ToInteger()) {
+				list = append(list, o.Get(fmt.Sprint(i)).String())
+			}
+			return list
+		}
+		return map[string]any{
+			"format":   func(c call) goja.Value { return r.vm.ToValue(intl.Join(l.Parts(items(c)))) },
+			"parts":    func(c call) goja.Value { return r.intlPieces(l.Parts(items(c)), "") },
+			"resolved": resolved(func() []intl.Field { return l.Resolved() }),
+		}, err
+	})
+	add("relative", func(tag, _ string, get intl.Options, _ call) (map[string]any, error) {
+		rel, err := intl.NewRelative(tag, get)
+		parts := func(c call) ([]intl.Part, string) {
+			list, unit, err := rel.Parts(r.decimal(c.Argument(0)), c.Argument(1).String())
+			if err != nil {
+				panic(r.intlError(err))
+			}
+			return list, unit
+		}
+		return map[string]any{
+			"format":   func(c call) goja.Value { list, _ := parts(c); return r.vm.ToValue(intl.Join(list)) },
+			"parts":    func(c call) goja.Value { return r.intlPieces(parts(c)) },
+			"resolved": resolved(func() []intl.Field { return rel.Resolved() }),
+		}, err
+	})
+	add("segmenter", func(tag, _ string, get intl.Options, _ call) (map[string]any, error) {
+		name, err := intl.Known(tag)
+		if err != nil {
+			return nil, err
+		}
+		granularity, err := intl.Granularity(get)
+		return map[string]any{
+			"segment": func(c call) goja.Value { return r.segments(c.Argument(0).String(), granularity) },
+			"resolved": resolved(func() []intl.Field {
+				if tag == "" {
+					name = intl.Default
+				}
+				return []intl.Field{{Name: "locale", Value: name}, {Name: "granularity", Value: granularity}}
+			}),
+		}, err
+	})
+	known := func(c call) goja.Value {
+		tag, err := intl.Known(c.Argument(0).String())
+		if err != nil {
+			return goja.Undefined()
+		}
+		return r.vm.ToValue(tag)
+	}
+	zones := func(call) goja.Value { return r.textArray(intl.TimeZones()) }
+	return []goja.Value{makers, r.vm.ToValue(known), r.vm.ToValue(zones)}
+}
+
+// localeTag returns the locale that a script asks for: the first of a list,
+// or a text; "" if it leaves that open.
+func (r *realm) localeTag(v goja.Value) string {
+	if o, ok := v.(*goja.Object); ok {
+		if isArray(o) {
+			if v = o.Get("0"); v == nil {
+				return ""
+			}
+		}
+		return v.String()
+	}
+	if goja.IsUndefined(v) {
+		return ""
+	}
+	if _, ok := v.(goja.String); !ok {
+		panic(r.vm.NewTypeError("Incorrect locale information provided"))
+	}
+	return v.String()
+}
+
+func (r *realm) intlOptions(v goja.Value) intl.Options {
+	o, ok := v.(*goja.Object)
+	if !ok {
+		return func(string) (string, bool) { return "", false }
+	}
+	return func(name string) (string, bool) {
+		v := o.Get(name)
+		if v == nil || goja.IsUndefined(v) {
+			return "", false
+		}
+		return v.String(), true
+	}
+}
+
+func (r *realm) intlError(err error) goja.Value {
+	var e *intl.Error
+	if errors.As(err, &e) {
+		if o, err := r.vm.New(r.vm.Get(e.Name), r.vm.ToValue(e.Message)); err == nil {
+			return o
+		}
+	}
+	return r.vm.NewTypeError(err.Error())
+}
+
+// decimal reads what a formatter of numbers takes: a text is read as exact
+// as a BigInt.
+func (r *realm) decimal(v goja.Value) intl.Decimal {
+	if o, ok := v.(*goja.Object); ok {
+		if p, ok := r.primitive(o); ok {
+			v = p
+		} else {
+			v = r.vm.ToValue(v.ToFloat())
+		}
+	}
+	switch x := v.Export().(type) {
+	case *big.Int:
+		d, _ := intl.ParseDecimal(x.String())
+		return d
+	case string:
+		if d, ok := intl.ParseDecimal(x); ok {
+			return d
+		}
+	}
+	return intl.Float(v.ToFloat())
+}
+
+// intlPieces makes what formatToParts returns. unit, if set, is added to all
+// parts but the literals.
+func (r *realm) intlPieces(parts []intl.Part, unit string) goja.Value {
+	list := make([]any, len(parts))
+	for i, p := range parts {
+		o := r.vm.NewObject()
+		o.Set("type", p.Type)
+		o.Set("value", p.Value)
+		if unit != "" && p.Type != "literal" {
+			o.Set("unit", unit)
+		}
+		list[i] = o
+	}
+	return r.vm.NewArray(list...)
+}
+
+func (r *realm) intlFields(fields []intl.Field) goja.Value {
+	o := r.vm.NewObject()
+	for _, f := range fields {
+		if list, ok := f.Value.([]string); ok {
+			o.Set(f.Name, r.textArray(list))
+			continue
+		}
+		o.Set(f.Name, f.Value)
+	}
+	return o
+}
+
+func (r *realm) textArray(list []string) goja.Value {
+	items := make([]any, len(list))
+	for i, s := range list {
+		items[i] = s
+	}
+	return r.vm.NewArray(items...)
+}
+
+// segments returns the pieces of a text as Intl.Segmenter gives them.
+func (r *realm) segments(text, granularity string) goja.Value {
+	var list []any
+	index := 0
+	for s := range slices.Values(intl.Segments(text, granularity)) {
+		o := r.vm.NewObject()
+		o.Set("segment", s.Text)
+		o.Set("index", index)
+		o.Set("input", text)
+		if granularity == "word" {
+			o.Set("isWordLike", s.Word)
+		}
+		list = append(list, o)
+		for _, c := range s.Text {
+			index++
+			if c > 0xffff {
+				index++
+			}
+		}
+	}
+	return r.vm.NewArray(list...)
+}
