@@ -1,0 +1,2 @@
+// returns: ["1,234.5,6,789","1,1/1/1970, 12:00:00 AM","12,345,678,901,234,567,890","$1,234.00","i̇i","I","1,234.5","[object Object]",",,1"]
+return [[1234.5, 6789].toLocaleString(), [1, new Date(0)].toLocaleString("en-US"), (12345678901234567890n).toLocaleString("en-US"), (1234n).toLocaleString("en-US", { style: "currency", currency: "USD" }), "İI".toLocaleLowerCase("en-US"), "i".toLocaleUpperCase(), new Float32Array([1234.5]).toLocaleString(), ({}).toLocaleString(), [null, undefined, 1].toLocaleString()];

@@ -1,0 +1,5 @@
+// returns: [["","1","a-b","ab","Emile","émile","Émile","item 10","item 2","n","ñ","o","ss","ß","zebra","Zoë"],["","1","a-b","ab","Emile","émile","Émile","item 2","item 10","n","ñ","o","ss","ß","zebra","Zoë"],["","1","a-b","ab","Émile","émile","Emile","item 10","item 2","ñ","n","o","ß","ss","zebra","Zoë"],["","1","a-b","ab","Emile","Émile","émile","item 10","item 2","n","ñ","o","ss","ß","zebra","Zoë"],0,-1,0,{"locale":"en","usage":"sort","sensitivity":"base","ignorePunctuation":false,"collation":"default","numeric":true,"caseFirst":"false"},["résumé","Resume","resume"]]
+const names = ["Zoë", "zebra", "item 10", "item 2", "Émile", "émile", "Emile", "a-b", "ab", "", "1", "ß", "ss", "ñ", "n", "o"];
+const sort = (o, l = "en") => [...names].sort(new Intl.Collator(l, o).compare);
+const c = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+return [sort(), sort({ numeric: true }), sort({ sensitivity: "base" }), sort({ caseFirst: "upper" }), c.compare("a", "A"), c.compare("file9", "file10"), c.compare("é", "e"), c.resolvedOptions(), ["résumé", "Resume", "resume"].filter((x) => c.compare(x, "RESUME") === 0)];

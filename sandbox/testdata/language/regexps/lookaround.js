@@ -1,0 +1,2 @@
+// returns: ["20","100","a1b#","foobaz","1,234,567.89",["a","Xb","X"],"ab","<b>x</b>"]
+return ["$10 €20".match(/(?<=€)\d+/)[0], "price: 100USD".match(/\d+(?=USD)/)[0], "a1b2".replace(/(?<!a)\d/, "#"), "foobar foobaz".match(/foo(?!bar)\w+/)[0], (1234567.89).toString().replace(/\B(?=(\d{3})+(?!\d))/g, ","), "aXbX".split(/(?=X)/), "abab".match(/(ab)\1/)[1], "<b>x</b>".match(/<(?<t>\w+)>.*<\/\k<t>>/)[0]];

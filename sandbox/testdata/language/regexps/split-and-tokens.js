@@ -1,0 +1,3 @@
+// returns: [[["id","x"],["op","="],["num","3.5"],["op","*"],["op","("],["id","y"],["op","+"],["str","\"q\\\"\""],["op",")"]],["a","1","b","2","c","3",""],[""],[],["a","b","c"],["a","b",""],[2024,1,2,3,4],3]
+const lex = (s) => { const re = /\s*(?:(?<num>\d+(?:\.\d+)?)|(?<id>[a-z_]\w*)|(?<str>"(?:[^"\\]|\\.)*")|(?<op>[-+*/()=]))/giy; const out = []; let m; while (re.lastIndex < s.length && (m = re.exec(s))) out.push(Object.entries(m.groups).find(([, v]) => v !== undefined)); return out; };
+return [lex('x = 3.5 * (y+"q\\"")'), "a1b2c3".split(/(\d)/), "".split(","), "".split(""), "abc".split(""), "a  b ".split(/\s+/), "2024-01-02T03:04".split(/[-T:]/).map(Number), "a,b,c".split(",", -1).length];

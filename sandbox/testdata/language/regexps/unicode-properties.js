@@ -1,0 +1,4 @@
+// returns: ["Hello|Wörld|Привет|日本語","H|W|П","Hello|Wörld|Привет|日本語","Привет","日本語","1|2|3|٣","1|2|3|٣",",|!",26,"Hello|Wörld|Привет|日本語|123|٣",",|1|2|3|٣|😀|!","😀","😀","Hello|Wörld|Привет|日本語",11,true,false,"1|2|3|٣","\\p{L}",true]
+const t = "Hello Wörld, Привет 日本語 123 ٣ 😀!";
+const all = (re) => (t.match(re) ?? []).join("|");
+return [all(/\p{L}+/gu), all(/\p{Lu}/gu), all(/\p{Letter}+/gu), all(/\p{Script=Cyrillic}+/gu), all(/\p{sc=Han}+/gu), all(/\p{N}/gu), all(/\p{Nd}/gu), all(/\p{P}/gu), all(/\P{L}/gu).length, all(/[\p{L}\p{N}_]+/gu), all(/[^\p{L}\s]/gu), all(/\p{Emoji_Presentation}/gu), all(/\p{Extended_Pictographic}/gu), all(/\p{Alphabetic}+/gu), all(/\p{White_Space}/gu).length, /^\p{ASCII}+$/u.test("abc"), /\p{Uppercase}/u.test("a"), all(/\p{General_Category=Decimal_Number}/gu), /\p{L}/u.source, /\p{Script_Extensions=Latin}/u.test("a")];

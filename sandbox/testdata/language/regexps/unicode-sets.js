@@ -1,0 +1,2 @@
+// returns: [true,false,"a",true,"g",true,"v",true,"*b-12","ab","abc"]
+return [/^[\p{L}--[a-z]]+$/v.test("ÄÖ"), /^[\p{L}--[a-z]]+$/v.test("aÖ"), /[\p{L}&&\p{ASCII}]/v.exec("éa")[0], /^[[a-z][0-9]_]+$/v.test("a9_"), /[^\d[a-f]]/v.exec("1ag")[0], /\p{Lu}/v.test("A"), /x/v.flags, /x/v.unicodeSets, "ab-12".replace(/[[a-z]--[b]]/gv, "*"), new RegExp("[\\w--\\d]+", "v").exec("12ab")[0], /[\q{abc|d}x]/v.exec("zabc")[0]];

@@ -1,0 +1,3 @@
+// returns: ["a-b-c","a-b.c","012","Smith, John","$&x","05/01/2024","camel_case_string","snakeCaseHere","a2b44","Title Case Me"]
+const s = "a.b.c";
+return [s.replaceAll(".", "-"), s.replace(".", "-"), "aaa".replaceAll(/a/g, (m, i) => i), "John Smith".replace(/(\w+)\s(\w+)/, "$2, $1"), "x".replace("x", "$$&$&"), "2024-01-05".replace(/(?<y>\d+)-(?<m>\d+)-(?<d>\d+)/, "$<d>/$<m>/$<y>"), "camelCaseString".replace(/([A-Z])/g, "_$1").toLowerCase(), "snake_case_here".replace(/_(\w)/g, (_, c) => c.toUpperCase()), "a1b22".replace(/\d+/g, (d) => d * 2), "title case me".replace(/\b\w/g, (c) => c.toUpperCase())];

@@ -1,0 +1,2 @@
+// returns: "ALPHA"
+(await codemode.fs__read_file({ path: "a.txt" })).toUpperCase().trim()

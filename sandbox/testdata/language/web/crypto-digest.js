@@ -1,0 +1,4 @@
+// returns: ["2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824","da39a3ee5e6b4b0d3255bfef95601890afd80709","a4abd4448c49562d828115d13a1fccea927f52b4d5459297f8b43e42da89238bc13626e43dcb38ddb082488927ec904fb42057443983e88585179d50551afe62",96,"607474ca475a9724d7360aba71a56d5df77e61350e3f724cfa1f46e857e2d85f","NotSupportedError","039058c6f2c0cb492c533b0a4d14ef77cc0f78abccced5287d84a1a2011cfb81"]
+const hex = (b) => [...new Uint8Array(b)].map((x) => x.toString(16).padStart(2, "0")).join("");
+const sha = async (alg, s) => hex(await crypto.subtle.digest(alg, new TextEncoder().encode(s)));
+return [await sha("SHA-256", "hello"), await sha("SHA-1", ""), await sha({ name: "SHA-512" }, "x"), (await sha("SHA-384", "abc")).length, await sha("sha-256", "ü"), await crypto.subtle.digest("MD5", new Uint8Array()).catch((e) => e.name), hex(await crypto.subtle.digest("SHA-256", new Uint8Array([1, 2, 3]).buffer))];

@@ -1,0 +1,4 @@
+// returns: ["2024-05-17T10:15:00.000Z","2024-05-20T09:00:00.000Z"]
+const matches = (field: string, n: number) => field.split(",").some((p) => { const [range, step = "1"] = p.split("/"); const [lo, hi] = range === "*" ? [0, 59] : range.includes("-") ? range.split("-").map(Number) : [Number(range), Number(p.includes("/") ? 59 : range)]; return n >= lo && n <= hi && (n - lo) % Number(step) === 0; });
+const next = (cron: string, from: Date): string => { const [mi, h, , , dow] = cron.split(" "); const d = new Date(from); d.setUTCSeconds(0, 0); do d.setUTCMinutes(d.getUTCMinutes() + 1); while (!(matches(mi, d.getUTCMinutes()) && matches(h, d.getUTCHours()) && matches(dow, d.getUTCDay()))); return d.toISOString(); };
+return [next("*/15 * * * *", new Date("2024-05-17T10:07:30Z")), next("0 9 * * 1-5", new Date("2024-05-17T10:00:00Z"))];

@@ -1,0 +1,3 @@
+// returns: "name: app\non:\n  push:\n    branches:\n      - main\n      - dev\njobs:\n  - id: 1\n    steps: []\n  - id: 2"
+const dump = (v, n = 0) => { const p = "  ".repeat(n); if (Array.isArray(v)) return v.map((x) => `${p}- ${typeof x === "object" && x ? dump(x, n + 1).trimStart() : x}`).join("\n"); if (v && typeof v === "object") return Object.entries(v).map(([k, x]) => `${p}${k}:${x && typeof x === "object" && Object.keys(x).length ? "\n" + dump(x, n + 1) : " " + (x && typeof x === "object" ? (Array.isArray(x) ? "[]" : "{}") : x)}`).join("\n"); return p + v; };
+return dump({ name: "app", on: { push: { branches: ["main", "dev"] } }, jobs: [{ id: 1, steps: [] }, { id: 2 }] });
