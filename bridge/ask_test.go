@@ -148,7 +148,7 @@ func TestParallelCallsOfALoopAreOneQuestion(t *testing.T) {
 		if got != "7" {
 			t.Errorf("got %s", got)
 		}
-		if asked := p.questions(); len(asked) != 1 || !strings.Contains(asked[0].Message, "these 7 calls") || !strings.Contains(asked[0].Message, `{"n":1}`) {
+		if asked := p.questions(); len(asked) != 1 || !strings.Contains(asked[0].Message, "these 7 calls") || !strings.Contains(asked[0].Message, "\n  #1 n 1\n") {
 			t.Errorf("asked %d times: %v", len(asked), asked)
 		}
 	})
@@ -314,7 +314,7 @@ func TestHostileArgumentsCannotBreakThePrompt(t *testing.T) {
 		t.Errorf("the prompt is\n%s", m)
 	}
 	lines := strings.Split(m, "\n")
-	if len(lines) > 14 {
+	if len(lines) > 20 {
 		t.Errorf("the prompt has %d lines", len(lines))
 	}
 	for _, l := range lines {
@@ -345,7 +345,7 @@ func TestAYesCoversWhatWasShown(t *testing.T) {
 		t.Errorf("got %s, sent %q", got, b.up.made())
 	}
 	asked := p.questions()
-	if len(asked) != 2 || !strings.Contains(asked[0].Message, "these 3 calls") || !strings.Contains(asked[1].Message, "this call") {
+	if len(asked) != 2 || !strings.Contains(asked[0].Message, "these 3 calls") || !strings.Contains(asked[1].Message, "Yes sends this call") {
 		t.Errorf("asked %d times: %v", len(asked), asked)
 	}
 }
@@ -361,7 +361,7 @@ func TestALargeLoopIsAskedInPartsThatCanBeRead(t *testing.T) {
 		all += q.Message
 	}
 	for n := range 23 {
-		if !strings.Contains(all, fmt.Sprintf(`{"n":%d}`, n)) {
+		if !strings.Contains(all, fmt.Sprintf(" n %d\n", n)) {
 			t.Errorf("call %d was allowed unseen", n)
 		}
 	}
