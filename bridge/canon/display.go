@@ -151,13 +151,13 @@ func (d *display) object(depth int) {
 		d.name(name, n, names)
 		d.out = append(d.out, ':')
 		mark, hide := d.hides(name)
-		switch strings.ToLower(name) {
-		case "name", "key", "header", "field", "id", "env":
+		switch lower := strings.ToLower(name); {
+		case pairNames[lower]:
 			if d.next() == '"' && !hide {
 				c := d.cursor
 				pair = c.string()
 			}
-		case "value", "val", "values":
+		case valueNames[lower]:
 			if !hide && pair != "" && len(pair) <= maxName {
 				mark, hide = d.hides(pair)
 				name = pair

@@ -365,7 +365,10 @@ var places = map[string]func(name, secret string) any{
 	"program": func(n, s string) any { return "const c = connect({" + n + ": `" + s + "`});" },
 	"query":   func(n, s string) any { return "see https://example.com/x?a=1&" + n + "=" + s + "&b=2 there" },
 	"xml":     func(n, s string) any { return "<a><" + n + ">" + s + "</" + n + "></a>" },
-	"shell":   func(n, s string) any { return "deploy --" + n + " " + s + " --force" },
+	"pair in a text": func(n, s string) any {
+		return "call({ list: [{ 'name': `" + n + "`,\n  value : \"" + s + "\" }] })"
+	},
+	"shell": func(n, s string) any { return "deploy --" + n + " " + s + " --force" },
 	"list in a text": func(n, s string) any {
 		return `{"` + n + `": ["` + s + `", {"x": "}` + s + `"}], "y": "z"}`
 	},
@@ -375,7 +378,7 @@ var oneWord = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // beside are the places where the name stands in a value of its own: they are
 // known in the arguments themselves, not in JSON inside a string.
-var beside = map[string]bool{"pair": true, "tuple": true, "flag": true}
+var beside = map[string]bool{"tuple": true, "flag": true}
 
 // TestCanary plants a secret in every place, under a random hidden name,
 // wrapped in objects, lists and JSON inside strings, and looks for it in what

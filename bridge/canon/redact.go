@@ -389,6 +389,11 @@ func (h *hider) hidesInText(text, name string, i int) (mark string, ok bool) {
 		}
 		return mark, true
 	}
+	if valueNames[strings.ToLower(name)] {
+		if pair := pairBefore(text, i, name); pair != "" {
+			return h.hides(pair)
+		}
+	}
 	switch {
 	case !bare || start == 0:
 	case inQuery(text, i, name):
@@ -407,6 +412,40 @@ func (h *hider) hidesInText(text, name string, i int) (mark string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// pairNames hold the name of what one of valueNames, next to them, holds:
+// {"name": "API_KEY", "value": ...}.
+var (
+	pairNames  = set("name key header field id env")
+	valueNames = set("value val values")
+)
+
+// pairBefore returns what stands in quotes under one of pairNames before name,
+// which ends before i; "" if nothing does.
+func pairBefore(text string, i int, name string) string {
+	const space = " \t\r\n"
+	before := strings.TrimRight(text[max(0, i-3*maxName):i], space)
+	before = strings.TrimRight(before, "\"'`")
+	before, ok := strings.CutSuffix(before, name)
+	if !ok {
+		return ""
+	}
+	before = strings.TrimRight(strings.TrimRight(before, "\"'`"), space)
+	before, ok = strings.CutSuffix(before, ",")
+	if before = strings.TrimRight(before, space); !ok || before == "" || strings.IndexByte("\"'`", before[len(before)-1]) < 0 {
+		return ""
+	}
+	end := len(before) - 1
+	start := strings.LastIndexByte(before[:end], before[end])
+	if start < 0 {
+		return ""
+	}
+	key, ok := strings.CutSuffix(strings.TrimRight(before[:start], space), ":")
+	if under, _ := nameBefore(key+":", len(key)); !ok || !pairNames[strings.ToLower(under)] {
+		return ""
+	}
+	return unquoteName(before[start+1 : end])
 }
 
 // inQuery reports whether name, which ends at i, is one of the query or the
