@@ -293,6 +293,9 @@ func (f *file) identify(ctx context.Context, o *Options) error {
 	if err := rows.Err(); err != nil {
 		return err
 	}
+	if err := genuine(ctx, f.conn); err != nil {
+		return err
+	}
 	f.id = meta["store"]
 	if f.key, err = readKey(o.Key, meta["key"], o.ReadOnly); err != nil {
 		return err
@@ -342,9 +345,11 @@ func (f *file) same(path string) error {
 	}
 	f.info = info
 	if f.wal != nil {
-		if wal, err := os.Stat(path + "-wal"); err != nil || !os.SameFile(wal, f.wal) {
-			return unavailable("its file %s-wal is gone or was replaced", path)
+		wal, err := os.Stat(path + "-wal")
+		if err != nil || !os.SameFile(wal, f.wal) || wal.Size() < f.wal.Size() {
+			return unavailable("its file %s-wal is gone, was replaced or shortened", path)
 		}
+		f.wal = wal
 	}
 	return nil
 }

@@ -17,9 +17,9 @@ const version = 1
 // application marks our files: "cmbr" in SQLite's header.
 const application = 0x636d6272
 
-// migrations[v] leads from version v to v+1. They add and never change what
-// is there. What is written down of one kind of thing (journal entries,
-// requests, grants) gets tables of its own, in a migration of its own.
+// migrations[v] leads from version v to v+1. They add tables and never change
+// one that is there. What is written down of one kind of thing (journal
+// entries, say) gets tables of its own, in a migration of its own.
 var migrations = []string{schema1}
 
 // facts are what rows are searched by, each with its expression over body.
@@ -48,6 +48,30 @@ var schema1 = func() string {
 		"CREATE VIEW fresh AS SELECT seq, hash, seal, body" + expressions.String() + "\nFROM recent;\n" +
 		"CREATE VIEW log AS SELECT * FROM rows UNION ALL SELECT * FROM fresh;\n"
 }()
+
+// genuine checks that the tables, indexes and views of the log are those that
+// were made: another expression in one of them would hide rows from queries.
+func genuine(ctx context.Context, c *sql.Conn) error {
+	rows, err := c.QueryContext(ctx, "SELECT coalesce(sql, '') FROM sqlite_master")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	there := make(map[string]bool)
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return err
+		}
+		there[text] = true
+	}
+	for text := range strings.SplitSeq(strings.TrimSuffix(schema1, ";\n"), ";\n") {
+		if name, _, _ := strings.Cut(text, " ("); rows.Err() == nil && !there[text] {
+			return damaged("its schema was changed (%.40s)", strings.TrimPrefix(name, "CREATE "))
+		}
+	}
+	return rows.Err()
+}
 
 // connect opens a pool of connections to an existing file. SQLite itself opens
 // it with the first use.

@@ -5,13 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/storetest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestStore(t *testing.T) {
 	storetest.Run(t, true, func(t *testing.T) func(func() time.Time) ledger.Store {

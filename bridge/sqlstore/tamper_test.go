@@ -217,7 +217,11 @@ func TestTamperedSurroundings(t *testing.T) {
 		{"no file and no key", func(o Options) { os.Remove(o.Path); os.Remove(o.Key) }, "has a checkpoint of it"},
 		{"half a file", func(o Options) { os.Truncate(o.Path, 20_000) }, "malformed"},
 		{"no database", func(o Options) { os.WriteFile(o.Path, []byte(strings.Repeat("text ", 5000)), 0o600) }, "not a database"},
-		{"no table", func(o Options) { edit(t, o.Path, "DROP VIEW log; DROP TABLE rows") }, "no such table"},
+		{"a table", func(o Options) { edit(t, o.Path, "DROP VIEW log; DROP TABLE rows") }, "its schema was changed (TABLE rows)"},
+		{"no table meta", func(o Options) { edit(t, o.Path, "DROP TABLE meta") }, "no such table"},
+		{"an expression", func(o Options) {
+			edit(t, o.Path, "PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = replace(sql, '$.risk', '$.run') WHERE name = 'rows'")
+		}, "its schema was changed (TABLE rows)"},
 		{"another log", func(o Options) {
 			c := other.copyTo(t, t.TempDir())
 			move(c.Path, o.Path)
@@ -393,7 +397,7 @@ func TestRepair(t *testing.T) {
 // not.
 func TestNewerSchema(t *testing.T) {
 	o := place(t, 4)
-	edit(t, o.Path, "CREATE TABLE later (x); ALTER TABLE rows ADD COLUMN later TEXT; PRAGMA user_version = 7")
+	edit(t, o.Path, "CREATE TABLE later (x); PRAGMA user_version = 7")
 	db := open(t, o)
 	put(t, db, 2)
 	settled(t, db)
