@@ -35,8 +35,21 @@ func TestRecordsHideSecretsAndTellEqualOnesApart(t *testing.T) {
 	if _, err := g.Call(t.Context(), r, Call{Number: 1, Name: "mail__send", Args: json.RawMessage(`{"token":"` + secretToken + `"}`)}); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := g.Call(t.Context(), r, Call{Number: 2, Name: secretToken}); err == nil {
+		t.Error("there is a tool with the secret's name")
+	}
 	if err := r.End(t.Context(), "failed", "it said "+secretToken); err != nil {
 		t.Fatal(err)
+	}
+	for _, e := range r.Effects() {
+		if strings.Contains(e.Tool, secretToken) {
+			t.Errorf("the secret is among the effects: %+v", e)
+		}
+	}
+	for _, site := range r.preview.Calls {
+		if strings.Contains(site.Name+site.Args, secretToken) {
+			t.Errorf("the secret is in the preview that persons are shown: %+v", site)
+		}
 	}
 	text, err := json.Marshal(b.records)
 	if err != nil {
@@ -45,8 +58,9 @@ func TestRecordsHideSecretsAndTellEqualOnesApart(t *testing.T) {
 	if strings.Contains(string(text), secretToken) {
 		t.Errorf("the secret is in %s", text)
 	}
-	// script, input, two literals, a name, arguments, the tool's error, the run's error
-	if n := strings.Count(string(text), canon.Fingerprint([]byte("key"), secretToken)); n != 8 {
+	// script, input, two literals, a name, arguments, the tool's error, the name and
+	// the refusal of a tool that there is none of, the run's error
+	if n := strings.Count(string(text), canon.Fingerprint([]byte("key"), secretToken)); n != 10 {
 		t.Errorf("its fingerprint is there %d times in %s", n, text)
 	}
 }

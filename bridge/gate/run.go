@@ -134,14 +134,14 @@ func (r *Run) End(ctx context.Context, outcome string, why string) error {
 // Preview notes what could be read from the script before it ran. It is shown
 // to whoever is asked, and decides nothing.
 func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
-	r.mu.Lock()
-	r.preview = report
-	r.mu.Unlock()
 	report.Calls = slices.Clone(report.Calls)
 	for i := range report.Calls {
 		site := &report.Calls[i]
 		site.Name, site.Args = canon.Visible(r.gate.redact(site.Name)), r.shownLiterals(site.Args)
 	}
+	r.mu.Lock()
+	r.preview = report
+	r.mu.Unlock()
 	text, err := json.Marshal(report)
 	if err != nil {
 		return fmt.Errorf("writing the preview: %w", err)
@@ -281,8 +281,9 @@ func (r *Run) settle(ctx context.Context, c *call, reply json.RawMessage, err er
 // refuse records that a call was not sent, and returns why. known is nil when
 // there is no such tool, and has no arguments when they could not be read.
 func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) error {
-	rec := ledger.Record{Event: ledger.Refusal, Call: c.Number, Tool: canon.Visible(c.Name), Line: c.Position.Line, Column: c.Position.Column}
-	e := Effect{Number: c.Number, Tool: canon.Visible(c.Name), State: ledger.Refused}
+	name := canon.Visible(r.gate.redact(c.Name)) // a script may have put anything there
+	rec := ledger.Record{Event: ledger.Refusal, Call: c.Number, Tool: name, Line: c.Position.Line, Column: c.Position.Column}
+	e := Effect{Number: c.Number, Tool: name, State: ledger.Refused}
 	if known != nil {
 		rec = known.record(ledger.Refusal)
 		e.Tool = known.tool.Script
