@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,100 +58,6 @@ func (r *run) answer() *mcp.CallToolResult {
 	}
 	content := append([]mcp.Content{&mcp.TextContent{Text: string(text)}}, r.media...)
 	return &mcp.CallToolResult{StructuredContent: text, Content: content}
-}
-
-// fit returns value as it is if the model may have all of it, and else a
-// summary of it with a handle to the whole.
-func (r *run) fit(value json.RawMessage) json.RawMessage {
-	if len(value) <= r.maxResult {
-		return value
-	}
-	d := json.NewDecoder(bytes.NewReader(value))
-	d.UseNumber()
-	var tree any
-	if err := d.Decode(&tree); err != nil {
-		return json.RawMessage(strconv.Quote("the result is no JSON: " + err.Error()))
-	}
-	summary := struct {
-		Truncated bool   `json:"truncated"`
-		Bytes     int    `json:"bytes"`
-		Shape     string `json:"shape"`
-		Sample    any    `json:"sample"`
-		Handle    string `json:"handle,omitempty"`
-		Read      string `json:"read"`
-	}{
-		Truncated: true, Bytes: len(value), Shape: shape(tree, 3), Sample: sample(tree, 3),
-		Read: fmt.Sprintf("the result is larger than %s; return less of it", size(r.maxResult)),
-	}
-	if !r.session.brief {
-		kept := jsonItem(value)
-		path := exampleSlice(tree)
-		if text, ok := tree.(string); ok {
-			kept = textItem(text)
-		}
-		summary.Handle = r.session.handles.put("result", "application/json", "", kept, nil).Handle
-		summary.Read = fmt.Sprintf("in your next script: await codemode.read(%q, %q)", summary.Handle, path)
-	}
-	out, err := marshal(summary)
-	if err != nil {
-		return json.RawMessage(strconv.Quote("the result could not be summarised: " + err.Error()))
-	}
-	return out
-}
-
-// exampleSlice is a path that reads a first part of a large value.
-func exampleSlice(tree any) string {
-	object, ok := tree.(map[string]any)
-	if !ok {
-		return "[0:50]"
-	}
-	largest, most := "", -1
-	for _, key := range sortedKeys(object) {
-		if list, ok := object[key].([]any); ok && len(list) > most {
-			largest, most = key, len(list)
-		}
-	}
-	switch {
-	case most < 0 && len(object) > 0:
-		return sortedKeys(object)[0]
-	case most < 0:
-		return ""
-	}
-	return largest + "[0:50]"
-}
-
-// sample is a small copy of a value: the first elements of its arrays, the
-// start of its texts.
-func sample(v any, depth int) any {
-	const items, keys, chars = 3, 24, 200
-	switch v := v.(type) {
-	case string:
-		if runes := []rune(v); len(runes) > chars {
-			return string(runes[:chars]) + "…"
-		}
-	case []any:
-		if depth == 0 {
-			return shape(v, 0)
-		}
-		out := []any{}
-		for _, e := range v[:min(items, len(v))] {
-			out = append(out, sample(e, depth-1))
-		}
-		return out
-	case map[string]any:
-		if depth == 0 {
-			return shape(v, 0)
-		}
-		out := map[string]any{}
-		for i, key := range sortedKeys(v) {
-			if i == keys {
-				break
-			}
-			out[key] = sample(v[key], depth-1)
-		}
-		return out
-	}
-	return v
 }
 
 // failure says how the run ended that did not return: the error, the place,

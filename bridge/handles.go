@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -310,45 +309,4 @@ func marshal(v any) (json.RawMessage, error) {
 		return nil, err
 	}
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
-}
-
-// shape describes a JSON value in a few words: types and counts, down to a
-// depth, never values.
-func shape(v any, depth int) string {
-	switch v := v.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "boolean"
-	case json.Number, float64:
-		return "number"
-	case string:
-		return fmt.Sprintf("text of %s characters", thousands(utf8.RuneCountInString(v)))
-	case []any:
-		if len(v) == 0 || depth <= 0 {
-			return fmt.Sprintf("array of %s", thousands(len(v)))
-		}
-		return fmt.Sprintf("array of %s, the first %s", thousands(len(v)), shape(v[0], depth-1))
-	case map[string]any:
-		if depth <= 0 {
-			return "object"
-		}
-		return objectShape(v, depth)
-	default:
-		return "unknown"
-	}
-}
-
-// objectShape lists an object's keys, in order, with their shapes.
-func objectShape(v map[string]any, depth int) string {
-	const most = 24
-	var parts []string
-	for i, key := range sortedKeys(v) {
-		if i == most {
-			parts = append(parts, fmt.Sprintf("and %d more keys", len(v)-most))
-			break
-		}
-		parts = append(parts, key+": "+shape(v[key], depth-1))
-	}
-	return "{" + strings.Join(parts, ", ") + "}"
 }
