@@ -78,6 +78,7 @@ func (a *app) build(cfg *config.Config, l *logs, rec *recorder) (*parts, error) 
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
 		Problem: p.trouble, Unrecorded: rec.unavailable, Ready: p.await, Observed: p.observe, Logger: l.logger,
 	})
+	rec.known.learn(specs(cfg), a.env)
 	p.upstreams.Apply(specs(cfg))
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
@@ -319,9 +320,10 @@ func (p *parts) watch(ctx context.Context, a *app) {
 			return
 		}
 		p.problem.Store(nil)
-		if !reflect.DeepEqual(cfg.Sandbox, first.Sandbox) || cfg.Surface != first.Surface || cfg.Scripts != first.Scripts || cfg.Audit != first.Audit || cfg.HTTP.Listen != first.HTTP.Listen || len(cfg.HTTP.Tokens) > 0 != (len(first.HTTP.Tokens) > 0) {
+		if !reflect.DeepEqual(cfg.Sandbox, first.Sandbox) || cfg.Surface != first.Surface || cfg.Scripts != first.Scripts || cfg.Audit != first.Audit || cfg.HTTP.Listen.Reveal() != first.HTTP.Listen.Reveal() || len(cfg.HTTP.Tokens) > 0 != (len(first.HTTP.Tokens) > 0) {
 			p.log.Warn("sandbox, surface, scripts, audit, http.listen and whether tokens are needed at all take effect at the next start")
 		}
+		p.recorder.known.learn(specs(cfg), a.env)
 		old := p.config()
 		p.recorder.owe(context.WithoutCancel(ctx), configTaken(old, cfg))
 		p.reconfigure(cfg)

@@ -24,7 +24,8 @@ import (
 type recorder struct {
 	store  ledger.Store // nil keeps nothing
 	refuse bool         // nothing is to be recorded, so nothing is to be done
-	prints []byte       // the key of fingerprints; nil where there is none
+	known  known
+	prints []byte // the key of fingerprints; nil where there is none
 	log    *slog.Logger
 
 	mu   sync.Mutex
@@ -39,6 +40,7 @@ func (r *recorder) Record(ctx context.Context, rec ledger.Record) error {
 	if r.refuse {
 		return errNoCalls
 	}
+	r.known.scrub(&rec)
 	if r.store != nil {
 		if err := r.settle(ctx); err != nil {
 			return err
@@ -57,6 +59,7 @@ func (r *recorder) owe(ctx context.Context, rec ledger.Record) {
 	if r.store == nil {
 		return
 	}
+	r.known.scrub(&rec)
 	if rec.Time.IsZero() {
 		rec.Time = time.Now()
 	}

@@ -1,0 +1,185 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Secrets, one for each way in. Those that only a look can find look like what
+// they are; the others have a telling name before them.
+var canaries = map[string]string{
+	"a variable":                   "canary-variable-7f3a91c2",
+	"a server's environment":       "canary-environment-7f3a91c2",
+	"a header":                     "canary-header-7f3a91c2",
+	"an address's password":        "canary-password-7f3a91c2",
+	"an address's query":           "canary-query-7f3a91c2",
+	"an argument, by its name":     "canary-argument-7f3a91c2",
+	"an argument, by its look":     "ghp_canary7f3a91c2canary7f3a91c2canary77",
+	"an argument, deep":            "canary-deep-7f3a91c2",
+	"an argument's address":        "canary-argurl-7f3a91c2",
+	"the input":                    "canary-input-7f3a91c2",
+	"a thrown error":               "canary-thrown-7f3a91c2",
+	"a refused call":               "canary-refused-7f3a91c2",
+	"a call that fits no tool":     "canary-misfit-7f3a91c2",
+	"a name that no tool has":      "ghp_canary7f3a91c2canary7f3a91c2canary88",
+	"a tool's error":               "canary-failed-7f3a91c2",
+	"an edited configuration":      "canary-edited-7f3a91c2",
+	"a configuration with a fault": "canary-faulty-7f3a91c2",
+}
+
+// What is secret is found in nothing that the bridge writes, shows or says:
+// not in its files, its log, the questions to the person, the status, the
+// audit log and what is printed of it. What a server itself was sent, and
+// what it answered, is between it and the script.
+func TestCanaries(t *testing.T) {
+	c := canaries
+	effects := filepath.Join(t.TempDir(), "effects")
+	servers := map[string]any{
+		"fake":  fakeServer(t, effects, "${SECRET_ENVIRONMENT}"),
+		"utils": map[string]any{"type": "builtin", "builtin": "utils"},
+		"web": map[string]any{"url": "http://me:" + c["an address's password"] + "@127.0.0.1:1/mcp?api_key=" + c["an address's query"],
+			"headers": map[string]string{"Authorization": "Bearer ${SECRET_HEADER}", "X-Other": "${SECRET_VARIABLE}"}},
+	}
+	config := map[string]any{
+		"surface": "full", "log": map[string]any{"level": "debug", "format": "json"}, "servers": servers,
+		"evaluation": map[string]any{"defaultProfile": "work", "profiles": map[string]any{"work": map[string]any{
+			"asklist": []string{"fake__*"},
+			"rules":   []any{map[string]any{"tools": []string{"fake__write"}, "when": "has(args.never)", "action": "deny", "reason": "never"}},
+		}}},
+	}
+	h := newHome(t, config, "SECRET_ENVIRONMENT="+c["a server's environment"], "SECRET_HEADER="+c["a header"], "SECRET_VARIABLE="+c["a variable"])
+
+	bridge := h.connect()
+	script := fmt.Sprintf(`
+		const said = await codemode.fake__write({token: %q, text: %q, list: [{name: "API_KEY", value: %q}], url: "https://x.example/?access_token=%s"});
+		try { await codemode.fake__write({never: true, password: %q}) } catch {}
+		try { await codemode.utils__hash({text: 1, api_key: %q}) } catch {}
+		try { await codemode[%q]({}) } catch {}
+		try { await codemode.fake__fail({secret: %q}) } catch {}
+		console.log(said);
+		throw new Error("password=" + input.password + " token: %s");`,
+		c["an argument, by its name"], c["an argument, by its look"], c["an argument, deep"], c["an argument's address"],
+		c["a refused call"], c["a call that fits no tool"], c["a name that no tool has"], c["a tool's error"], c["a thrown error"])
+	bridge.call(t, "eval", map[string]any{"code": script, "input": map[string]any{"password": c["the input"]}})
+	shown := map[string]string{
+		"codemode_status": bridge.call(t, "codemode_status", map[string]any{}),
+		"search_tools":    bridge.call(t, "search_tools", map[string]any{"query": "write"}),
+		"get_tools":       bridge.call(t, "get_tools", map[string]any{}),
+	}
+	for i, question := range bridge.asked {
+		shown[fmt.Sprintf("question %d", i+1)] = question
+	}
+	if len(bridge.asked) < 2 {
+		t.Errorf("the person was asked %d times", len(bridge.asked))
+	}
+
+	// Two edits of the configuration while it runs, one of them wrong.
+	text, err := os.ReadFile(h.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit := func(text string) {
+		if err := os.WriteFile(h.config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit(strings.Replace(string(text), c["an address's query"], c["an edited configuration"], 1))
+	h.await("config", 1)
+	edit(strings.Replace(string(text), c["an address's query"], c["a configuration with a fault"]+`","fault":"`, 1))
+	h.await("config", 2)
+	shown["codemode_status with a problem"] = bridge.call(t, "codemode_status", map[string]any{})
+	edit(string(text))
+	h.await("config", 3)
+	if err := bridge.Close(); err != nil {
+		t.Logf("closing: %v", err)
+	}
+
+	for _, args := range []string{
+		"audit query --json -n 0", "audit query -n 0", "audit query --format csv -n 0", "audit export", "audit export --format csv", "audit export --format cef",
+		"audit stats", "audit stats --json", "audit report", "audit verify", "audit checkpoint", "runs list", "runs list --json",
+		"tail --no-follow --all -n 1000", "tail --no-follow --all --json -n 1000", "servers list", "servers list --json", "tools list", "profiles show work", "check",
+		"__complete runs show r",
+	} {
+		shown[args] = h.says([]int{0}, strings.Fields(args)...)
+	}
+	run := regexp.MustCompile(`"run":"([a-z0-9]+)"`).FindStringSubmatch(h.says([]int{0}, "audit", "query", "--json", "--tool", "fake__write", "-n", "1"))
+	if run == nil {
+		t.Fatal("the log has no call of fake__write")
+	}
+	shown["audit show"] = h.says([]int{0}, "audit", "show", run[1])
+	shown["audit show --json"] = h.says([]int{0}, "audit", "show", run[1], "--json")
+	shown["standard error of all"] = h.talk.String()
+	for name, text := range files(t, filepath.Join(h.dir, "state")) {
+		shown["file "+name] = text
+	}
+	for name, text := range files(t, filepath.Join(h.dir, "cache")) {
+		shown["file "+name] = text
+	}
+	for where, text := range shown {
+		for what, secret := range canaries {
+			if i := strings.Index(text, secret); i >= 0 {
+				t.Errorf("%s is in %s: %q", what, where, text[max(0, i-80):min(len(text), i+len(secret)+40)])
+			}
+		}
+	}
+
+	// The test sees what it looks at: the calls are there, and so is a secret
+	// that stands for the rest, by its fingerprint.
+	for _, want := range []string{"fake__write", "hidden", "refused", "fp:"} {
+		if !strings.Contains(shown["audit show"], want) {
+			t.Errorf("%q is missing from\n%s", want, shown["audit show"])
+		}
+	}
+	find := h.command("audit", "fingerprint")
+	find.Stdin = strings.NewReader(c["an argument, by its name"] + "\n")
+	found, err := find.Output()
+	if err != nil || !strings.Contains(string(found), "fake__write") {
+		t.Errorf("the fingerprint of an argument: %s, %v", found, err)
+	}
+	if n, intents := countEffects(t, effects), h.count("--event-type", "intent", "--server", "fake"); n != intents || n != 2 {
+		t.Errorf("%d effects, %d intents", n, intents)
+	}
+}
+
+// await waits until the log has so many rows of an event.
+func (h *home) await(event string, n int) {
+	h.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); h.count("--event-type", event) < n; {
+		if time.Now().After(deadline) {
+			h.t.Fatalf("the log has no %d rows of %s\n%s", n, event, h.talk.String())
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// Whatever happens to the bridge, a server has had no effect that was not
+// announced in the log before, and the log is whole: here it is killed while
+// calls are under way.
+func TestKilledBridgeHasAnnouncedEveryEffect(t *testing.T) {
+	effects := filepath.Join(t.TempDir(), "effects")
+	h := newHome(t, map[string]any{"servers": map[string]any{"fake": fakeServer(t, effects, "x")}})
+	for round := range 4 {
+		bridge := h.connect()
+		before := countEffects(t, effects)
+		go bridge.CallTool(t.Context(), callParams(`for (;;) await Promise.all(Array.from({length: 8}, (_, i) => codemode.fake__write({i})))`))
+		for countEffects(t, effects) < before+10*(round+1) {
+			time.Sleep(time.Millisecond)
+		}
+		if err := bridge.process.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		bridge.Close()
+		if n, intents := countEffects(t, effects), h.count("--event-type", "intent"); n > intents {
+			t.Errorf("%d effects, %d intents", n, intents)
+		}
+		h.says([]int{0}, "audit", "verify")
+	}
+	if list := h.says([]int{0}, "runs", "list"); strings.Count(list, " open ") != 4 {
+		t.Errorf("killed runs are shown as\n%s", list)
+	}
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/upstream"
+)
+
+func TestKnownSecretsAreScrubbed(t *testing.T) {
+	var k known
+	env := func(name string) (string, bool) { return "passed-9f2c41aa", name == "GH_TOKEN" }
+	k.learn([]upstream.Spec{{
+		Env:     map[string]string{"API_KEY": `key"9f2c41aa`, "ROOT": "/home/me/notes", "PIN_TOKEN": "1234"},
+		PassEnv: []string{"GH_TOKEN", "LANG"},
+		Headers: map[string]string{"Authorization": "Bearer head-9f2c41aa", "Accept": "application/json"},
+		URL:     "https://me:pass%20word-9f2c41aa@example.com/mcp?api_key=query-9f2c41aa&version=2026-01-01",
+	}}, env)
+	k.learn([]upstream.Spec{{Env: map[string]string{"API_KEY": "second-9f2c41aa"}}}, env)
+
+	const open = "/home/me/notes application/json 2026-01-01 1234"
+	r := ledger.Record{
+		Error: `key"9f2c41aa passed-9f2c41aa head-9f2c41aa pass word-9f2c41aa pass%20word-9f2c41aa pass+word-9f2c41aa query-9f2c41aa second-9f2c41aa ` + open,
+		Args:  json.RawMessage(`{"a":"xkey\"9f2c41aax","b":"` + open + `"}`),
+		Input: json.RawMessage(`{"key":"9f2c41aa"}`),
+	}
+	k.scrub(&r)
+	if strings.Contains(r.Error, "9f2c41aa") || !strings.HasSuffix(r.Error, open) {
+		t.Errorf("the error is %s", r.Error)
+	}
+	if want := `{"a":"x[hidden]x","b":"` + open + `"}`; string(r.Args) != want {
+		t.Errorf("the arguments are %s, want %s", r.Args, want)
+	}
+	if !json.Valid(r.Input) {
+		t.Errorf("the input is no JSON: %s", r.Input)
+	}
+}
+
+func TestNothingIsKnown(t *testing.T) {
+	var k known
+	r := ledger.Record{Error: "as it is"}
+	k.scrub(&r)
+	if r.Error != "as it is" {
+		t.Error(r.Error)
+	}
+}
