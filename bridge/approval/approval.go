@@ -167,6 +167,14 @@ type Verdict struct {
 	Time    time.Time `json:"time"`
 }
 
+// Who is who decided, and in whose name.
+func (v Verdict) Who() string {
+	if v.For != "" {
+		return v.By + " for " + v.For
+	}
+	return v.By
+}
+
 // readFor is how long a critical call must have been on show before a yes to
 // it counts: nobody reads it faster.
 const readFor = 2 * time.Second

@@ -71,7 +71,7 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 	c.verdict = &verdict
 	rec := c.record(ledger.Verdict)
 	rec.Wait = r.gate.now().Sub(asked)
-	rec.Request, rec.Approver, rec.Channel, rec.Answer = verdict.Request, verdict.By, verdict.Channel, answerWord(verdict)
+	rec.Request, rec.Approver, rec.Channel, rec.Answer = verdict.Request, verdict.Who(), verdict.Channel, answerWord(verdict)
 	rec.Error = canon.Visible(r.gate.redact(verdict.Text))
 	if lost := r.record(context.WithoutCancel(ctx), rec); lost != nil {
 		return verdict, unrecorded(c, lost)
@@ -112,36 +112,6 @@ func (c *call) edit(view *View, raw json.RawMessage) error {
 	shown := c.args.Digest()
 	c.args, c.shown = args, &shown
 	return nil
-}
-
-// Settle brings a person's verdict to the request with the given id. It is
-// what every channel calls. A verdict that settles nothing, because another
-// came first or it may not be given, is recorded and its error returned; so is
-// one yes of several. That a channel reached nobody settles nothing as long as
-// an approver may still answer.
-func (g *Gate) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.Entry, error) {
-	if v.Reason == approval.NoApprover && !v.Approve && g.approvers() {
-		return approval.Entry{}, nil
-	}
-	e, err := g.broker.Settle(ctx, id, about, v)
-	if err == nil && e.Verdict != nil {
-		return e, nil // its call records it
-	}
-	rec := ledger.Record{Event: ledger.Verdict, Time: g.now(), Run: e.Run, Server: e.Server, Tool: e.Tool, Request: id,
-		Approver: v.By, Channel: v.Channel, Answer: answerWord(v), Durable: true}
-	if len(e.Items) > 0 {
-		rec.Call, rec.Session, rec.Profile = e.Items[0].Call, e.Items[0].Key.Session, e.Items[0].Key.Profile
-		rec.Trace = trace(e.Run, rec.Call)
-	}
-	if err != nil {
-		rec.Outcome, rec.Error = ledger.Refused, canon.Visible(g.redact(err.Error()))
-	} else {
-		rec.Error = e.Missing()
-	}
-	if lost := g.recorder.Record(context.WithoutCancel(ctx), rec); err == nil {
-		err = lost
-	}
-	return e, err
 }
 
 // fallBack answers for a person who cannot be asked. Only a client that

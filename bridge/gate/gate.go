@@ -56,6 +56,7 @@ type Options struct {
 
 // A Gate decides and sends calls. Any number of goroutines may use it.
 type Gate struct {
+	desk      *Desk
 	caller    Caller
 	recorder  ledger.Recorder
 	broker    *approval.Broker
@@ -78,12 +79,18 @@ func New(view *View, o Options) *Gate {
 		o.Approvers = func() bool { return false }
 	}
 	g := &Gate{caller: o.Caller, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, approvers: o.Approvers, prints: o.Fingerprints, now: o.Now}
+	g.desk = &Desk{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact}
 	g.view.Store(view)
 	return g
 }
 
 // Broker returns the broker that the gate asks.
 func (g *Gate) Broker() *approval.Broker { return g.broker }
+
+// Settle brings a verdict to a request, as [Desk.Settle] does.
+func (g *Gate) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.Entry, error) {
+	return g.desk.Settle(ctx, id, about, v)
+}
 
 // View returns what the gate decides on at this moment.
 func (g *Gate) View() *View { return g.view.Load() }

@@ -1,0 +1,61 @@
+package gate
+
+import (
+	"context"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+)
+
+// A Desk is where every channel brings the verdicts of people: it settles
+// requests and writes down what settles none. A gate has one; a program that
+// only answers, such as a command line beside a running bridge, makes its own.
+type Desk struct {
+	Broker   *approval.Broker
+	Recorder ledger.Recorder
+	// Approvers reports whether there is anybody who could answer on a channel
+	// that proves who they are; nil means that there never is.
+	Approvers func() bool
+	Now       func() time.Time // nil means time.Now
+	// Redact hides secrets in what people wrote; nil means canon.Redact.
+	Redact func(string) string
+}
+
+// Settle brings a person's verdict to the request with the given id. A verdict
+// that settles nothing, because another came first or it may not be given, is
+// recorded and its error returned; one yes of several is recorded too. That a
+// channel reached nobody settles nothing as long as an approver may still
+// answer.
+func (d *Desk) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.Entry, error) {
+	if v.Reason == approval.NoApprover && !v.Approve && d.Approvers != nil && d.Approvers() {
+		return approval.Entry{}, nil
+	}
+	e, err := d.Broker.Settle(ctx, id, about, v)
+	if err == nil && e.Verdict != nil {
+		return e, nil // its call records it
+	}
+	redact, now := canon.Redact, time.Now
+	if d.Redact != nil {
+		redact = d.Redact
+	}
+	if d.Now != nil {
+		now = d.Now
+	}
+	rec := ledger.Record{Event: ledger.Verdict, Time: now(), Run: e.Run, Server: e.Server, Tool: e.Tool, Request: canon.Visible(id),
+		Approver: v.Who(), Channel: v.Channel, Answer: answerWord(v), Durable: true}
+	if len(e.Items) > 0 {
+		rec.Call, rec.Session, rec.Profile = e.Items[0].Call, e.Items[0].Key.Session, e.Items[0].Key.Profile
+		rec.Trace = trace(e.Run, rec.Call)
+	}
+	if err != nil {
+		rec.Outcome, rec.Error = ledger.Refused, canon.Visible(redact(err.Error()))
+	} else {
+		rec.Error = e.Missing()
+	}
+	if lost := d.Recorder.Record(context.WithoutCancel(ctx), rec); err == nil {
+		err = lost
+	}
+	return e, err
+}
