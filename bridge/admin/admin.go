@@ -1,0 +1,265 @@
+// Package admin is where approvers are at home: a page with the requests that
+// wait for an answer, an HTTP API for other programs, a stream of events, and
+// webhooks that tell others that somebody is needed.
+//
+// A [Site] serves all of it on a listener of its own:
+//
+//	/            the page: Pending, and its tabs /runs /grants /servers /profiles /history
+//	/r/{id}      one request, all of it
+//	/api/...     the API, described in docs/reference/openapi.yaml
+//	/assets/...  the page's style, script and icon
+//
+// # Who comes in
+//
+// An approver, by a token: a program sends it with each request as a bearer
+// token, a person types it on the page, once, and has a cookie from then on.
+// The person who starts the bridge on their own machine follows a link
+// instead, which [Site.LoginURL] makes: it carries a code that is good once,
+// in the fragment, which browsers send nowhere.
+//
+// The cookie alone can look and change nothing. Whatever changes something
+// wants a second secret in a header, which the page's script was given when
+// it came in and keeps where only pages of this very origin can read it.
+//
+// What somebody may do, once they are in, is in approval.Approver.May, and
+// whether their yes counts is for approval.Approvers.Sign and the gate to say:
+// this package has no opinion of its own. It settles through [Desk], which is
+// the gate, like every other channel.
+//
+// # What it shows
+//
+// Requests are shown as approval.Describe words them, in text that nothing
+// from outside can break out of: templates escape it, the policy of the page
+// (see [contentPolicy]) lets no script, style or request in that is not the
+// page's own, and the page's script writes text as text.
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+)
+
+// A Desk takes verdicts. It is the gate.
+type Desk interface {
+	Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.Entry, error)
+}
+
+// Requests are what was put to people, and what they allowed for longer. It is
+// the broker.
+type Requests interface {
+	Entries(ctx context.Context, f approval.Filter) ([]approval.Entry, error)
+	Requested() <-chan struct{}
+	Grants(ctx context.Context) ([]approval.Grant, error)
+	Revoke(ctx context.Context, id string) (bool, error)
+}
+
+// Records are the audit log, for reading.
+type Records interface {
+	Rows(ctx context.Context, q ledger.Query) iter.Seq2[ledger.Row, error]
+}
+
+// Runs are the runs of this bridge. Any number of goroutines may call it.
+type Runs interface {
+	// Start begins a run of a script under a profile, whose requester is the
+	// approver of that name, and returns its id without waiting for it. The
+	// empty profile is what binds `eval`. An error says what is wrong with
+	// what was asked.
+	Start(ctx context.Context, profile, code string, input json.RawMessage, requester string) (id string, err error)
+	// Run returns a run that is live or ended lately.
+	Run(id string) (Run, bool)
+	// List returns those runs, the newest first.
+	List() []Run
+	// Stop ends a live run, and reports whether there was one. By is who.
+	Stop(id, by string) bool
+	// Changed returns a channel that is closed after the next change of any
+	// run: one that starts, waits, goes on or ends.
+	Changed() <-chan struct{}
+}
+
+// A Run is one execution of a script, at one moment.
+type Run struct {
+	ID        string    `json:"run"`
+	Profile   string    `json:"profile"`
+	Client    string    `json:"client,omitempty"`    // as it calls itself
+	Requester string    `json:"requester,omitempty"` // whose token it came with
+	State     RunState  `json:"state"`
+	Started   time.Time `json:"started"`
+	Ended     time.Time `json:"ended,omitzero"`
+	Calls     int       `json:"calls"` // made so far
+	// Result is the answer as the eval tool gives it, once the run has ended.
+	Result json.RawMessage `json:"-"`
+}
+
+// A RunState is how far a run is.
+type RunState string
+
+const (
+	Running RunState = "running"
+	Waiting RunState = "waiting" // for a person
+	Done    RunState = "done"
+	Failed  RunState = "failed"
+	Stopped RunState = "stopped"
+)
+
+// Over reports whether the run has ended.
+func (s RunState) Over() bool { return s == Done || s == Failed || s == Stopped }
+
+// Sessions are the clients' connections.
+type Sessions interface {
+	List() []Session
+	// Tighten puts a session under another profile on top of the one that its
+	// eval tools name: of every decision the stricter counts, so it can only
+	// lose by it. The empty profile takes that back. ErrUnknown means that
+	// there is no such session; any other error says what is wrong.
+	Tighten(ctx context.Context, session, profile, by string) error
+}
+
+// A Session is one client's connection.
+type Session struct {
+	ID      string    `json:"session"`
+	Client  string    `json:"client,omitempty"`
+	Profile string    `json:"profile,omitempty"` // that it was put under here
+	Started time.Time `json:"started"`
+}
+
+// A Policy is the profiles, and the text they are written in.
+type Policy interface {
+	// Profiles returns those in force, by name.
+	Profiles() []Profile
+	// Source returns the text of the configuration's section `evaluation` and
+	// a word that changes with it. It holds no secret.
+	Source(ctx context.Context) (text, revision string, err error)
+	// Save checks a text by the rules of the configuration file and puts it in
+	// place of the one that had the revision. ErrChanged means that another
+	// stands there now; any other error says what is wrong, with lines.
+	Save(ctx context.Context, text, revision, by string) error
+}
+
+// A Profile is what a profile comes to, with all that it extends.
+type Profile struct {
+	Name    string          `json:"name"`
+	Tool    string          `json:"tool"`              // that is bound to it
+	Default bool            `json:"default,omitempty"` // it binds `eval`
+	Rules   json.RawMessage `json:"rules"`
+}
+
+var (
+	// ErrUnknown: there is nothing of that id.
+	ErrUnknown = errors.New("there is none of that id")
+	// ErrChanged: what is to be replaced is not what was read any more.
+	ErrChanged = errors.New("it was changed meanwhile")
+)
+
+// Options are what a Site works with. Runs, Records, Sessions, Policy and
+// Status may be nil; then what needs them is not found.
+type Options struct {
+	Approvers func() *approval.Approvers // of this moment; may return nil
+	Desk      Desk
+	Requests  Requests
+	Runs      Runs
+	Records   Records
+	Sessions  Sessions
+	Policy    Policy
+	// Status returns servers, sandbox and profiles, as codemode_status has them.
+	Status func() any
+	// Record keeps what is done here and is not recorded elsewhere: who came
+	// in and who was refused, revocations, stops, edits.
+	Record ledger.Recorder
+
+	// Hosts are Host headers that are let in beside loopback names, and
+	// Origins are let in beside the site's own.
+	Hosts, Origins []string
+	// Base is the site's address as others reach it, without a slash at its
+	// end, for links.
+	Base string
+	// Webhooks are told of requests. Bridge, if not empty, restricts that to
+	// those of this process, where others share the store.
+	Webhooks []Webhook
+	Bridge   string
+
+	// SessionTime is how long somebody who came in stays in; 0 means 12 hours.
+	SessionTime time.Duration
+	// Wait is how long POST /api/runs waits for a result; 0 means 2 seconds,
+	// at most 60. The caller may ask for another time.
+	Wait time.Duration
+	// MaxBody bounds a request's body in bytes; 0 means 4 MB.
+	MaxBody int64
+	// MaxStreams bounds the event streams that are open; 0 means 100.
+	MaxStreams int
+
+	Now       func() time.Time  // nil means time.Now
+	Logger    *slog.Logger      // nil means none
+	Transport http.RoundTripper // of webhooks; nil means one without a proxy
+}
+
+func (o Options) orDefaults() Options {
+	if o.Approvers == nil {
+		o.Approvers = func() *approval.Approvers { return nil }
+	}
+	if o.SessionTime <= 0 {
+		o.SessionTime = 12 * time.Hour
+	}
+	if o.Wait <= 0 {
+		o.Wait = 2 * time.Second
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = 4 << 20
+	}
+	if o.MaxStreams <= 0 {
+		o.MaxStreams = 100
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Transport == nil {
+		o.Transport = &http.Transport{TLSHandshakeTimeout: webhookTimeout, MaxIdleConnsPerHost: 2}
+	}
+	return o
+}
+
+// A Site serves the page and the API. Any number of goroutines may call it.
+type Site struct {
+	o       Options
+	mux     *http.ServeMux
+	door    *door
+	streams chan struct{} // holds one token for each that is open
+
+	ctx    context.Context // ends when the site is closed
+	cancel context.CancelFunc
+	wait   sync.WaitGroup
+}
+
+// New makes a site. It starts a goroutine for each webhook and one that
+// watches for all of them; Close ends them.
+func New(o Options) *Site {
+	o = o.orDefaults()
+	s := &Site{o: o, door: newDoor(o.Now, o.SessionTime), streams: make(chan struct{}, o.MaxStreams)}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.mux = s.routed()
+	s.startWebhooks()
+	return s
+}
+
+// Close ends event streams and webhooks and waits for the latter. What they
+// had not delivered is lost.
+func (s *Site) Close() {
+	s.cancel()
+	s.wait.Wait()
+}
+
+// LoginURL makes a link that lets whoever follows it in, once, as the owner of
+// the bridge. It is good for ten minutes. Base is the site's address.
+func (s *Site) LoginURL(base string) string { return base + "/login#code=" + s.door.newCode() }

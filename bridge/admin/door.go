@@ -1,0 +1,261 @@
+package admin
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+
+	"golang.org/x/time/rate"
+)
+
+const (
+	codeTime    = 10 * time.Minute
+	maxCodes    = 10   // that were not used; the oldest is dropped
+	maxSessions = 1000 // the one that ends first is dropped
+
+	// secretHeader carries the page's second secret. That it is there at all
+	// keeps out what a page of another origin can send.
+	secretHeader = "X-Codemode-Secret"
+	cookieName   = "codemode_approver"
+)
+
+// wrongRate is how many wrong tokens and codes are answered as such and
+// recorded. Beyond it they are only refused, and the right one never is: a
+// token cannot be guessed anyhow, and nobody is to be locked out by others.
+const (
+	wrongBurst = 10
+	wrongEvery = 6 * time.Second
+)
+
+type digest = [sha256.Size]byte
+
+func newSecret() string { return rand.Text() + rand.Text() }
+
+// A door knows who has come in. It keeps hashes of what lets in, never that
+// itself.
+type door struct {
+	now   func() time.Time
+	stay  time.Duration
+	wrong *rate.Limiter
+
+	mu      sync.Mutex
+	codes   map[digest]time.Time // until when they are good
+	entered map[digest]*entered  // by cookie
+}
+
+// An entered is somebody who came in on the page.
+type entered struct {
+	who    approval.Approver
+	owner  bool // by a link; else by a token
+	secret digest
+	secure bool // came over TLS: its cookie counts by its strict name only
+	until  time.Time
+}
+
+func newDoor(now func() time.Time, stay time.Duration) *door {
+	return &door{now: now, stay: stay, wrong: rate.NewLimiter(rate.Every(wrongEvery), wrongBurst),
+		codes: map[digest]time.Time{}, entered: map[digest]*entered{}}
+}
+
+// newCode makes a code that lets the owner in once.
+func (d *door) newCode() string {
+	code := rand.Text()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.codes) >= maxCodes {
+		dropFirst(d.codes, func(until time.Time) time.Time { return until })
+	}
+	d.codes[sha256.Sum256([]byte(code))] = d.now().Add(codeTime)
+	return code
+}
+
+// dropFirst removes what ends first.
+func dropFirst[V any](m map[digest]V, ends func(V) time.Time) {
+	var first digest
+	var at time.Time
+	for k, v := range m {
+		if t := ends(v); at.IsZero() || t.Before(at) {
+			first, at = k, t
+		}
+	}
+	delete(m, first)
+}
+
+// takeCode uses a code up, and reports whether it was good.
+func (d *door) takeCode(code string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	sum := sha256.Sum256([]byte(code))
+	until, ok := d.codes[sum]
+	delete(d.codes, sum)
+	return ok && d.now().Before(until)
+}
+
+// enter lets somebody in, and returns their cookie and their second secret.
+func (d *door) enter(e entered) (cookie, secret string) {
+	cookie, secret = newSecret(), newSecret()
+	e.secret, e.until = sha256.Sum256([]byte(secret)), d.now().Add(d.stay)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.entered) >= maxSessions {
+		dropFirst(d.entered, func(e *entered) time.Time { return e.until })
+	}
+	d.entered[sha256.Sum256([]byte(cookie))] = &e
+	return cookie, secret
+}
+
+// whose finds who has a cookie.
+func (d *door) whose(cookie string) (*entered, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	sum := sha256.Sum256([]byte(cookie))
+	e, ok := d.entered[sum]
+	if ok && !d.now().Before(e.until) {
+		delete(d.entered, sum)
+		return nil, false
+	}
+	return e, ok
+}
+
+func (d *door) leave(cookie string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.entered, sha256.Sum256([]byte(cookie)))
+}
+
+// cookieFor names the cookie: by its strict name over TLS. On loopback
+// browsers give cookies to every port alike, so there the port is in the name,
+// and two bridges do not take each other's.
+func cookieFor(r *http.Request, secure bool) string {
+	if secure {
+		return "__Host-" + cookieName
+	}
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		return cookieName + "_" + port
+	}
+	return cookieName
+}
+
+// A caller is who makes a request.
+type caller struct {
+	approval.Approver
+	channel string    // page or api
+	until   time.Time // when their being in ends; zero for a token
+	// still reports whether they would be let in now, and with the same rights.
+	still func() bool
+}
+
+// identify says who makes a request. A bearer token counts before a cookie,
+// also a wrong one. Strangers are refused; so is a cookie without the second
+// secret where something is to be changed.
+func (s *Site) identify(r *http.Request, changes bool) (*caller, error) {
+	if auth := r.Header.Values("Authorization"); len(auth) > 0 {
+		token, ok := strings.CutPrefix(auth[0], "Bearer ")
+		who, known := s.o.Approvers().Authenticate(token)
+		if !ok || len(auth) > 1 || !known {
+			return nil, s.wrong(r, "api")
+		}
+		return &caller{Approver: who, channel: "api", still: func() bool { return s.holds(who) }}, nil
+	}
+	if fromElsewhere(r) { // a link to the page: strict cookies do not come with it, and none counts
+		return nil, errStranger
+	}
+	for _, secure := range []bool{true, false} {
+		cookie, err := r.Cookie(cookieFor(r, secure))
+		if err != nil {
+			continue
+		}
+		e, ok := s.door.whose(cookie.Value)
+		if !ok || e.secure != secure {
+			continue
+		}
+		if changes {
+			sum := sha256.Sum256([]byte(r.Header.Get(secretHeader)))
+			if subtle.ConstantTimeCompare(sum[:], e.secret[:]) != 1 {
+				return nil, &failure{http.StatusForbidden, "secret", "the page's secret is missing or wrong", "load the page again, or sign in"}
+			}
+		}
+		still := func() bool { _, in := s.door.whose(cookie.Value); return in && (e.owner || s.holds(e.who)) }
+		if !still() {
+			return nil, errStranger // their token is not theirs any more
+		}
+		return &caller{Approver: e.who, channel: "page", until: e.until, still: still}, nil
+	}
+	return nil, errStranger
+}
+
+// holds reports whether an approver is still there with the same token and
+// rights.
+func (s *Site) holds(who approval.Approver) bool {
+	for _, a := range s.o.Approvers().All() {
+		if a.Name == who.Name {
+			return a.Token == who.Token && a.Role == who.Role && a.Risk == who.Risk
+		}
+	}
+	return false
+}
+
+var errStranger = &failure{http.StatusUnauthorized, "unauthorized", "this needs an approver",
+	"send an approver's token as \"Authorization: Bearer ...\", or sign in on the page"}
+
+// wrong answers a wrong token or code. It is recorded as long as there are
+// not too many.
+func (s *Site) wrong(r *http.Request, channel string) error {
+	if !s.door.wrong.AllowN(s.o.Now(), 1) {
+		return &failure{http.StatusTooManyRequests, "too_many", "too many wrong tokens", "wait a few seconds; the right one is not held up"}
+	}
+	detail, _ := json.Marshal(map[string]string{"from": r.RemoteAddr})
+	err := s.o.Record.Record(r.Context(), ledger.Record{Event: ledger.SignedIn, Time: s.o.Now(), Channel: channel, Outcome: ledger.Refused, Detail: detail})
+	if err != nil {
+		s.o.Logger.Error("recording a refused sign-in", "err", err)
+	}
+	return &failure{http.StatusUnauthorized, "unauthorized", "the token or code is not good", "a link is good once and for ten minutes"}
+}
+
+// login lets a person in on the page, by the code of a link or by a token.
+func (s *Site) login(_ *caller, w http.ResponseWriter, r *http.Request) error {
+	var code, token string
+	if err := s.read(w, r, fields{"code": &code, "token": &token}); err != nil {
+		return err
+	}
+	e := entered{secure: r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https://")}
+	var ok bool
+	switch {
+	case code != "":
+		e.who, e.owner, ok = approval.Owner, true, s.door.takeCode(code)
+	default:
+		e.who, ok = s.o.Approvers().Authenticate(token)
+	}
+	if !ok {
+		return s.wrong(r, "page")
+	}
+	err := s.o.Record.Record(r.Context(), ledger.Record{Event: ledger.SignedIn, Time: s.o.Now(), Approver: e.who.Name, Channel: "page", Outcome: ledger.Done})
+	if err != nil { // they can come in all the same: what they decide is refused if it cannot be recorded
+		s.o.Logger.Error("recording a sign-in", "err", err)
+	}
+	cookie, secret := s.door.enter(e)
+	http.SetCookie(w, &http.Cookie{Name: cookieFor(r, e.secure), Value: cookie, Path: "/", Secure: e.secure,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int(s.o.SessionTime.Seconds())})
+	return answer(w, http.StatusOK, map[string]any{"name": canon.Visible(e.who.Name), "role": e.who.Role, "secret": secret})
+}
+
+// logout ends one's being in.
+func (s *Site) logout(_ *caller, w http.ResponseWriter, r *http.Request) error {
+	for _, secure := range []bool{true, false} {
+		if cookie, err := r.Cookie(cookieFor(r, secure)); err == nil {
+			s.door.leave(cookie.Value)
+			http.SetCookie(w, &http.Cookie{Name: cookie.Name, Path: "/", Secure: secure, HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
+		}
+	}
+	return answer(w, http.StatusOK, map[string]any{"signed_out": true})
+}

@@ -1,0 +1,279 @@
+package admin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/webguard"
+)
+
+// contentPolicy is what a page of ours may load and do: its own script, style
+// and pictures, and requests to this site. Nothing inline, nothing from
+// elsewhere, and nobody may frame it.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+
+// A route is one thing that the site does.
+type route struct {
+	method, path string
+	// verb is what a caller must be allowed to do; empty lets everybody in.
+	verb  approval.Verb
+	serve func(s *Site, who *caller, w http.ResponseWriter, r *http.Request) error
+}
+
+func (r route) api() bool { return strings.HasPrefix(r.path, "/api/") }
+
+// routes are all there are. No GET changes anything.
+var routes = []route{
+	{"POST", "/api/login", "", (*Site).login},
+	{"POST", "/api/logout", "", (*Site).logout},
+	{"GET", "/api/me", approval.Look, (*Site).me},
+
+	{"GET", "/api/pending", approval.Look, (*Site).listPending},
+	{"GET", "/api/pending/{id}", approval.Look, (*Site).showPending},
+	{"POST", "/api/decide/{id}", approval.Answer, (*Site).decide},
+	{"GET", "/api/events", approval.Look, (*Site).events},
+
+	{"POST", "/api/runs", approval.Start, (*Site).startRun},
+	{"GET", "/api/runs", approval.Look, (*Site).listRuns},
+	{"POST", "/api/runs/{id}/stop", approval.Stop, (*Site).stopRun},
+	{"GET", "/api/result/{id}", approval.Look, (*Site).result},
+
+	{"GET", "/api/grants", approval.Look, (*Site).listGrants},
+	{"DELETE", "/api/grants/{id}", approval.Revoke, (*Site).revoke},
+	{"GET", "/api/history", approval.Look, (*Site).history},
+	{"GET", "/api/servers", approval.Look, (*Site).servers},
+	{"GET", "/api/profiles", approval.Look, (*Site).listProfiles},
+	{"PUT", "/api/profiles", approval.Edit, (*Site).saveProfiles},
+	{"GET", "/api/sessions", approval.Look, (*Site).listSessions},
+	{"POST", "/api/sessions/{id}/profile", approval.Edit, (*Site).tighten},
+
+	{"GET", "/{$}", approval.Look, (*Site).pendingPage},
+	{"GET", "/r/{id}", approval.Look, (*Site).requestPage},
+	{"GET", "/runs", approval.Look, (*Site).runsPage},
+	{"GET", "/grants", approval.Look, (*Site).grantsPage},
+	{"GET", "/servers", approval.Look, (*Site).serversPage},
+	{"GET", "/profiles", approval.Look, (*Site).profilesPage},
+	{"GET", "/history", approval.Look, (*Site).historyPage},
+	{"GET", "/login", "", (*Site).loginPage},
+	{"GET", "/assets/{name}", "", (*Site).asset},
+}
+
+// routed builds the mux. A path that is there under another method answers
+// 405, and one that is not 404, both in the one shape of errors.
+func (s *Site) routed() *http.ServeMux {
+	mux := http.NewServeMux()
+	methods := map[string][]string{}
+	for _, rt := range routes {
+		methods[rt.path] = append(methods[rt.path], rt.method)
+		mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) { s.handle(rt, w, r) })
+	}
+	for path, allowed := range methods {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			s.fail(w, r, &failure{http.StatusMethodNotAllowed, "method", "this is done with " + strings.Join(allowed, " or "), ""})
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, &failure{http.StatusNotFound, "not_found", "there is nothing here", ""})
+	})
+	return mux
+}
+
+// ServeHTTP serves the page and the API.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", contentPolicy)
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	if !webguard.Host(r, s.o.Hosts) {
+		s.fail(w, r, &failure{http.StatusForbidden, "host", fmt.Sprintf("the host %q is not ours", canon.Visible(r.Host)), "name it in the configuration if it is"})
+		return
+	}
+	if !webguard.Origin(r, s.o.Origins) && !isLink(r) {
+		s.fail(w, r, &failure{http.StatusForbidden, "origin", "this comes from a page of another site", "name its origin in the configuration if it is yours"})
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// fromElsewhere reports whether a browser says that another site is behind a
+// request.
+func fromElsewhere(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site == "cross-site" || site == "same-site"
+}
+
+// isLink reports whether somebody followed a link to the page from elsewhere,
+// such as one that a webhook put into a chat. Nobody is signed in on it: the
+// answer is the same for everybody, and what it loads comes from here.
+func isLink(r *http.Request) bool {
+	return r.Method == http.MethodGet && len(r.Header.Values("Origin")) == 0 && !strings.HasPrefix(r.URL.Path, "/api/") &&
+		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+}
+
+func (s *Site) handle(rt route, w http.ResponseWriter, r *http.Request) {
+	err := func() error {
+		changes := r.Method != http.MethodGet && r.Method != http.MethodHead
+		if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); changes && kind != "application/json" && (r.Method != http.MethodDelete || r.ContentLength != 0) {
+			return &failure{http.StatusUnsupportedMediaType, "content_type", "the content type must be application/json", ""}
+		}
+		if rt.verb == "" {
+			return rt.serve(s, nil, w, r)
+		}
+		who, err := s.identify(r, changes)
+		if err != nil {
+			return err
+		}
+		if !who.May(rt.verb) {
+			return &failure{http.StatusForbidden, "role", fmt.Sprintf("%s may not do this", canon.Visible(who.Name)),
+				fmt.Sprintf("the role %s does not %s", who.Role, rt.verb)}
+		}
+		return rt.serve(s, who, w, r)
+	}()
+	if err != nil {
+		s.fail(w, r, err)
+	}
+}
+
+// A failure is an answer that is an error. Its message may quote what the
+// caller sent, and never a secret.
+type failure struct {
+	status  int
+	code    string // one word, for programs
+	message string
+	hint    string // what to do; may be empty
+}
+
+func (f *failure) Error() string { return f.message }
+
+// classify makes a failure of any error.
+func classify(err error) *failure {
+	var known *failure
+	var refused *approval.RefusedError
+	var settled *approval.SettledError
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &large):
+		return &failure{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is larger than %d bytes", large.Limit), ""}
+	case errors.As(err, &settled):
+		if v := settled.Verdict; v.By == "" {
+			return &failure{http.StatusGone, "gone", "it cannot be answered any more: " + settled.Error(), ""}
+		}
+		return &failure{http.StatusConflict, "settled", canon.Visible(settled.Error()), ""}
+	case errors.As(err, &refused):
+		return &failure{http.StatusUnprocessableEntity, "refused", canon.Visible(refused.Error()), ""}
+	case errors.Is(err, approval.ErrDigest):
+		return &failure{http.StatusConflict, "changed", "the request is not what you saw any more", "look at it again"}
+	case errors.Is(err, approval.ErrUnknown), errors.Is(err, ErrUnknown):
+		return &failure{http.StatusNotFound, "not_found", "there is none of that id", ""}
+	case errors.Is(err, ErrChanged):
+		return &failure{http.StatusConflict, "changed", "it was changed meanwhile", "load it again"}
+	case errors.Is(err, ledger.ErrUnavailable), errors.Is(err, ledger.ErrDamaged):
+		return &failure{http.StatusServiceUnavailable, "audit_unavailable", "it could not be written down", "see the bridge's log"}
+	}
+	return &failure{http.StatusInternalServerError, "internal", "something went wrong", "see the bridge's log"}
+}
+
+// fail answers with an error: to a person who is not signed in with the page
+// to sign in on, else as JSON.
+func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
+	f := classify(err)
+	if f.status == http.StatusInternalServerError {
+		s.o.Logger.Error("serving the approval page", "path", r.URL.Path, "err", err)
+	}
+	h := w.Header()
+	switch f.status {
+	case http.StatusTooManyRequests:
+		h.Set("Retry-After", fmt.Sprint(int(wrongEvery.Seconds())))
+	case http.StatusUnauthorized:
+		if !strings.HasPrefix(r.URL.Path, "/api/") {
+			s.render(w, http.StatusUnauthorized, "login", frame{Title: "Sign in"})
+			return
+		}
+		h.Set("WWW-Authenticate", `Bearer realm="codemode-bridge"`)
+	}
+	type body struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+		Hint    string `json:"hint,omitempty"`
+	}
+	answer(w, f.status, map[string]body{"error": {f.code, f.message, f.hint}})
+}
+
+// answer writes JSON.
+func answer(w http.ResponseWriter, status int, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("writing an answer: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(append(text, '\n')) // whoever does not read it has gone
+	return nil
+}
+
+// fields are the members that a body may have, with where they go.
+type fields map[string]any
+
+// read reads a body that is a JSON object: no member twice or under a name
+// that is not known, also not in another case.
+func (s *Site) read(w http.ResponseWriter, r *http.Request, into fields) error {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBody))
+	if err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return err
+		}
+		return &failure{http.StatusBadRequest, "body", "the body could not be read", ""}
+	}
+	if body = bytes.TrimSpace(body); len(body) == 0 {
+		body = []byte("{}")
+	}
+	if _, err := canon.Parse(body); err != nil { // doubled names, bad UTF-8, something behind it
+		return &failure{http.StatusBadRequest, "body", "the body is no JSON object: " + canon.Visible(err.Error()), ""}
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil {
+		return &failure{http.StatusBadRequest, "body", "the body is no JSON object", ""}
+	}
+	for name, text := range members {
+		to, ok := into[name]
+		if !ok {
+			var known []string
+			for k := range into {
+				known = append(known, k)
+			}
+			slices.Sort(known)
+			return invalid(fmt.Sprintf("there is no member %q", canon.Visible(name)), "the members are "+strings.Join(known, ", "))
+		}
+		if err := json.Unmarshal(text, to); err != nil {
+			return invalid(fmt.Sprintf("the member %q is not what it should be", name), canon.Visible(err.Error()))
+		}
+	}
+	return nil
+}
+
+func invalid(message, hint string) error {
+	return &failure{http.StatusUnprocessableEntity, "invalid", message, hint}
+}
+
+func missing(what string) error {
+	return &failure{http.StatusNotFound, "not_found", "this bridge has no " + what, ""}
+}

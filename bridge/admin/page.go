@@ -1,0 +1,353 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+)
+
+// assets are the page: its templates, and what /assets/ serves.
+//
+//go:embed assets
+var assets embed.FS
+
+// served are the assets that the page loads, with their types.
+var served = map[string]string{
+	"page.css": "text/css; charset=utf-8",
+	"page.js":  "text/javascript; charset=utf-8",
+	"icon.svg": "image/svg+xml",
+}
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"upper":  strings.ToUpper,
+	"join":   func(lines []string) string { return strings.Join(lines, "\n") },
+	"brief":  brief,
+	"millis": time.Time.UnixMilli,
+	"stamp":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"shown":  canon.Visible,
+	"count":  counted,
+	"pretty": pretty,
+	"head":   func(lines []string) string { return strings.Join(lines[:min(len(lines), headLines)], "\n") },
+	"long":   func(lines []string) bool { return len(lines) > openLines },
+}).ParseFS(assets, "assets/*.html"))
+
+// A value of more than openLines lines is folded up; headLines are shown of it.
+const (
+	openLines = 12
+	headLines = 4
+)
+
+// A frame is what every page has, with what stands in it.
+type frame struct {
+	Title string
+	Tab   string
+	Who   *caller // nil for nobody
+	Open  int     // requests that wait
+	Now   time.Time
+	Body  any
+}
+
+// May reports whether the person at the page may do something.
+func (f frame) May(verb string) bool { return f.Who != nil && f.Who.May(approval.Verb(verb)) }
+
+// render writes a page. It is built whole before anything of it is sent.
+func (s *Site) render(w http.ResponseWriter, status int, name string, f frame) {
+	f.Now = s.o.Now()
+	var page bytes.Buffer
+	if err := templates.ExecuteTemplate(&page, name, f); err != nil {
+		s.o.Logger.Error("rendering a page", "page", name, "err", err)
+		http.Error(w, "the page could not be made: see the bridge's log", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	w.Write(page.Bytes()) // whoever does not read it has gone
+}
+
+// page renders a tab for somebody who is signed in.
+func (s *Site) page(who *caller, w http.ResponseWriter, r *http.Request, name, title string, body any) error {
+	open, err := s.pending(r.Context())
+	if err != nil {
+		return err
+	}
+	s.render(w, http.StatusOK, name, frame{Title: title, Tab: name, Who: who, Open: len(open), Body: body})
+	return nil
+}
+
+func (s *Site) loginPage(_ *caller, w http.ResponseWriter, _ *http.Request) error {
+	s.render(w, http.StatusOK, "login", frame{Title: "Sign in"})
+	return nil
+}
+
+func (s *Site) asset(_ *caller, w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("name")
+	kind, ok := served[name]
+	if !ok {
+		return ErrUnknown
+	}
+	text, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		return fmt.Errorf("reading an asset: %w", err)
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Write(text)
+	return nil
+}
+
+// A detail is one request with what only its page shows.
+type detail struct {
+	Request
+	May   func(string) bool
+	Name  string // the tool's raw name, which is typed where that is needed
+	Text  string // the arguments as JSON, for editing
+	Raw   []string
+	Table *table // of several calls
+	// Script is what the model wrote, if the records have it.
+	Script []scriptLine
+	Wait   int64 // milliseconds before a yes is taken
+}
+
+type scriptLine struct {
+	Number int
+	Text   string
+	Here   bool // a call of the request stands there
+}
+
+// A table shows several calls side by side.
+type table struct {
+	Names []string
+	Rows  []tableRow
+}
+
+type tableRow struct {
+	Call  approval.DescribedCall
+	Cells []string
+}
+
+const maxColumns = 5
+
+func tabled(calls []approval.DescribedCall) *table {
+	t := &table{}
+	for _, c := range calls {
+		for _, f := range c.Fields {
+			if !slices.Contains(t.Names, f.Name) && len(t.Names) < maxColumns {
+				t.Names = append(t.Names, f.Name)
+			}
+		}
+	}
+	for _, c := range calls {
+		row := tableRow{Call: c, Cells: make([]string, len(t.Names))}
+		for _, f := range c.Fields {
+			if i := slices.Index(t.Names, f.Name); i >= 0 {
+				row.Cells[i] = brief(f)
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// brief is a value in a cell: as it is, or how much it is.
+func brief(f approval.Field) string {
+	if len(f.Lines) == 1 && f.Characters <= 80 {
+		return f.Lines[0]
+	}
+	return fmt.Sprintf("%s, %s", counted(f.Characters, "character"), counted(len(f.Lines), "line"))
+}
+
+// counted is "1 line" or "1,482 lines".
+func counted(n int, what string) string {
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	if n != 1 {
+		what += "s"
+	}
+	return digits + " " + what
+}
+
+// pretty indents JSON that is shown.
+func pretty(raw json.RawMessage) string {
+	var out bytes.Buffer
+	if json.Indent(&out, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return out.String()
+}
+
+// readTime is how long a request of a risk is on the page before a yes is
+// taken: long enough that no click or key meant for something else allows it.
+func readTime(r Request) int64 {
+	if critical(r) {
+		return 2000
+	}
+	return 500
+}
+
+func (s *Site) detailed(ctx context.Context, who *caller, r Request, e approval.Entry) (*detail, error) {
+	d := &detail{Request: r, May: func(verb string) bool { return who.May(approval.Verb(verb)) },
+		Name: canon.Visible(e.Tool), Wait: readTime(r)}
+	for _, i := range e.Items {
+		d.Raw = append(d.Raw, pretty(i.Shown.JSON))
+	}
+	if len(e.Items) > 1 {
+		d.Table = tabled(r.Description.Calls)
+	}
+	if r.Editable {
+		d.Text = d.Raw[0]
+	}
+	if s.o.Records == nil {
+		return d, nil
+	}
+	for row, err := range s.o.Records.Rows(ctx, ledger.Query{Runs: []string{e.Run}, Events: []ledger.Event{ledger.RunStarted}, Limit: 1}) {
+		if err != nil {
+			return nil, fmt.Errorf("reading the script of run %s: %w", canon.Visible(e.Run), err)
+		}
+		if row.Record.Script == "" {
+			break
+		}
+		for i, text := range strings.Split(canon.VisibleLines(row.Record.Script), "\n") {
+			here := slices.ContainsFunc(e.Items, func(item approval.Item) bool { return item.Position.Line == i+1 })
+			d.Script = append(d.Script, scriptLine{i + 1, text, here})
+		}
+	}
+	return d, nil
+}
+
+func (s *Site) pendingPage(who *caller, w http.ResponseWriter, r *http.Request) error {
+	entries, err := s.pending(r.Context())
+	if err != nil {
+		return err
+	}
+	var body struct {
+		List   []Request
+		Detail *detail // of the first
+	}
+	for _, e := range entries {
+		one := s.shown(who, e)
+		one.Identical = identical(e, entries)
+		body.List = append(body.List, one)
+	}
+	if len(entries) > 0 {
+		if body.Detail, err = s.detailed(r.Context(), who, body.List[0], entries[0]); err != nil {
+			return err
+		}
+	}
+	s.render(w, http.StatusOK, "pending", frame{Title: "Pending", Tab: "pending", Who: who, Open: len(entries), Body: body})
+	return nil
+}
+
+func (s *Site) requestPage(who *caller, w http.ResponseWriter, r *http.Request) error {
+	shown, e, err := s.whole(who, r)
+	if err != nil {
+		return err
+	}
+	d, err := s.detailed(r.Context(), who, shown, e)
+	if err != nil {
+		return err
+	}
+	return s.page(who, w, r, "request", shown.Headline, d)
+}
+
+func (s *Site) runsPage(who *caller, w http.ResponseWriter, r *http.Request) error {
+	return s.page(who, w, r, "runs", "Runs", s.runs())
+}
+
+func (s *Site) grantsPage(who *caller, w http.ResponseWriter, r *http.Request) error {
+	all, err := s.grants(r.Context())
+	if err != nil {
+		return err
+	}
+	return s.page(who, w, r, "grants", "Grants", all)
+}
+
+// statusShown is what the page shows of a status: the servers, and the rest as
+// JSON.
+type statusShown struct {
+	Servers []struct {
+		Name  string `json:"name"`
+		State string `json:"state"`
+		Why   string `json:"why"`
+		Tools int    `json:"tools"`
+	} `json:"servers"`
+	Config string `json:"config_problem"`
+	Audit  string `json:"audit_problem"`
+	All    json.RawMessage
+}
+
+func (s *Site) serversPage(who *caller, w http.ResponseWriter, r *http.Request) error {
+	if s.o.Status == nil {
+		return missing("status")
+	}
+	text, err := json.Marshal(s.o.Status())
+	if err != nil {
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	shown := statusShown{All: text}
+	if err := json.Unmarshal(text, &shown); err != nil {
+		return fmt.Errorf("reading the status: %w", err)
+	}
+	return s.page(who, w, r, "servers", "Servers", shown)
+}
+
+func (s *Site) profilesPage(who *caller, w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Profiles []Profile
+		Source   *Source
+		Sessions []Session
+	}
+	var err error
+	if body.Profiles, body.Source, err = s.policy(who, r.Context()); err != nil {
+		return err
+	}
+	if s.o.Sessions != nil {
+		body.Sessions = s.o.Sessions.List()
+	}
+	return s.page(who, w, r, "profiles", "Profiles", body)
+}
+
+// historyFilters are the filters of the history's form, in its order.
+var historyFilters = []string{"event", "run", "tool", "risk", "outcome", "approver", "channel", "since"}
+
+func (s *Site) historyPage(who *caller, w http.ResponseWriter, r *http.Request) error {
+	given := r.URL.Query()
+	for name, v := range given { // an empty field of the form says nothing
+		if len(v) == 1 && v[0] == "" {
+			given.Del(name)
+		}
+	}
+	type filter struct{ Name, Value string }
+	var body struct {
+		Filters []filter
+		Rows    []Row
+		Older   template.URL // of the page with older rows
+		Problem string
+	}
+	for _, name := range historyFilters {
+		body.Filters = append(body.Filters, filter{name, given.Get(name)})
+	}
+	rows, err := s.rows(r.Context(), given)
+	if f := classify(err); err != nil && f.status == http.StatusUnprocessableEntity {
+		body.Problem = f.message
+	} else if err != nil {
+		return err
+	}
+	body.Rows = rows
+	if n := len(rows); n >= 100 {
+		given.Set("before", fmt.Sprint(rows[n-1].Seq))
+		body.Older = template.URL("/history?" + given.Encode()) // which escapes what it must
+	}
+	return s.page(who, w, r, "history", "History", body)
+}

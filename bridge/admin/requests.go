@@ -1,0 +1,335 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/profiles"
+)
+
+// A Request is a request as the API shows it.
+type Request struct {
+	ID string `json:"id"`
+	// Digest is what a decision must carry: it is over all that a yes covers.
+	Digest canon.Digest `json:"digest"`
+	// Status is pending, approved, denied, timeout or expired.
+	Status string `json:"status"`
+	// By, At and Verdict say who settled it, when and how.
+	By      string            `json:"by,omitempty"`
+	At      time.Time         `json:"at,omitzero"`
+	Verdict *approval.Verdict `json:"verdict,omitempty"`
+
+	Run     string    `json:"run"`
+	Profile string    `json:"profile"`
+	Asked   time.Time `json:"asked"`
+	Until   time.Time `json:"until"` // then it is answered no
+	// What a yes may and must have.
+	Remember bool   `json:"remember"`        // a scope beyond "once"
+	Reason   bool   `json:"reason_needed"`   // and of whom
+	Typed    bool   `json:"typed_needed"`    // the tool's name, in typed
+	Editable bool   `json:"args_editable"`   // what is shown is all that is sent
+	May      bool   `json:"you_may_approve"` // by role, risk and delegation
+	MayNot   string `json:"you_may_not,omitempty"`
+	// Identical are other pending requests about the very same call.
+	Identical []Same `json:"identical,omitempty"`
+	// Calls say what became of the calls after a yes, as far as it is known.
+	Calls []CallState `json:"calls,omitempty"`
+
+	approval.Description `json:"description"`
+}
+
+// A Same names a request that another is the same as.
+type Same struct {
+	ID     string       `json:"id"`
+	Digest canon.Digest `json:"digest"`
+}
+
+// A CallState is how far one call is: waiting, sending, done, failed, refused
+// or unknown.
+type CallState struct {
+	Call  int    `json:"call"`
+	State string `json:"state"`
+	Error string `json:"error,omitempty"`
+}
+
+// status is the one word for what became of a request.
+func status(e approval.Entry, now time.Time) string {
+	switch v := e.Verdict; {
+	case v == nil && e.Open(now):
+		return "pending"
+	case v == nil, v.Reason == approval.Timeout:
+		return "timeout"
+	case v.Approve:
+		return "approved"
+	case v.By == "":
+		return "expired"
+	default:
+		return "denied"
+	}
+}
+
+// shown is an entry as somebody may see it.
+func (s *Site) shown(who *caller, e approval.Entry) Request {
+	now := s.o.Now()
+	d := e.Decision
+	link := ""
+	if s.o.Base != "" {
+		link = s.o.Base + "/r/" + e.ID
+	}
+	r := Request{
+		ID: e.ID, Digest: e.Digest(), Status: status(e, now), Verdict: e.Verdict, Run: e.Run, Profile: d.Profile,
+		Asked: e.Asked, Until: e.Until, Remember: d.Remember && len(d.Quorums) == 0 && !d.Manual, Reason: d.RequireReason, Typed: d.Manual,
+		Editable:    editable(e),
+		Description: approval.Describe(e.Request, approval.DescribeOptions{At: link, Votes: e.Votes}),
+	}
+	if e.Verdict != nil {
+		v := *e.Verdict
+		v.By, v.Text = canon.Visible(v.By), canon.VisibleLines(canon.Redact(v.Text))
+		v.Args = nil // what was sent instead is in the record, as it may be seen
+		r.Verdict, r.By, r.At = &v, v.By, v.Time
+	}
+	yes, err := s.o.Approvers().Sign(who.Approver, e.Request, approval.Verdict{Approve: true}, who.channel, now)
+	switch {
+	case err != nil:
+		r.MayNot = canon.Visible(err.Error())
+	case (e.Separate || len(d.Quorums) > 0) && e.Requester != "" && (yes.By == e.Requester || yes.For == e.Requester):
+		r.MayNot = "somebody else than the requester must allow it"
+	case slices.ContainsFunc(e.Votes, func(v approval.Verdict) bool { return v.By == who.Name }):
+		r.MayNot = "you said yes already; others are needed"
+	default:
+		r.May = true
+	}
+	return r
+}
+
+// editable reports whether a person who edits what is shown of a call knows
+// all of what is sent: nothing of it is hidden, cut or written out.
+func editable(e approval.Entry) bool {
+	if len(e.Items) != 1 || len(e.Decision.Quorums) > 0 {
+		return false
+	}
+	args, err := canon.Parse(e.Items[0].Shown.JSON)
+	return err == nil && args.Digest() == e.Items[0].Key.Args
+}
+
+// entry finds one request.
+func (s *Site) entry(ctx context.Context, id string) (approval.Entry, error) {
+	if id == "" {
+		return approval.Entry{}, approval.ErrUnknown
+	}
+	all, err := s.o.Requests.Entries(ctx, approval.Filter{ID: id})
+	if err != nil {
+		return approval.Entry{}, fmt.Errorf("reading request %s: %w", canon.Visible(id), err)
+	}
+	if len(all) != 1 {
+		return approval.Entry{}, approval.ErrUnknown
+	}
+	return all[0], nil
+}
+
+// pending are the requests that can be answered now, the oldest first.
+func (s *Site) pending(ctx context.Context) ([]approval.Entry, error) {
+	all, err := s.o.Requests.Entries(ctx, approval.Filter{Open: s.o.Now()})
+	if err != nil {
+		return nil, fmt.Errorf("reading the pending requests: %w", err)
+	}
+	return all, nil
+}
+
+func (s *Site) listPending(who *caller, w http.ResponseWriter, r *http.Request) error {
+	entries, err := s.pending(r.Context())
+	if err != nil {
+		return err
+	}
+	all := make([]Request, len(entries))
+	for i, e := range entries {
+		all[i] = s.shown(who, e)
+		all[i].Identical = identical(e, entries)
+	}
+	return answer(w, http.StatusOK, map[string]any{"pending": all, "now": s.o.Now()})
+}
+
+func (s *Site) showPending(who *caller, w http.ResponseWriter, r *http.Request) error {
+	shown, _, err := s.whole(who, r)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, shown)
+}
+
+// whole is one request with all that is known of it.
+func (s *Site) whole(who *caller, r *http.Request) (Request, approval.Entry, error) {
+	e, err := s.entry(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return Request{}, e, err
+	}
+	shown := s.shown(who, e)
+	if shown.Status == "pending" {
+		others, err := s.pending(r.Context())
+		if err != nil {
+			return Request{}, e, err
+		}
+		shown.Identical = identical(e, others)
+	}
+	if shown.Status == "approved" {
+		if shown.Calls, err = s.callStates(r.Context(), e); err != nil {
+			return Request{}, e, err
+		}
+	}
+	return shown, e, nil
+}
+
+// identical finds the other requests about the very same call, whoever makes it.
+func identical(e approval.Entry, all []approval.Entry) []Same {
+	var same []Same
+	for _, o := range all {
+		if o.ID == e.ID || len(o.Items) != 1 || len(e.Items) != 1 {
+			continue
+		}
+		a, b := e.Items[0].Key, o.Items[0].Key
+		a.Session, b.Session = "", ""
+		if a == b {
+			same = append(same, Same{o.ID, o.Digest()})
+		}
+	}
+	return same
+}
+
+// callStates reads from the records what became of the calls of a request.
+func (s *Site) callStates(ctx context.Context, e approval.Entry) ([]CallState, error) {
+	states := make([]CallState, len(e.Items))
+	for i, item := range e.Items {
+		states[i] = CallState{Call: item.Call, State: "waiting"}
+		if e.Verdict != nil && e.Verdict.Rows != nil && !slices.Contains(e.Verdict.Rows, item.Call) {
+			states[i].State = ledger.Refused
+		}
+	}
+	if s.o.Records == nil {
+		return nil, nil
+	}
+	q := ledger.Query{Runs: []string{e.Run}, Events: []ledger.Event{ledger.Intent, ledger.Outcome, ledger.Refusal}}
+	for row, err := range s.o.Records.Rows(ctx, q) {
+		if err != nil {
+			return nil, fmt.Errorf("reading the records of run %s: %w", canon.Visible(e.Run), err)
+		}
+		i := slices.IndexFunc(states, func(c CallState) bool { return c.Call == row.Record.Call })
+		if i < 0 {
+			continue
+		}
+		states[i].State, states[i].Error = row.Record.Outcome, canon.Visible(row.Record.Error)
+		if row.Record.Event == ledger.Intent {
+			states[i].State = "sending"
+		}
+	}
+	return states, nil
+}
+
+// decide brings an approver's verdict.
+func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error {
+	var decision, scope, reason, typed string
+	var about *canon.Digest
+	var rows []int
+	var args json.RawMessage
+	if err := s.read(w, r, fields{"decision": &decision, "scope": &scope, "reason": &reason, "rows": &rows,
+		"args": &args, "typed": &typed, "digest": &about}); err != nil {
+		return err
+	}
+	if len(reason) > maxReason {
+		return invalid(fmt.Sprintf("a reason has at most %d bytes", maxReason), "")
+	}
+	v := approval.Verdict{Text: strings.TrimSpace(reason)}
+	switch decision {
+	case "approve":
+		v.Approve, v.Scope, v.Rows, v.Typed = true, approval.Scope(scope), rows, typed
+		if len(args) > 0 && string(args) != "null" {
+			v.Args = args
+		}
+	case "deny", "stop":
+		v.Stop = decision == "stop"
+		if scope != "" || rows != nil || len(args) > 0 || typed != "" {
+			return invalid("a no has a reason and nothing else", "")
+		}
+	default:
+		return invalid(`decision must be "approve", "deny" or "stop"`, `"stop" is a no that ends the run`)
+	}
+	if about == nil {
+		return invalid("digest is missing", "send the digest of the request that you decide on, as /api/pending gives it")
+	}
+	e, err := s.entry(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	now := s.o.Now()
+	if e.Verdict != nil {
+		return &approval.SettledError{Verdict: *e.Verdict}
+	}
+	v, err = s.o.Approvers().Sign(who.Approver, e.Request, v, who.channel, now)
+	if err != nil {
+		return &failure{http.StatusForbidden, "role", canon.Visible(err.Error()), "somebody with another role, or a higher limit, can"}
+	}
+	if v.Args != nil {
+		if err := mayReplace(e, v.Args); err != nil {
+			return err
+		}
+	}
+	e, err = s.o.Desk.Settle(r.Context(), e.ID, *about, v)
+	if err != nil {
+		return fmt.Errorf("settling request %s: %w", e.ID, err)
+	}
+	type decided struct {
+		Status  string            `json:"status"` // approved, denied, or pending where more yeses are needed
+		By      string            `json:"by"`
+		At      time.Time         `json:"at"`
+		Missing string            `json:"missing,omitempty"`
+		Verdict *approval.Verdict `json:"verdict,omitempty"`
+	}
+	out := decided{Status: status(e, now), By: canon.Visible(v.By), At: now, Missing: canon.Visible(e.Missing())}
+	if e.Verdict != nil {
+		shown := s.shown(who, e)
+		out.By, out.At, out.Verdict, out.Missing = shown.By, shown.At, shown.Verdict, ""
+	}
+	return answer(w, http.StatusOK, out)
+}
+
+const maxReason = 4000
+
+// mayReplace reports what is wrong with edited arguments: that they cannot be
+// read, or that they hold the marks which stand for what a person was not
+// shown. Sending those would send the mark.
+func mayReplace(e approval.Entry, raw json.RawMessage) error {
+	args, err := canon.Parse(raw)
+	if err != nil {
+		return invalid("the edited arguments cannot be read: "+canon.Visible(err.Error()), "they are one JSON object")
+	}
+	if editable(e) || !holdsMark(args.Value()) {
+		return nil
+	}
+	return invalid("the edited arguments hold a mark such as [hidden]: it would be sent as it stands", "write the value that is meant")
+}
+
+func holdsMark(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.Contains(v, "[hidden") || strings.Contains(v, "…")
+	case []any:
+		return slices.ContainsFunc(v, holdsMark)
+	case map[string]any:
+		for name, value := range v {
+			if holdsMark(name) || holdsMark(value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// critical reports whether a request is one that has to be read for a while.
+func critical(r Request) bool { return r.Risk == profiles.Critical.String() }
