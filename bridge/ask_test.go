@@ -107,7 +107,7 @@ func TestAPersonDecides(t *testing.T) {
 				if len(asked) != 1 {
 					t.Fatalf("asked %d times", len(asked))
 				}
-				for _, want := range []string{"echo", "server a", `"/tmp/x"`, "asklist", "profile p", "Unanswered at"} {
+				for _, want := range []string{"echo", "server a", "/tmp/x", "asklist", "profile p", "Unanswered at"} {
 					if !strings.Contains(asked[0].Message, want) {
 						t.Errorf("%q is missing from\n%s", want, asked[0].Message)
 					}
@@ -345,7 +345,7 @@ func TestAYesCoversWhatWasShown(t *testing.T) {
 		t.Errorf("got %s, sent %q", got, b.up.made())
 	}
 	asked := p.questions()
-	if len(asked) != 2 || !strings.Contains(asked[0].Message, "these 3 calls") || !strings.Contains(asked[1].Message, "Yes sends this call") {
+	if len(asked) != 2 || !strings.Contains(asked[0].Message, "these 3 calls") || !strings.Contains(asked[1].Message, "Yes sends this one call") {
 		t.Errorf("asked %d times: %v", len(asked), asked)
 	}
 }
