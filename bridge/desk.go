@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/ledger"
 )
 
 // What those who run the bridge see of its runs, and may do with them: the
@@ -19,23 +18,31 @@ import (
 
 // A RunState is what is known of a run at one moment.
 type RunState struct {
-	ID      string    `json:"run"`
-	Session string    `json:"session"`
-	Client  string    `json:"client"` // the client's own name for itself
-	Profile string    `json:"profile,omitempty"`
-	Started time.Time `json:"started"`
-	// State is running, asking (a person is waited for), done or failed.
-	State   string `json:"state"`
-	Calls   int    `json:"calls"`   // made so far
-	Settled int    `json:"settled"` // of them, how many have ended
-	// Result is what an eval tool would answer, once the run is over.
-	Result json.RawMessage `json:"result,omitempty"`
+	ID        string
+	Session   string
+	Client    string // the client's own name for itself
+	Requester string // whose token it came with
+	Profile   string
+	State     string // one of the words below
+	Started   time.Time
+	Ended     time.Time
+	Calls     int // made so far
+	// Result is what an eval tool would answer, once the run is over. Only
+	// Run fills it in.
+	Result json.RawMessage
 }
 
-func (s RunState) over() bool { return s.State == "done" || s.State == "failed" }
+// How far a run is.
+const (
+	RunRunning = "running"
+	RunWaiting = "waiting" // for a person
+	RunDone    = "done"
+	RunFailed  = "failed"
+	RunStopped = "stopped" // before its script ended
+)
 
-// ErrNoRun is returned for a run that is over and forgotten, or never was.
-var ErrNoRun = errors.New("there is no such run")
+// Over reports whether the run has ended.
+func (s RunState) Over() bool { return s.State != RunRunning && s.State != RunWaiting }
 
 // Start begins a run that no MCP client asked for. Its questions go to
 // approvers, whatever the profile's fallback. The requester is who started it,
@@ -44,7 +51,7 @@ var ErrNoRun = errors.New("there is no such run")
 func (s *Server) Start(profile, code string, input json.RawMessage, requester string) (string, error) {
 	if profile != "" {
 		if _, ok := s.o.Gate.View().Profiles.Profile(profile); !ok {
-			return "", fmt.Errorf("there is no profile %q; there are %s", profile, strings.Join(s.o.Gate.View().Profiles.Names(), ", "))
+			return "", s.noProfile(profile)
 		}
 	}
 	sess := &session{id: newID("s"), client: "api", owner: requester, brief: true, sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1), over: true}
@@ -56,49 +63,55 @@ func (s *Server) Start(profile, code string, input json.RawMessage, requester st
 	return r.id, nil
 }
 
-// Await returns the state of a run, as soon as it is over or asks a person,
-// and at the latest when ctx ends.
-func (s *Server) Await(ctx context.Context, id string) (RunState, error) {
+// Run returns the state of a run that is live, or whose answer is kept.
+func (s *Server) Run(id string) (RunState, bool) {
 	r, ok := s.lookup(id)
 	if !ok {
-		return RunState{}, ErrNoRun
+		return RunState{}, false
 	}
-	changed, end := s.o.Gate.Broker().Watch(id)
-	defer end()
-	for {
-		state := s.state(r)
-		if state.over() {
-			if text, ok := r.answer().StructuredContent.(json.RawMessage); ok {
-				state.Result = text
-			}
-		}
-		if state.State != "running" || ctx.Err() != nil {
-			return state, nil
-		}
-		select {
-		case <-r.done:
-		case <-changed:
-		case <-ctx.Done():
+	state := s.state(r)
+	if state.Over() {
+		if text, ok := r.answer().StructuredContent.(json.RawMessage); ok {
+			state.Result = text
 		}
 	}
+	return state, true
 }
 
-// Runs returns the runs that are under way, the oldest first, and then those
-// whose answers are kept.
+// Runs returns the runs that are live and those whose answers are kept, the
+// newest first.
 func (s *Server) Runs() []RunState {
 	s.mu.Lock()
-	all := make([]*run, 0, len(s.live)+len(s.ended))
+	all := slices.Clone(s.ended)
 	for _, r := range s.live {
 		all = append(all, r)
 	}
-	slices.SortFunc(all, func(a, b *run) int { return a.started.Compare(b.started) })
-	all = append(all, s.ended...)
 	s.mu.Unlock()
+	slices.SortFunc(all, func(a, b *run) int { return b.started.Compare(a.started) })
 	states := make([]RunState, len(all))
 	for i, r := range all {
 		states[i] = s.state(r)
 	}
 	return states
+}
+
+// RunsChanged returns a channel that is closed after the next run starts or
+// ends. That a run waits for a person is told by its broker.
+func (s *Server) RunsChanged() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turned == nil {
+		s.turned = make(chan struct{})
+	}
+	return s.turned
+}
+
+// turnLocked tells that a run has started or ended.
+func (s *Server) turnLocked() {
+	if s.turned != nil {
+		close(s.turned)
+		s.turned = nil
+	}
 }
 
 // StopRun ends a run in somebody's name. It reports whether there was one.
@@ -113,30 +126,59 @@ func (s *Server) StopRun(id, by string) bool {
 	return true
 }
 
-// Tighten puts the runs of a session under one more profile: from now on a
-// call needs the leave of both. Nothing takes that back.
+// A SessionState is what is known of a client's connection.
+type SessionState struct {
+	ID      string
+	Client  string // as it calls itself
+	Profile string // that it was put under; empty if none
+	Started time.Time
+}
+
+// Sessions returns the clients' connections, the oldest first.
+func (s *Server) Sessions() []SessionState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []SessionState
+	for _, sess := range s.sessions {
+		all = append(all, SessionState{ID: sess.id, Client: sess.client, Profile: sess.tight, Started: sess.started})
+	}
+	slices.SortFunc(all, func(a, b SessionState) int { return a.Started.Compare(b.Started) })
+	return all
+}
+
+// ErrNoSession is returned for a session that is over, or never was.
+var ErrNoSession = errors.New("there is no such session")
+
+// Tighten puts the calls of a session under one more profile than its tools
+// name: from now on a call needs the leave of both, so the session can only
+// lose by it. The empty profile takes that back.
 func (s *Server) Tighten(session, profile string) error {
-	if _, ok := s.o.Gate.View().Profiles.Profile(profile); !ok {
-		return fmt.Errorf("there is no profile %q; there are %s", profile, strings.Join(s.o.Gate.View().Profiles.Names(), ", "))
+	if _, ok := s.o.Gate.View().Profiles.Profile(profile); !ok && profile != "" {
+		return s.noProfile(profile)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, sess := range s.sessions {
 		if sess.id == session {
-			if !slices.Contains(sess.tight, profile) {
-				sess.tight = append(slices.Clone(sess.tight), profile)
-			}
+			sess.tight = profile
 			return nil
 		}
 	}
-	return fmt.Errorf("there is no session %q", session)
+	return ErrNoSession
+}
+
+func (s *Server) noProfile(name string) error {
+	return fmt.Errorf("there is no profile %q; there are %s", name, strings.Join(s.o.Gate.View().Profiles.Names(), ", "))
 }
 
 // tightened are the profiles that bind a session beside the one of its tool.
 func (s *Server) tightened(sess *session) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return sess.tight
+	if sess.tight == "" {
+		return nil
+	}
+	return []string{sess.tight}
 }
 
 // lookup finds a run that is live or kept, whoever it belongs to.
@@ -156,21 +198,18 @@ func (s *Server) lookup(id string) (*run, bool) {
 
 // state looks at a run.
 func (s *Server) state(r *run) RunState {
-	st := RunState{ID: r.id, Session: r.session.id, Client: r.session.client, Profile: r.gate.Profile, Started: r.started, State: "running"}
+	st := RunState{ID: r.id, Session: r.session.id, Client: r.session.client, Requester: r.principal, Profile: r.gate.Profile, Started: r.started, State: RunRunning}
 	r.mu.Lock()
-	st.Calls, st.Settled = r.made, r.settled
+	st.Calls = r.made
 	r.mu.Unlock()
 	select {
 	case <-r.done:
-		if st.State = "done"; r.err != nil {
-			st.State = "failed"
-		}
+		st.Ended, st.State = r.ended, map[string]string{ledger.Done: RunDone, ledger.Failed: RunFailed, ledger.Stopped: RunStopped}[outcomeOf(r.err)]
 		return st
 	default:
 	}
-	open, err := s.o.Gate.Broker().Entries(context.Background(), approval.Filter{Run: r.id, Open: s.o.Now()})
-	if err == nil && len(open) > 0 {
-		st.State = "asking"
+	if s.o.Gate.Broker().Waiting(r.id) > 0 {
+		st.State = RunWaiting
 	}
 	return st
 }

@@ -50,20 +50,18 @@ func (b *bench) decide(t *testing.T, e approval.Entry, v approval.Verdict) {
 func (b *bench) result(t *testing.T, id string) string {
 	t.Helper()
 	for {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		st, err := b.Await(ctx, id)
-		late := ctx.Err() != nil
-		cancel()
+		changed := b.RunsChanged()
+		st, ok := b.Run(id)
 		switch {
-		case err != nil || late:
-			t.Fatalf("run %s is %+v, %v", id, st, err)
-		case st.over():
+		case !ok:
+			t.Fatalf("run %s is not there", id)
+		case st.Over():
 			return string(st.Result)
 		}
-		r, _ := b.lookup(id)
-		select { // it asks; what it waits for is on its way
-		case <-r.done:
-		case <-time.After(10 * time.Millisecond):
+		select {
+		case <-changed:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("run %s does not end: %+v", id, st)
 		}
 	}
 }
@@ -88,11 +86,10 @@ func TestRunOfTheAPIAsksApprovers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			st, err := b.Await(t.Context(), id)
-			if err != nil || st.State != "asking" || st.Calls != 1 {
-				t.Errorf("state %+v, %v", st, err)
-			}
 			e := b.asked(t)
+			if st, ok := b.Run(id); !ok || st.State != RunWaiting || st.Calls != 1 || st.Requester != "ann" {
+				t.Errorf("state %+v, %v", st, ok)
+			}
 			if e.Requester != "ann" || e.Run != id {
 				t.Errorf("asked %+v", e)
 			}
@@ -103,7 +100,7 @@ func TestRunOfTheAPIAsksApprovers(t *testing.T) {
 			if got := b.up.made(); len(got) != row.calls {
 				t.Errorf("made %q", got)
 			}
-			if all := b.Runs(); len(all) != 1 || !all[0].over() || all[0].Result != nil {
+			if all := b.Runs(); len(all) != 1 || !all[0].Over() || all[0].Result != nil {
 				t.Errorf("runs %+v", all)
 			}
 		})
@@ -115,8 +112,8 @@ func TestRunsThatCannotStart(t *testing.T) {
 	if _, err := b.Start("nobody", "return 1", nil, "ann"); err == nil || !strings.Contains(err.Error(), `there is no profile "nobody"; there are p`) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := b.Await(t.Context(), "r0"); err != ErrNoRun {
-		t.Errorf("got %v", err)
+	if st, ok := b.Run("r0"); ok {
+		t.Errorf("got %+v", st)
 	}
 	if b.StopRun("r0", "ann") {
 		t.Error("a run that is not there was stopped")
@@ -203,24 +200,29 @@ func TestTightenedSession(t *testing.T) {
 			t.Fatalf("before: %s", got)
 		}
 	}
-	var ids []string
-	b.Server.mu.Lock()
-	for _, sess := range b.sessions {
-		ids = append(ids, sess.id)
+	sessions := b.Sessions()
+	if len(sessions) != 2 {
+		t.Fatalf("sessions %+v", sessions)
 	}
-	b.Server.mu.Unlock()
-	if err := b.Tighten(ids[0], "nobody"); err == nil {
+	id := sessions[0].ID
+	if err := b.Tighten(id, "nobody"); err == nil {
 		t.Error("a profile that is not there binds")
 	}
-	if err := b.Tighten("s0", "strict"); err == nil {
-		t.Error("a session that is not there is bound")
+	if err := b.Tighten("s0", "strict"); err != ErrNoSession {
+		t.Errorf("a session that is not there: %v", err)
 	}
-	if err := b.Tighten(ids[0], "strict"); err != nil {
+	if err := b.Tighten(id, "strict"); err != nil {
 		t.Fatal(err)
 	}
 	results := []string{eval(t, c, code), eval(t, other, code)}
 	if slices.Sort(results); !slices.Equal(results, []string{`"b{}"`, `"denied"`}) {
 		t.Errorf("afterwards: %q", results)
+	}
+	if err := b.Tighten(id, ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := []string{eval(t, c, code), eval(t, other, code)}; got[0] != got[1] {
+		t.Errorf("in the end: %q", got)
 	}
 }
 

@@ -35,6 +35,7 @@ type run struct {
 	parked    time.Time // when it was let go while it waits for a person; guarded by Server.mu
 	fetched   bool      // its answer is fetched later: nobody holds it from the start
 	started   time.Time
+	ended     time.Time               // set before done is closed
 	maxResult int                     // bytes of result that the model may have
 	stop      context.CancelCauseFunc // the first reason is kept
 	done      chan struct{}           // closed when result and err are set
@@ -88,6 +89,7 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 		return nil, errors.Join(ErrClosed, r.gate.End(ctx, outcomeOf(ErrClosed), ErrClosed.Error()))
 	}
 	s.live[r.id] = r
+	s.turnLocked()
 	sess.runs++
 	s.runs.Add(1)
 	go func() {
@@ -114,8 +116,10 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 		sess.runs--
 		delete(s.live, r.id)
 		s.keepLocked(r)
-		s.mu.Unlock()
+		r.ended = s.o.Now()
 		close(r.done)
+		s.turnLocked()
+		s.mu.Unlock()
 		s.release(sess)
 	}()
 	return r, nil

@@ -77,6 +77,7 @@ type Server struct {
 	sessions map[*mcp.ServerSession]*session
 	live     map[string]*run   // by ID
 	ended    []*run            // kept for clients that come back, the oldest first
+	turned   chan struct{}     // closed when a run starts or ends; nil until somebody asks
 	tools    map[string]string // by name: the tool as it was added
 	rebuild  sync.Mutex        // held while tools are rewritten; guards tools
 	known    sync.Map          // *catalog.View -> *sandbox.Names, of the present view

@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"time"
+
 	"codemode-bridge/sandbox"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,14 +16,15 @@ type session struct {
 	client  string             // the client's own name for itself, untrusted
 	conn    *mcp.ServerSession // nil on the command line
 	owner   string             // the principal
-	brief   bool               // ends with the request: nothing can be left for a later script
+	started time.Time
+	brief   bool // ends with the request: nothing can be left for a later script
 	sandbox *sandbox.Session
 	handles *handles
 	slots   chan struct{} // holds one token for each script that runs
 
 	// Guarded by Server.mu.
-	runs     int      // under way
-	tight    []string // profiles that bind it beside its tool's; replaced, never changed
+	runs     int    // under way
+	tight    string // the profile that binds it beside its tool's, if any
 	over     bool
 	released bool
 }
@@ -43,6 +46,7 @@ func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
 	}
 	sess := &session{
 		id:      newID("s"),
+		started: s.o.Now(),
 		conn:    req.Session,
 		owner:   principal(req),
 		brief:   req.Extra != nil && req.Extra.Header != nil && req.Session.ID() == "",
