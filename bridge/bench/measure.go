@@ -23,6 +23,18 @@ type machine struct {
 	bridge, scratch string
 	rounds          int
 	configs         int
+	audit           bool // bridges keep an audit log
+}
+
+// config is the configuration of the last bridge.
+func (m *machine) config() string {
+	return filepath.Join(m.scratch, fmt.Sprintf("config%d.json", m.configs))
+}
+
+// environ is the environment of a process, which keeps all below scratch.
+func (m *machine) environ() []string {
+	return append(os.Environ(),
+		"XDG_CONFIG_HOME="+m.scratch, "XDG_STATE_HOME="+m.scratch, "XDG_CACHE_HOME="+filepath.Join(m.scratch, strconv.Itoa(m.configs)))
 }
 
 // A peer is a started process with the client's session to it.
@@ -36,8 +48,7 @@ type peer struct {
 func (m *machine) start(ctx context.Context, cmd *exec.Cmd) (*peer, error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	cmd.Env = append(os.Environ(),
-		"XDG_CONFIG_HOME="+m.scratch, "XDG_STATE_HOME="+m.scratch, "XDG_CACHE_HOME="+filepath.Join(m.scratch, strconv.Itoa(m.configs)))
+	cmd.Env = m.environ()
 	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1.0.0"}, nil)
 	// Stdio clients are nearly all of the old era.
 	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
@@ -63,12 +74,12 @@ func (m *machine) startBridge(ctx context.Context, tools int) (*peer, error) {
 		}
 		servers["bench"] = map[string]any{"command": self, "args": []string{upstreamArg, "-tools", strconv.Itoa(tools)}}
 	}
-	config, err := json.Marshal(map[string]any{"servers": servers})
+	config, err := json.Marshal(map[string]any{"servers": servers, "audit": map[string]bool{"enabled": m.audit}})
 	if err != nil {
 		return nil, err
 	}
 	m.configs++
-	path := filepath.Join(m.scratch, fmt.Sprintf("config%d.json", m.configs))
+	path := m.config()
 	if err := os.WriteFile(path, config, 0o600); err != nil {
 		return nil, err
 	}
@@ -261,6 +272,8 @@ func (m *machine) starts(ctx context.Context, t *table) error {
 	}
 	t.times("worker start, until it is ready", 0, medians[0], target{})
 
+	m.audit = true // as it is by default
+	defer func() { m.audit = false }()
 	// The client's initialize answered; ending the process is not counted.
 	var ready []time.Duration
 	for range max(m.rounds/10, 5) {
@@ -317,6 +330,8 @@ func (m *machine) memory(ctx context.Context, t *table) (err error) {
 		fmt.Fprintln(t.w, "memory: not measured, there is no /proc here")
 		return nil
 	}
+	m.audit = true // as it is by default
+	defer func() { m.audit = false }()
 	p, err := m.startBridge(ctx, 10)
 	if err != nil {
 		return err

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+)
+
+// audits measures what the audit log costs: the "direct" column of its rows is
+// a bridge with audit.enabled false, both before the same upstream. A read is
+// in the log when the call is sent; a call that may change something is on the
+// disk.
+func (m *machine) audits(ctx context.Context, t *table) (err error) {
+	off, err := m.startBridge(ctx, 10)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, off.Close()) }()
+	m.audit = true
+	on, err := m.startBridge(ctx, 10)
+	m.audit = false
+	if err != nil {
+		return err
+	}
+	config := m.config()
+	defer func() { err = errors.Join(err, on.Close()) }()
+
+	const callers, each = 32, 25
+	one := func(tool string) string {
+		return fmt.Sprintf(`for (let i = 0; i < %d; i++) await codemode.bench__%s({id: i}); return 1`, each, tool)
+	}
+	many := func(tool string) string {
+		return fmt.Sprintf(`await Promise.all(Array.from({length: %d}, async () => { for (let i = 0; i < %d; i++) await codemode.bench__%s({id: i}) })); return 1`, callers, each, tool)
+	}
+	for _, row := range []struct {
+		what, script string
+		calls        int
+		want         target
+	}{
+		{"audit: a read, beside audit off", one("get_issue_0"), each, target{}},
+		{"audit: a change, beside audit off", one("noop"), each, target{}},
+		{"audit: 32 callers, a read, beside audit off", many("get_issue_0"), callers * each, target{ratio: 1.11}},
+		{"audit: 32 callers, a change, beside audit off", many("noop"), callers * each, target{ratio: 1.11}},
+	} {
+		script := func(p *peer) func() error { return func() error { return p.eval(ctx, row.script, `1`) } }
+		medians, err := alternate(max(m.rounds/10, 5), script(off), script(on))
+		if err != nil {
+			return fmt.Errorf("%s: %w", row.what, err)
+		}
+		per := time.Duration(row.calls)
+		t.times(row.what, medians[0]/per, medians[1]/per, row.want)
+	}
+	return m.verify(ctx, t, config)
+}
+
+// verify measures `audit verify` on the log that was just written.
+func (m *machine) verify(ctx context.Context, t *table, config string) error {
+	var took []time.Duration
+	var found struct {
+		Whole bool  `json:"whole"`
+		Rows  int64 `json:"rows"`
+	}
+	for range 3 {
+		cmd := exec.CommandContext(ctx, m.bridge, "audit", "verify", "--json", "--config", config)
+		cmd.Env = m.environ()
+		start := time.Now()
+		out, err := cmd.Output()
+		if err != nil {
+			return fmt.Errorf("verifying the audit log: %w", err)
+		}
+		took = append(took, time.Since(start))
+		if err := json.Unmarshal(out, &found); err != nil || !found.Whole || found.Rows == 0 {
+			return fmt.Errorf("verifying the audit log: it says %s", out)
+		}
+	}
+	per := float64(median(took)) / float64(found.Rows)
+	t.times(fmt.Sprintf("audit verify: a million rows, from %d", found.Rows), 0, time.Duration(per*1e6), target{time: 5 * time.Second})
+	return nil
+}
