@@ -20,6 +20,7 @@ func (r *Run) ask(ctx context.Context, c *call) error {
 		if !r.mayAsk(c.decision) {
 			return r.fallBack(ctx, c)
 		}
+		r.findSources(c)
 		asked := c.decision
 		verdict, err := r.put(ctx, c)
 		if err != nil {
@@ -166,7 +167,7 @@ func (r *Run) request(c *call) approval.Request {
 		Decision: decision, Checks: []string{"arguments", "tool unchanged", "policy unchanged"},
 		Preview: r.preview, Done: len(r.effects),
 		Items: []approval.Item{{
-			Call: c.Number, Shown: canon.Display(c.args, c.displayOptions()), Position: c.Position,
+			Call: c.Number, Shown: c.asked(), Position: c.Position, Sources: c.sources,
 			Key: approval.Key{Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
 				Definition: c.tool.Digest, Revision: c.decision.Revision, Args: c.args.Digest()},
 		}},

@@ -18,6 +18,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/profiles"
 )
 
@@ -67,6 +68,7 @@ type Run struct {
 	gate    *Gate
 	began   *profiles.Profile // nil: there was no such profile
 	started time.Time
+	read    provenance.Memory // what its calls have brought
 
 	mu      sync.Mutex
 	preview analysis.Report
@@ -84,6 +86,7 @@ type call struct {
 	decision profiles.Decision
 	verdict  *approval.Verdict // of a person, if one was asked
 	shown    *canon.Digest     // of the arguments that were asked about, if a person edited them
+	sources  []string          // of its arguments, in words, once it is asked about
 	counted  bool              // among the run's facts
 }
 
@@ -254,6 +257,7 @@ func (r *Run) settle(ctx context.Context, c *call, reply json.RawMessage, err er
 	var answer Answer
 	if err == nil {
 		answer, err = parseAnswer(c, reply)
+		r.remember(c, reply)
 	}
 	rec := c.record(ledger.Outcome)
 	rec.Duration, rec.Received = took, len(reply)

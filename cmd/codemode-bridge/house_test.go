@@ -31,32 +31,35 @@ const module = "codemode-bridge"
 // directly, tests not counted. A package that is not here is refused: a new
 // one is thought about, and docs/tour.md says what it is for.
 var table = map[string][]string{
-	"analysis":         {},
-	"analysis/preview": {"analysis"},
-	"profiles":         {},
+	"analysis":           {},
+	"analysis/preview":   {"analysis"},
+	"profiles":           {},
+	"profiles/templates": {},
 
 	"sandbox/wire":   {"analysis"},
 	"sandbox":        {"analysis", "sandbox/wire"},
 	"sandbox/intl":   {},
 	"sandbox/worker": {"analysis", "analysis/preview", "sandbox/intl", "sandbox/wire"},
 
-	"bridge/builtin":   {},
-	"bridge/canon":     {},
-	"bridge/tsdecl":    {},
-	"bridge/upstream":  {},
-	"bridge/catalog":   {"bridge/tsdecl", "profiles"},
-	"bridge/config":    {"profiles"},
-	"bridge/observed":  {"bridge/canon", "bridge/tsdecl"},
-	"bridge/scripts":   {},
-	"bridge/webguard":  {},
-	"bridge/ledger":    {"bridge/canon", "profiles"},
-	"bridge/approval":  {"analysis", "bridge/canon", "profiles"},
-	"bridge/audit":     {"analysis", "bridge/canon", "bridge/ledger", "profiles"},
-	"bridge/memstore":  {"bridge/approval", "bridge/canon", "bridge/ledger"},
-	"bridge/sqlstore":  {"bridge/approval", "bridge/canon", "bridge/ledger"},
-	"bridge/storetest": {"analysis", "bridge/approval", "bridge/canon", "bridge/ledger", "profiles"},
-	"bridge/gate":      {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/ledger", "profiles"},
-	"bridge/admin":     {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/webguard", "profiles"},
+	"bridge/builtin":    {},
+	"bridge/canon":      {},
+	"bridge/tsdecl":     {},
+	"bridge/upstream":   {},
+	"bridge/catalog":    {"bridge/tsdecl", "profiles"},
+	"bridge/config":     {"profiles"},
+	"bridge/observed":   {"bridge/canon", "bridge/tsdecl"},
+	"bridge/scripts":    {},
+	"bridge/webguard":   {},
+	"bridge/ledger":     {"bridge/canon", "profiles"},
+	"bridge/notify":     {},
+	"bridge/provenance": {"bridge/canon"},
+	"bridge/approval":   {"analysis", "bridge/canon", "profiles"},
+	"bridge/audit":      {"analysis", "bridge/canon", "bridge/ledger", "profiles"},
+	"bridge/memstore":   {"bridge/approval", "bridge/canon", "bridge/ledger"},
+	"bridge/sqlstore":   {"bridge/approval", "bridge/canon", "bridge/ledger"},
+	"bridge/storetest":  {"analysis", "bridge/approval", "bridge/canon", "bridge/ledger", "profiles"},
+	"bridge/gate":       {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/ledger", "bridge/provenance", "profiles"},
+	"bridge/admin":      {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/webguard", "profiles"},
 	"bridge": {
 		"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/gate", "bridge/ledger",
 		"bridge/upstream", "bridge/webguard", "profiles", "sandbox",
@@ -66,14 +69,14 @@ var table = map[string][]string{
 	"cmd/codemode-worker": {"sandbox/worker"},
 	"cmd/codemode-bridge": {
 		"analysis", "bridge", "bridge/admin", "bridge/approval", "bridge/audit", "bridge/builtin", "bridge/canon", "bridge/catalog",
-		"bridge/config", "bridge/gate", "bridge/ledger", "bridge/memstore", "bridge/observed", "bridge/scripts", "bridge/sqlstore", "bridge/tsdecl",
-		"bridge/upstream", "profiles", "sandbox",
+		"bridge/config", "bridge/gate", "bridge/ledger", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/scripts", "bridge/sqlstore", "bridge/tsdecl",
+		"bridge/upstream", "profiles", "profiles/templates", "sandbox",
 	},
 }
 
 // stdOnly are the packages that import the standard library and nothing else
 // but what table grants them.
-var stdOnly = []string{"analysis", "bridge/canon", "bridge/tsdecl", "sandbox/wire"}
+var stdOnly = []string{"analysis", "bridge/canon", "bridge/provenance", "bridge/tsdecl", "sandbox/wire"}
 
 // pure is what profiles never imports: a decision has no I/O, network or
 // randomness of its own. (net/url and net/netip only read text.)

@@ -1,0 +1,69 @@
+package gate
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/provenance"
+	"codemode-bridge/profiles"
+)
+
+// remember keeps the answer of c, to find it again in what the run sends.
+func (r *Run) remember(c *call, reply json.RawMessage) {
+	if c.tool.Server == "" {
+		return // what the bridge itself says is no secret
+	}
+	r.read.Read(provenance.Source{Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Args: c.args, Hidden: c.decision.Hidden}, reply)
+}
+
+// findSources finds which of the arguments' bytes the run has read before, for the
+// person who is asked. It raises and never lowers: what is passed on from one
+// server to another is said among the reasons, and no remembered yes covers
+// it. It is looked for only in calls that are asked about.
+func (r *Run) findSources(c *call) {
+	found := r.read.Find(c.args)
+	c.sources = nil
+	var others []string
+	for _, run := range found.Runs {
+		c.sources = append(c.sources, run.String())
+		if name := canon.Visible(run.Server); run.Server != c.tool.Server && !slices.Contains(others, name) {
+			others = append(others, name)
+		}
+	}
+	if found.Partly {
+		c.sources = append(c.sources, fmt.Sprintf("the run has read more than could be compared (%d MB are kept)", provenance.MaxKept>>20))
+	}
+	if len(others) == 0 {
+		return
+	}
+	c.decision.Remember = false
+	c.decision.Reasons = slices.Clone(c.decision.Reasons)
+	for _, name := range others {
+		c.decision.Reasons = append(c.decision.Reasons, profiles.Reason{Kind: profiles.KindRisk, Risk: c.decision.Risk, Detail: "passes on what was read from " + name})
+	}
+}
+
+// Bounds on what a request holds of the arguments, where no rule sets others:
+// an approver can read all of it, as long as anybody would.
+const (
+	askedBytes   = 128 << 10
+	askedString  = 100_000
+	askedMembers = 10_000
+	askedDepth   = 32
+)
+
+// asked are the arguments for the person who is asked.
+func (c *call) asked() canon.Shown {
+	o := c.displayOptions()
+	for _, bound := range []struct {
+		field *int
+		most  int
+	}{{&o.MaxBytes, askedBytes}, {&o.MaxString, askedString}, {&o.MaxArray, askedMembers}, {&o.MaxObject, askedMembers}, {&o.MaxDepth, askedDepth}} {
+		if *bound.field == 0 {
+			*bound.field = bound.most
+		}
+	}
+	return canon.Display(c.args, o)
+}

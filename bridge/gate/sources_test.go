@@ -1,0 +1,94 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/profiles"
+)
+
+// A question says where the bytes come from that it is about. What goes to
+// another server than it was read from is said among the reasons, and no
+// grant covers it.
+func TestQuestionSaysWhereTheBytesComeFrom(t *testing.T) {
+	const secret = "a key file with a key of some forty characters"
+	spec := supervised(profiles.ProfileSpec{Rules: []profiles.RuleSpec{
+		{Tools: []string{"mail__*", "fs__delete"}, Action: new("ask"), Remember: new(true)}}})
+	for _, row := range []struct {
+		name, tool, args string
+		source           bool // it is said where the bytes come from
+		foreign          bool // and that they leave for another server
+	}{
+		{"passed on", "mail__send", `{"body":"Hi! ` + secret + `"}`, true, true},
+		{"sent back", "fs__delete", `{"path":"` + secret + `"}`, true, false},
+		{"its own", "mail__send", `{"body":"words that nobody has read before in this run"}`, false, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				caller := &fakeCaller{reply: `{"content":[{"type":"text","text":"` + secret + `"}]}`}
+				g := newGate(t, spec, caller, &book{})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				r, err := g.Begin(ctx, Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := g.Call(ctx, r, Call{Number: 1, Name: "fs__read", Args: json.RawMessage(`{"path":"/home/ann/.key"}`)}); err != nil {
+					t.Fatal(err)
+				}
+				questions := 0
+				for number := 2; number <= 3; number++ { // the second time, a grant may stand
+					ended := make(chan error, 1)
+					go func() {
+						_, err := g.Call(ctx, r, Call{Number: number, Name: row.tool, Args: json.RawMessage(row.args)})
+						ended <- err
+					}()
+					synctest.Wait()
+					for _, q := range g.Broker().Take("r1") {
+						questions++
+						said := strings.Join(q.Items[0].Sources, "; ")
+						if strings.Contains(said, "46 characters of ") != row.source || row.source && !strings.Contains(said, "in call 1 from fs__read /home/ann/.key") {
+							t.Errorf("sources: %q", said)
+						}
+						passes := slices.ContainsFunc(q.Decision.Reasons, func(why profiles.Reason) bool { return why.Detail == "passes on what was read from fs" })
+						if passes != row.foreign || q.Decision.Remember == row.foreign {
+							t.Errorf("remember %v, reasons %v", q.Decision.Remember, q.Decision.Reasons)
+						}
+						yes := approval.Verdict{Approve: true, Scope: approval.Once, By: "ann", Channel: "elicitation"}
+						if q.Decision.Remember {
+							yes.Scope = approval.AnyArgs
+						}
+						if _, err := g.Settle(ctx, q.ID, q.Digest(), yes); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if err := <-ended; err != nil {
+						t.Fatal(err)
+					}
+				}
+				if want := map[bool]int{true: 2, false: 1}[row.foreign]; questions != want {
+					t.Errorf("asked %d times, want %d", questions, want)
+				}
+			})
+		})
+	}
+}
+
+// A request holds all of the arguments, as far as anybody would read.
+func TestRequestHoldsWholeArguments(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := deletion
+		c.Args = json.RawMessage(`{"path":"` + strings.Repeat("long ", 10_000) + `"}`)
+		a := ask(t, supervised(asksFs), &book{}, ByElicitation, c)
+		if shown := a.question().Items[0].Shown; shown.Cut != 0 || len(shown.JSON) < 50_000 {
+			t.Errorf("%d bytes are shown, cut at %d places", len(shown.JSON), shown.Cut)
+		}
+		a.answer(agreed)
+		a.sent()
+	})
+}
