@@ -1,0 +1,253 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// testdata/hostile holds scripts that attack the sandbox, by kind of attack.
+// The first line of each says how it must end:
+//
+//	// expect: result {"a":1}
+//	// expect: error TypeError: the begin of its message
+//	// expect: limit memory
+//	// expect: limit memory || limit recursion
+//
+// What depends on which limit of several comes first has alternatives. In a
+// script {{1000 x "("}} stands for a thousand parentheses.
+
+var update = flag.Bool("update", false, "write into the first line of each hostile script how it ended")
+
+// hostileLimits are small, so that attacks end soon.
+var hostileLimits = Limits{CPU: time.Minute, Waiting: 200 * time.Millisecond, Heap: 64 << 20}
+
+// cpu returns the attack's limit of CPU time: short if that is how it ends,
+// and if not, so long that a busy machine does not bring it there.
+func (a attack) cpu() time.Duration {
+	switch {
+	case a.expect == "limit "+LimitCPU:
+		return 150 * time.Millisecond
+	case strings.Contains(a.expect, "limit "+LimitCPU):
+		return time.Second
+	}
+	return hostileLimits.CPU
+}
+
+// An attack is one of these scripts.
+type attack struct {
+	path   string
+	expect string
+	source string
+}
+
+var repetition = regexp.MustCompile(`\{\{(\d+) x ("(?:[^"\\]|\\.)*")\}\}`)
+
+func attacks(t *testing.T) (list []attack) {
+	files, err := filepath.Glob("testdata/hostile/*/*.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(string(b), "\n")
+		expect, ok := strings.CutPrefix(first, "// expect: ")
+		if !ok {
+			t.Fatalf("%s: the first line says nothing of how it ends", path)
+		}
+		source := repetition.ReplaceAllStringFunc(string(b), func(s string) string {
+			m := repetition.FindStringSubmatch(s)
+			n, err := strconv.Atoi(m[1])
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			var text string
+			if err := json.Unmarshal([]byte(m[2]), &text); err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			return strings.Repeat(text, n)
+		})
+		list = append(list, attack{path, expect, source})
+	}
+	return list
+}
+
+// A victim is a host that knows a few tools. It answers a call of echo__say by
+// its arguments, one of echo__wait never, and refuses echo__denied.
+type victim struct{ recorder }
+
+func (h *victim) Call(ctx context.Context, c Call, settle func(Reply)) {
+	fields, _ := json.Marshal(map[string]string{"reason": "denied", "toolName": c.Name})
+	switch {
+	case c.Op == OpRaw && c.Name == "echo__say", c.Op == OpTool && c.Name == "echo__say":
+		settle(Reply{Value: c.Args})
+	case c.Op == OpTool && c.Name == "echo__wait":
+		<-ctx.Done()
+	case c.Op == OpTool && c.Name == "echo__denied":
+		settle(Reply{Err: &ReplyError{Name: "ToolCallDeniedError", Message: "no", Fields: fields}})
+	case c.Op == OpRead || c.Op == OpEmit:
+		settle(Reply{Err: &ReplyError{Name: "ToolError", Message: "there is no such handle"}})
+	default:
+		settle(Reply{Err: &ReplyError{Name: "UnknownToolError", Message: fmt.Sprintf("there is no tool %q", c.Name)}})
+	}
+}
+
+// outcome says in a line how a run ended.
+func outcome(r Result, err error) string {
+	var script *ScriptError
+	var limit *LimitError
+	line := ""
+	switch {
+	case err == nil && r.Value == nil:
+		line = "result undefined"
+	case err == nil && len(r.Value) > 300:
+		line = fmt.Sprintf("result of %d bytes", len(r.Value))
+	case err == nil:
+		line = "result " + string(r.Value)
+	case errors.As(err, &limit):
+		line = "limit " + limit.Limit
+	case errors.As(err, &script):
+		line = "error " + script.Name + ": " + script.Message
+	default:
+		line = "broken " + err.Error()
+	}
+	// In ASCII, so that it is one line and hides nothing.
+	line = strconv.QuoteToASCII(line[:min(len(line), 300)])
+	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(line[1 : len(line)-1])
+}
+
+func (a attack) expects(got string) bool {
+	for want := range strings.SplitSeq(a.expect, " || ") {
+		if got == want || strings.HasPrefix(want, "error ") && strings.HasPrefix(got, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestHostile runs every attack against real workers. Each ends as it should,
+// and costs nobody else anything: a run of another session that begins during
+// an attack ends before it, and afterwards nothing of it is left.
+func TestHostile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("most of these run into a limit")
+	}
+	if raceDetector {
+		t.Skip("the race detector itself needs more memory than a worker gets here")
+	}
+	list := attacks(t)
+	if len(list) < 200 {
+		t.Fatalf("%d attacks, want at least 200", len(list))
+	}
+	descriptors, children, heap := open(t), kids(t), heapInUse()
+	pool := workers(t, Options{Limits: hostileLimits, MaxWorkers: 16})
+	// Sessions are used again, as a client's is: what one attack leaves in its
+	// worker meets the next.
+	type sessions struct{ attacker, innocent *Session }
+	unused := make(chan sessions, len(list))
+	t.Run("attack", func(t *testing.T) {
+		for _, a := range list {
+			t.Run(strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(a.path), "testdata/hostile/"), ".js"), func(t *testing.T) {
+				t.Parallel()
+				pair := sessions{pool.Session(), pool.Session()}
+				select {
+				case pair = <-unused:
+				default:
+				}
+				a.run(t, pair.attacker, pair.innocent)
+				unused <- pair
+			})
+		}
+	})
+	pool.Close()
+	if n := open(t); n > descriptors {
+		t.Errorf("%d descriptors, before %d", n, descriptors)
+	}
+	if n := kids(t); n > children {
+		t.Errorf("%d children, before %d", n, children)
+	}
+	if n := heapInUse(); n > heap+16<<20 {
+		t.Errorf("%d MB of heap, before %d MB", n>>20, heap>>20)
+	}
+}
+
+// run attacks in session s, while innocent goes on.
+func (a attack) run(t *testing.T, s, innocent *Session) {
+	gives(t, innocent, "return 1", nil, "1")
+
+	// The attack begins in the worker that its session has by then.
+	gives(t, s, "return 1", nil, "1")
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	script := Script{Source: a.source, Names: tools, Limits: Limits{CPU: a.cpu()}}
+	var r Result
+	var err error
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		r, err = s.Run(ctx, script, new(victim))
+	}()
+	for s.holds() && !ended(over) {
+		runtime.Gosched() // until the run has taken the worker
+	}
+	gives(t, innocent, "return await codemode.echo__say({a: 2})", nil, `{"a":2}`)
+	first := !ended(over)
+	<-over
+	got := outcome(r, err)
+	if *update && !a.expects(got) {
+		_, rest, _ := strings.Cut(string(must(os.ReadFile(a.path))), "\n")
+		if err := os.WriteFile(a.path, []byte("// expect: "+got+"\n"+rest), 0o644); err != nil {
+			t.Error(err)
+		}
+	} else if !a.expects(got) {
+		t.Errorf("got  %s\nwant %s", got, a.expect)
+	}
+	if !first && a.expect == "limit "+LimitCPU {
+		t.Error("the attack was over before a run that began during it")
+	}
+	gives(t, s, "return 2", nil, "2")
+}
+
+func ended(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// holds reports whether the session has a worker that waits for a run.
+func (s *Session) holds() bool {
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	return s.idle != nil
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

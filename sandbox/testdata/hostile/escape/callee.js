@@ -1,0 +1,3 @@
+// expect: result undefined
+function f() { return arguments.callee.caller; }
+return f();

@@ -1,0 +1,3 @@
+// expect: result undefined
+function f() { return f.caller; }
+return f();

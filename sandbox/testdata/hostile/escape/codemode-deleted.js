@@ -1,0 +1,3 @@
+// expect: result "function"
+try { delete globalThis.codemode; } catch (e) {}
+return typeof codemode.echo__say;

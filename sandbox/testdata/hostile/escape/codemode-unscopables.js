@@ -1,0 +1,2 @@
+// expect: result true
+return codemode[Symbol.unscopables] === undefined && codemode[Symbol.toPrimitive] === undefined;

@@ -1,0 +1,3 @@
+// expect: result 1
+debugger;
+return 1;

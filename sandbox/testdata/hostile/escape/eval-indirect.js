@@ -1,0 +1,2 @@
+// expect: error TypeError: eval does not exist here
+return (0, eval)("1 + 1");

@@ -1,0 +1,2 @@
+// expect: error TypeError: eval does not exist here
+return eval("1 + 1");

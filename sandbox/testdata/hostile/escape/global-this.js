@@ -1,0 +1,2 @@
+// expect: result ["object",true]
+return [typeof this, (function () { return this === globalThis; })()];

@@ -1,0 +1,3 @@
+// expect: result 1
+let a = 1; <!-- a = 2
+return a;

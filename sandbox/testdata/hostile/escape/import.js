@@ -1,0 +1,2 @@
+// expect: error SyntaxError: import() does not exist here
+return await import("node:fs");

@@ -1,0 +1,2 @@
+// expect: error SyntaxError: new.target expression is not allowed here
+return typeof new.target;

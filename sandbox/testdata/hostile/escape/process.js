@@ -1,0 +1,2 @@
+// expect: error ReferenceError: process is not defined
+return process.env;

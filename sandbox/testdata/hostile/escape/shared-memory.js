@@ -1,0 +1,2 @@
+// expect: result ["undefined","undefined","undefined","undefined"]
+return [typeof SharedArrayBuffer, typeof Atomics, typeof WebAssembly, typeof Worker];

@@ -1,0 +1,3 @@
+// expect: error Error: where?
+//# sourceMappingURL=file:///etc/passwd
+throw new Error("where?");

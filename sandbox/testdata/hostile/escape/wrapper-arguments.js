@@ -1,0 +1,2 @@
+// expect: result "none"
+return typeof arguments === "undefined" ? "none" : arguments.length;

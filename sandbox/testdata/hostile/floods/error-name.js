@@ -1,0 +1,4 @@
+// expect: error NNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNN
+const e = new Error("x");
+e.name = "N".repeat(2 ** 20);
+throw e;

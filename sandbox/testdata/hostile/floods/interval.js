@@ -1,0 +1,3 @@
+// expect: limit waiting
+setInterval(() => {}, 0);
+await new Promise(() => {});

@@ -1,0 +1,2 @@
+// expect: limit cpu time
+for (;;) console.log("x".repeat(1000));

@@ -1,0 +1,2 @@
+// expect: limit waiting
+await new Promise((resolve) => setTimeout(resolve, 2 ** 31 - 1));

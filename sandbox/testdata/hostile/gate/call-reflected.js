@@ -1,0 +1,2 @@
+// expect: result {"a":1}
+return await Reflect.apply(codemode.echo__say, codemode, [{ a: 1 }]);

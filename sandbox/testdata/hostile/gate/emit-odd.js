@@ -1,0 +1,2 @@
+// expect: error ToolError: there is no such handle
+return await emit({ handle: { toString: () => "h1" } });

@@ -1,0 +1,2 @@
+// expect: result "undefined"
+return typeof codemode["__proto__"];

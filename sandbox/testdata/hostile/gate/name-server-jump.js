@@ -1,0 +1,2 @@
+// expect: result undefined
+return await codemode.echo["__proto__"];

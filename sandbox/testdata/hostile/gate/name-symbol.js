@@ -1,0 +1,2 @@
+// expect: result "undefined"
+return typeof codemode[Symbol("echo__say")];

@@ -1,0 +1,2 @@
+// expect: result ["object","undefined","undefined"]
+return [typeof (await codemode), typeof codemode.then, typeof codemode.echo.then];

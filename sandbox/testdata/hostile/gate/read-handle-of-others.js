@@ -1,0 +1,2 @@
+// expect: error ToolError: there is no such handle
+return await codemode.read("h1", "a");

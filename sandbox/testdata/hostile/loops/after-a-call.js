@@ -1,0 +1,3 @@
+// expect: limit cpu time
+await codemode.echo__say({});
+for (;;);

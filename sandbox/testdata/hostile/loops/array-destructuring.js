@@ -1,0 +1,2 @@
+// expect: limit cpu time
+const [...all] = { [Symbol.iterator]: () => ({ next: () => ({ done: false, value: undefined }) }) };

@@ -1,0 +1,2 @@
+// expect: limit cpu time
+return await Array.fromAsync({ async *[Symbol.asyncIterator]() { for (;;) await 0; } });

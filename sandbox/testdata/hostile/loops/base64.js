@@ -1,0 +1,3 @@
+// expect: limit cpu time
+const s = "x".repeat(2 ** 20);
+for (;;) atob(btoa(s));

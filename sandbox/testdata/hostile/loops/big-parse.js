@@ -1,0 +1,2 @@
+// expect: limit cpu time
+return BigInt("9".repeat(4000000)) % 7n;

@@ -1,0 +1,2 @@
+// expect: limit cpu time
+return String(7n ** 5000000n).length;

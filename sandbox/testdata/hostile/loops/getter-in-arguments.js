@@ -1,0 +1,2 @@
+// expect: limit cpu time
+return await codemode.echo__say({ get a() { for (;;); } });

@@ -1,0 +1,2 @@
+// expect: limit cpu time
+return 1 instanceof { [Symbol.hasInstance]() { for (;;); } };

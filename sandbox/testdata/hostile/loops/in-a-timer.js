@@ -1,0 +1,3 @@
+// expect: limit cpu time
+setTimeout(() => { for (;;); }, 1);
+await new Promise(() => {});

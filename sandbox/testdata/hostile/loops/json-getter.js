@@ -1,0 +1,2 @@
+// expect: limit cpu time
+return JSON.stringify({ get a() { for (;;); } });

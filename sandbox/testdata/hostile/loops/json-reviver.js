@@ -1,0 +1,2 @@
+// expect: limit cpu time
+return JSON.parse("[1]", () => { for (;;); });

@@ -1,0 +1,2 @@
+// expect: limit cpu time
+a: for (;;) { b: for (;;) continue a; }

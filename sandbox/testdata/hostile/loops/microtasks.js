@@ -1,0 +1,4 @@
+// expect: limit memory || limit cpu time
+const f = () => Promise.resolve().then(f);
+f();
+await new Promise(() => {});

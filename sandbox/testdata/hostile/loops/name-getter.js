@@ -1,0 +1,2 @@
+// expect: limit cpu time
+throw { get name() { for (;;); }, get message() { for (;;); } };

@@ -1,0 +1,2 @@
+// expect: limit cpu time
+return Object.fromEntries({ [Symbol.iterator]: () => ({ next: () => ({ done: false, value: ["a", 1] }) }) });

@@ -1,0 +1,2 @@
+// expect: limit cpu time
+return "a" in new Proxy({}, { has() { for (;;); } });

@@ -1,0 +1,4 @@
+// expect: limit cpu time
+const f = () => queueMicrotask(f);
+f();
+await new Promise(() => {});

@@ -1,0 +1,3 @@
+// expect: limit cpu time
+const r = /a/y;
+for (;;) r.test("b");

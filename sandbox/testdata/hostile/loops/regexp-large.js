@@ -1,0 +1,2 @@
+// expect: result false
+return /(x+x+)+y/.test("x".repeat(30000));

@@ -1,0 +1,3 @@
+// expect: limit cpu time
+function f() { try { for (;;); } finally { return f(); } }
+f();

@@ -1,0 +1,4 @@
+// expect: limit memory
+const a = [];
+a[2 ** 32 - 2] = 1;
+return a.sort().length;

@@ -1,0 +1,2 @@
+// expect: limit cpu time
+for (;;) { try { for (;;); } catch { continue; } finally { continue; } }

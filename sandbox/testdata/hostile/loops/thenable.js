@@ -1,0 +1,3 @@
+// expect: limit cpu time
+const t = { then(resolve) { resolve(t); } };
+await t;

@@ -1,0 +1,2 @@
+// expect: limit cpu time
+try { for (;;); } finally { for (;;); }

@@ -1,0 +1,3 @@
+// expect: limit memory || limit cpu time
+const a = [];
+for (;;) a.push({});

@@ -1,0 +1,3 @@
+// expect: limit cpu time
+let n = 3n;
+for (;;) n *= n;

@@ -1,0 +1,2 @@
+// expect: limit memory
+return String(1n << 2n ** 31n).length;

@@ -1,0 +1,2 @@
+// expect: limit memory
+return 1n << 2n ** 40n;

@@ -1,0 +1,2 @@
+// expect: limit memory
+return new ArrayBuffer(2 ** 40).byteLength;

@@ -1,0 +1,3 @@
+// expect: limit memory
+const all = [];
+for (;;) all.push(new Uint8Array(2 ** 20));

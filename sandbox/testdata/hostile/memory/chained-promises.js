@@ -1,0 +1,3 @@
+// expect: limit memory
+let p = new Promise(() => {});
+for (;;) p = p.then((x) => x);

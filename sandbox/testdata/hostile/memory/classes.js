@@ -1,0 +1,3 @@
+// expect: limit memory
+const a = [];
+for (let i = 0; ; i++) a.push(class { m() { return i; } });

@@ -1,0 +1,2 @@
+// expect: limit memory || limit cpu time
+for (;;) Promise.resolve().then(() => 1);

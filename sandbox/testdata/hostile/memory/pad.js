@@ -1,0 +1,2 @@
+// expect: limit memory
+return "x".padStart(2 ** 31).length;

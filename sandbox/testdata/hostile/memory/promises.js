@@ -1,0 +1,3 @@
+// expect: limit cpu time
+const a = [];
+for (;;) a.push(new Promise(() => {}));

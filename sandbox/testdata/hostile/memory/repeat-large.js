@@ -1,0 +1,2 @@
+// expect: limit memory
+return "x".repeat(2 ** 29).length;

@@ -1,0 +1,3 @@
+// expect: limit memory
+let s = "x".repeat(2 ** 16);
+return s.replaceAll("x", s).length;

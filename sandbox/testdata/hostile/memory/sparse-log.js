@@ -1,0 +1,6 @@
+// expect: result 4294967295
+const a = [];
+a[2 ** 32 - 2] = 1;
+console.log(a);
+console.table(a);
+return a.length;

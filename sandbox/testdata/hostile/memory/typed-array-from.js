@@ -1,0 +1,2 @@
+// expect: limit memory
+return Uint8Array.from({ length: 2 ** 31 }).length;

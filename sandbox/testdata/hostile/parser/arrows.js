@@ -1,0 +1,2 @@
+// expect: limit cpu time
+return {{60000 x "a=>"}}1;

@@ -1,0 +1,2 @@
+// expect: result 1 || limit memory || limit recursion
+return {{30000 x "await "}}1;

@@ -1,0 +1,2 @@
+// expect: limit memory || limit recursion
+{{100000 x "{"}}

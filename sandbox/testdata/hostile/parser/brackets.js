@@ -1,0 +1,2 @@
+// expect: limit recursion || limit memory
+{{100000 x "["}}

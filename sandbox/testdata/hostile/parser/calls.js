@@ -1,0 +1,2 @@
+// expect: limit memory || limit recursion
+const f = () => f; return typeof f{{60000 x "()"}};

@@ -1,0 +1,2 @@
+// expect: result 1
+return ({{100000 x "1,"}}1);

@@ -1,0 +1,2 @@
+// expect: result 1
+{{60000 x "/**/"}} return 1;

@@ -1,0 +1,2 @@
+// expect: result 1
+{{20000 x "{let a=1}"}} return 1;

@@ -1,0 +1,2 @@
+// expect: result undefined || limit memory || limit recursion
+{{16000 x "if(0);else "}};

@@ -1,0 +1,2 @@
+// expect: error SyntaxError: the script is empty: there is nothing to run
+{{60000 x "```"}}

@@ -1,0 +1,2 @@
+// expect: result "undefined"
+return typeof {{200000 x "a"}};

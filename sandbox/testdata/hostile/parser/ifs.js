@@ -1,0 +1,2 @@
+// expect: result undefined || limit memory || limit recursion
+{{40000 x "if(1)"}};

@@ -1,0 +1,2 @@
+// expect: limit memory || limit recursion
+{{60000 x "a:"}};

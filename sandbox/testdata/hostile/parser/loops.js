@@ -1,0 +1,2 @@
+// expect: limit source
+{{40000 x "for(;;)"}};

@@ -1,0 +1,2 @@
+// expect: limit cpu time
+return {{100000 x "- "}}1;

@@ -1,0 +1,2 @@
+// expect: result 1
+{{200000 x "\n"}}return 1;

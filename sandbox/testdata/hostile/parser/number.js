@@ -1,0 +1,2 @@
+// expect: result null
+return {{200000 x "9"}};

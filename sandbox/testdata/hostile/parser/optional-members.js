@@ -1,0 +1,2 @@
+// expect: limit cpu time
+return undefined{{60000 x "?.a"}};

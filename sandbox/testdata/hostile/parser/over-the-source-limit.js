@@ -1,0 +1,2 @@
+// expect: limit source
+return "{{300000 x "a"}}".length;

@@ -1,0 +1,2 @@
+// expect: limit recursion || limit memory
+const {{40000 x "["}}a{{40000 x "]"}} = [];

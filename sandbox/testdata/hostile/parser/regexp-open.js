@@ -1,0 +1,2 @@
+// expect: error SyntaxError: unterminated group || limit memory || limit recursion
+return /{{60000 x "("}}/.test("");

@@ -1,0 +1,2 @@
+// expect: result 20000
+return [{{20000 x "...[1],"}}].length;

@@ -1,0 +1,2 @@
+// expect: limit cpu time
+return {{60 x "<T,>(a="}}1{{60 x ")=>1"}};

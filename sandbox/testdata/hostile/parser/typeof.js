@@ -1,0 +1,2 @@
+// expect: result "string" || limit memory || limit recursion
+return {{30000 x "typeof "}}1;

@@ -1,0 +1,2 @@
+// expect: result "function" || limit memory || limit recursion
+function* f() { return {{30000 x "yield "}}1; } return typeof f;

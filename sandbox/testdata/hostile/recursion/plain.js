@@ -1,0 +1,3 @@
+// expect: error RangeError: maximum call stack size exceeded (4000 calls deep)
+function f() { return f() + 1; }
+return f();

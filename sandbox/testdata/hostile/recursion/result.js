@@ -1,0 +1,4 @@
+// expect: limit memory || limit recursion || limit cpu time
+let a = {};
+for (let i = 0; i < 200000; i++) a = { a };
+return a;

@@ -1,0 +1,2 @@
+// expect: result {"0":1,"1":2}
+return (function () { return arguments; })(1, 2);

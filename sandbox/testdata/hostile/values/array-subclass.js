@@ -1,0 +1,3 @@
+// expect: result "list"
+class List extends Array { toJSON() { return "list"; } }
+return List.of(1, 2);

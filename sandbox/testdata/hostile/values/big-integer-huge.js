@@ -1,0 +1,2 @@
+// expect: result of 169020 bytes
+return 7n ** 200000n;

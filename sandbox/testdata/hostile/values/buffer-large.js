@@ -1,0 +1,2 @@
+// expect: limit memory || limit result
+return new Uint8Array(2 ** 23);

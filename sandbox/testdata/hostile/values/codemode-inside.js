@@ -1,0 +1,2 @@
+// expect: result {"codemode":{},"server":{}}
+return { codemode, tool: codemode.echo__say, server: codemode.echo };

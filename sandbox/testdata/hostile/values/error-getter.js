@@ -1,0 +1,4 @@
+// expect: error Error: no
+const e = new Error("x");
+Object.defineProperty(e, "message", { get() { throw new Error("no"); } });
+return e;

@@ -1,0 +1,2 @@
+// expect: result "made"
+return Object.assign(() => 1, { toJSON: () => "made" });

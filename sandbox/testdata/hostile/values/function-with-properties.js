@@ -1,0 +1,2 @@
+// expect: result undefined
+return Object.assign(() => 1, { a: 1 });

@@ -1,0 +1,2 @@
+// expect: result {}
+return (function* () { yield 1; })();

@@ -1,0 +1,2 @@
+// expect: error RangeError: not you
+return { get a() { throw new RangeError("not you"); } };

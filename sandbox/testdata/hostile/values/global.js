@@ -1,0 +1,2 @@
+// expect: result {"codemode":{}}
+return globalThis;

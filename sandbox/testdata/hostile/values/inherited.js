@@ -1,0 +1,2 @@
+// expect: result {}
+return Object.create({ a: 1 });

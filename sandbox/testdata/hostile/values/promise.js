@@ -1,0 +1,2 @@
+// expect: result 1
+return Promise.resolve(Promise.resolve(1));

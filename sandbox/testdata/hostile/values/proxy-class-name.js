@@ -1,0 +1,2 @@
+// expect: result {}
+return new Proxy(new Error("x"), { get: (t, k) => "p" });

@@ -1,0 +1,4 @@
+// expect: error TypeError: Proxy already revoked
+const { proxy, revoke } = Proxy.revocable([], {});
+revoke();
+return proxy;

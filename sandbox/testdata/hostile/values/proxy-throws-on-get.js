@@ -1,0 +1,2 @@
+// expect: error Error: no
+return new Proxy({}, { get() { throw new Error("no"); } });

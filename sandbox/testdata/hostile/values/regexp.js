@@ -1,0 +1,2 @@
+// expect: result ["/a/g","lie"]
+return [/a/g, Object.assign(/b/, { toString: () => "lie" })];

@@ -1,0 +1,2 @@
+// expect: imit result || limit memory
+return new Array(2 ** 32 - 1);

@@ -1,0 +1,2 @@
+// expect: result {"list":[null]}
+return { a: Symbol("x"), [Symbol("y")]: 1, list: [Symbol("z")] };

@@ -1,0 +1,2 @@
+// expect: result undefined
+return Symbol("x");

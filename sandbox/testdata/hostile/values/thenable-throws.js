@@ -1,0 +1,2 @@
+// expect: error Error: then
+return { get then() { throw new Error("then"); } };

@@ -1,0 +1,2 @@
+// expect: result "then"
+return { then(resolve) { resolve("then"); } };

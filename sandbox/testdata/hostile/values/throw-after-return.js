@@ -1,0 +1,2 @@
+// expect: error Error: after
+try { return 1; } finally { throw new Error("after"); }

@@ -1,0 +1,2 @@
+// expect: error Error: the script threw a BigInt: 1n
+throw 1n;

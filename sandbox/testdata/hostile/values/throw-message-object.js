@@ -1,0 +1,2 @@
+// expect: error 1:
+throw { message: { toString() { throw new Error("no"); } }, name: 1 };

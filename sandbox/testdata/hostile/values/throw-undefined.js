@@ -1,0 +1,2 @@
+// expect: error Error: the script threw undefined: undefined
+throw undefined;

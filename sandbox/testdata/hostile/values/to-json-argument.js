@@ -1,0 +1,2 @@
+// expect: result {"key":"key","list":["0"]}
+return { key: { toJSON: (k) => k }, list: [{ toJSON: (k) => k }] };

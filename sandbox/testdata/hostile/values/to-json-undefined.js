@@ -1,0 +1,2 @@
+// expect: result {"list":[null]}
+return { a: { toJSON: () => undefined }, list: [{ toJSON: () => undefined }] };

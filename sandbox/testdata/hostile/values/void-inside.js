@@ -1,0 +1,2 @@
+// expect: result {"list":[null,null,null]}
+return { a: undefined, list: [undefined, , null] };

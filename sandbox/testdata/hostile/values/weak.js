@@ -1,0 +1,2 @@
+// expect: result [{},{}]
+return [new WeakMap(), new WeakSet()];
