@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -72,11 +73,24 @@ func (l *lineReader) next() (line []byte, over *skeleton, err error) {
 // two streams of lines. Unlike the SDK's, it survives whatever a server prints:
 // lines that are no messages are logged and skipped.
 //
-// It has two goroutines, which end some time after Close: see wait.
+// It has two goroutines, which end some time after Close: see wait. They are
+// there for the unusual: one reads until the first call of a tool, since a
+// server may be silent before that, and then the SDK's own goroutine does; the
+// other writes what the server does not take at once. A goroutine in between
+// would cost every call a change of threads in each direction.
 type lineConn struct {
 	tap *tap
 	in  *lineReader
 	out io.WriteCloser
+
+	// stream, if set, is what in reads from, so that a read can be ended.
+	stream interface{ SetReadDeadline(time.Time) error }
+	leave  atomic.Bool   // the reading goroutine should end after its next message
+	left   chan struct{} // closed when it has ended for that
+	direct bool          // Read reads by itself; Read's own
+
+	sending sync.Mutex
+	queued  int // messages given to the writing goroutine and not yet written; guarded by sending
 
 	writes   chan []byte          // to the writing goroutine
 	messages chan jsonrpc.Message // from the reading goroutine
@@ -102,7 +116,11 @@ func newLineConn(t *tap, r io.Reader, w io.WriteCloser, probe time.Duration) *li
 		writes:   make(chan []byte, 16),
 		messages: make(chan jsonrpc.Message),
 		closed:   make(chan struct{}),
+		left:     make(chan struct{}),
 		probe:    probe,
+	}
+	if s, ok := r.(interface{ SetReadDeadline(time.Time) error }); ok && s.SetReadDeadline(time.Time{}) == nil {
+		c.stream = s
 	}
 	c.running.Go(c.read)
 	c.running.Go(c.write)
@@ -114,27 +132,52 @@ func (c *lineConn) Connect(context.Context) (mcp.Connection, error) { return c, 
 func (c *lineConn) SessionID() string { return "" }
 
 func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
-	select {
-	case m := <-c.messages:
-		return m, nil
-	case <-c.closed:
+	if !c.direct {
+		select {
+		case m := <-c.messages:
+			return m, nil
+		case <-c.closed:
+			return nil, io.EOF
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-c.left:
+			c.direct = true
+			context.AfterFunc(ctx, c.interrupt)
+		}
+	}
+	m, err := c.receive()
+	if err != nil {
+		c.end(err)
 		return nil, io.EOF
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	}
+	return m, nil
+}
+
+// interrupt ends the read that is going on, and all later ones.
+func (c *lineConn) interrupt() {
+	if c.stream != nil {
+		_ = c.stream.SetReadDeadline(time.Unix(1, 0))
 	}
 }
 
-// Write queues a message. It does not wait until the server has read it: a
-// caller whose context ends must be able to leave, and a message must never be
-// sent by half.
+// Write sends a message, or queues it. It does not wait until the server has
+// read it: a caller whose context ends must be able to leave, and a message
+// must never be sent by half.
 func (c *lineConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
 	}
 	e, x := c.tap.outgoing(ctx, data)
-	if x != nil && string(e.method) == `"server/discover"` {
-		time.AfterFunc(c.probe, func() { c.silent(e.id) })
+	if x != nil {
+		switch string(e.method) {
+		case `"server/discover"`:
+			time.AfterFunc(c.probe, func() { c.silent(e.id) })
+		case `"tools/call"`:
+			// A server that is called has been greeted: it need not be read to
+			// notice that it is silent.
+			c.leave.Store(c.stream != nil)
+		}
 	}
 	select {
 	case <-c.closed:
@@ -144,17 +187,51 @@ func (c *lineConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	if x != nil {
 		x.sent.Store(true) // before it is, so that it is never reported unsent when it was
 	}
+	data = c.send(append(data, '\n'))
+	if data == nil {
+		return nil
+	}
 	select {
-	case c.writes <- append(data, '\n'):
+	case c.writes <- data:
 		return nil
 	case <-c.closed:
 		return io.ErrClosedPipe
 	case <-ctx.Done():
+		c.dequeue()
 		if x != nil {
 			x.sent.Store(false)
 		}
 		return ctx.Err()
 	}
+}
+
+// send writes a message if nothing waits before it and the pipe takes all of
+// it. Otherwise it returns what is to be given to the writing goroutine; if
+// that is only the rest of a message, there is room for it.
+func (c *lineConn) send(data []byte) []byte {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	if c.queued == 0 {
+		n := tryWrite(c.out, data)
+		if n == len(data) {
+			return nil
+		}
+		data = data[n:]
+		if n > 0 {
+			c.queued++
+			c.writes <- data
+			return nil
+		}
+	}
+	c.queued++
+	return data
+}
+
+// dequeue notes that a message has left the queue.
+func (c *lineConn) dequeue() {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	c.queued--
 }
 
 // silent answers the SDK's server/discover in place of a server that does not.
@@ -163,16 +240,14 @@ func (c *lineConn) silent(id []byte) {
 		return
 	}
 	c.tap.log.Debug("the server does not answer server/discover", "waited", c.probe)
-	c.pass(response(id, "error", []byte(`{"code":-32601,"message":"no answer"}`)))
+	m, err := decode(response(id, "error", []byte(`{"code":-32601,"message":"no answer"}`)))
+	if err == nil {
+		c.pass(m)
+	}
 }
 
 // pass hands a message to Read and reports whether it was taken.
-func (c *lineConn) pass(data []byte) bool {
-	m, err := decode(data)
-	if err != nil {
-		c.tap.drop(err.Error(), data)
-		return true
-	}
+func (c *lineConn) pass(m jsonrpc.Message) bool {
 	select {
 	case c.messages <- m:
 		return true
@@ -194,15 +269,31 @@ func decode(data []byte) (jsonrpc.Message, error) {
 	return jsonrpc.DecodeMessage(data)
 }
 
+// read passes messages to Read until the stream ends, or Read can read by
+// itself.
 func (c *lineConn) read() {
-	var err error
-	defer func() { c.end(err) }()
 	for {
-		var line []byte
-		var over *skeleton
-		line, over, err = c.in.next()
+		m, err := c.receive()
 		if err != nil {
+			c.end(err)
 			return
+		}
+		if !c.pass(m) {
+			return
+		}
+		if c.leave.Load() {
+			close(c.left)
+			return
+		}
+	}
+}
+
+// receive reads up to the next message for the SDK.
+func (c *lineConn) receive() (jsonrpc.Message, error) {
+	for {
+		line, over, err := c.in.next()
+		if err != nil {
+			return nil, err
 		}
 		var forward []byte
 		switch line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\uFEFF"))); {
@@ -214,9 +305,14 @@ func (c *lineConn) read() {
 		default:
 			forward = c.tap.incoming(line)
 		}
-		if forward != nil && !c.pass(forward) {
-			return
+		if forward == nil {
+			continue
 		}
+		m, err := decode(forward)
+		if err == nil {
+			return m, nil
+		}
+		c.tap.drop(err.Error(), forward)
 	}
 }
 
@@ -224,7 +320,9 @@ func (c *lineConn) write() {
 	for {
 		select {
 		case data := <-c.writes:
-			if _, err := c.out.Write(data); err != nil {
+			_, err := c.out.Write(data)
+			c.dequeue()
+			if err != nil {
 				// The reading side says more about the end, if it has come to it.
 				if !errors.Is(err, io.ErrClosedPipe) {
 					c.tap.log.Debug("writing to the server", "err", err)
@@ -264,6 +362,7 @@ func (c *lineConn) Close() error {
 	c.once.Do(func() {
 		close(c.closed)
 		_ = c.out.Close()
+		c.interrupt()
 	})
 	return nil
 }

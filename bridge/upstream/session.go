@@ -270,13 +270,8 @@ func (s *session) call(ctx context.Context, tool string, args json.RawMessage) (
 		token := "codemode-" + strconv.FormatInt(tokens.Add(1), 10)
 		params.SetProgressToken(token)
 		x.token = strconv.Quote(token)
-		x.reports = make(chan Progress, 64)
-		stop, stopped := make(chan struct{}), make(chan struct{})
-		go deliver(x.reports, report, stop, stopped)
-		defer func() {
-			close(stop)
-			<-stopped
-		}()
+		x.report = report
+		defer x.stopTelling()
 	}
 	raw, err := s.request(ctx, x, func(ctx context.Context) error {
 		_, err := s.client.CallTool(ctx, params)
@@ -291,33 +286,6 @@ func (s *session) call(ctx context.Context, tool string, args json.RawMessage) (
 	}
 	failure = s.classify(ctx, x, err)
 	return nil, x.unread.Load() || !failure.Sent && ctx.Err() == nil && s.isLost(err), failure
-}
-
-// deliver passes reports on until stop is closed, and then those that are
-// waiting.
-func deliver(reports <-chan Progress, report func(Progress), stop <-chan struct{}, stopped chan<- struct{}) {
-	defer close(stopped)
-	for {
-		select {
-		case p := <-reports:
-			report(p)
-			continue
-		default:
-		}
-		select {
-		case p := <-reports:
-			report(p)
-		case <-stop:
-			for {
-				select {
-				case p := <-reports:
-					report(p)
-				default:
-					return
-				}
-			}
-		}
-	}
 }
 
 func (s *session) classify(ctx context.Context, x *exchange, err error) *Error {

@@ -23,8 +23,8 @@ type exchange struct {
 	capture bool
 	// standIn makes what the SDK gets for a result; nil: an empty result.
 	standIn func(result []byte) []byte
-	token   string        // progress token as JSON, "" for none
-	reports chan Progress // of the token
+	token   string         // progress token as JSON, "" for none
+	report  func(Progress) // is told of the token's progress
 
 	// sent is set when the request is on its way and unset when the server
 	// refused it unread.
@@ -36,6 +36,10 @@ type exchange struct {
 	mu     sync.Mutex
 	result []byte
 	err    error // why there is no result, if it is not the server's error
+
+	reports chan Progress // to the goroutine that calls report; nil until there is progress
+	told    chan struct{} // closed when that goroutine has ended
+	over    bool          // nobody wants reports any more
 }
 
 type exchangeKey struct{}
@@ -55,6 +59,43 @@ func (x *exchange) settle(result []byte, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.result, x.err = result, err
+}
+
+// tell passes progress on without waiting for who is told. Most calls have
+// none, so the first report starts the goroutine.
+func (x *exchange) tell(p Progress) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over || x.report == nil {
+		return
+	}
+	if x.reports == nil {
+		x.reports, x.told = make(chan Progress, 64), make(chan struct{})
+		go func(reports <-chan Progress) {
+			defer close(x.told)
+			for p := range reports {
+				x.report(p)
+			}
+		}(x.reports)
+	}
+	select {
+	case x.reports <- p:
+	default: // the receiver is slower than the server
+	}
+}
+
+// stopTelling returns when all reports were passed on.
+func (x *exchange) stopTelling() {
+	x.mu.Lock()
+	x.over = true
+	told := x.told
+	if told != nil {
+		close(x.reports)
+	}
+	x.mu.Unlock()
+	if told != nil {
+		<-told
+	}
 }
 
 func (x *exchange) settled() ([]byte, error) {
@@ -365,10 +406,7 @@ func (t *tap) progress(params []byte) {
 	if runes := []rune(p.Message); len(runes) > maxMessage {
 		p.Message = string(runes[:maxMessage])
 	}
-	select {
-	case x.reports <- p:
-	default: // the receiver is slower than the server
-	}
+	x.tell(p)
 }
 
 // request passes a request of the server to the SDK, which answers it, unless
