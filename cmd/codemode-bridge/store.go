@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -61,6 +62,11 @@ func openStore(ctx context.Context, place config.Audit, readOnly bool, log *slog
 	if err := mustHavePath(place); err != nil {
 		return nil, err
 	}
+	if place.Checkpoint != "" && !readOnly {
+		if err := mayAppend(place.Checkpoint); err != nil {
+			return nil, &configError{fmt.Errorf("opening the file of checkpoints: %w", err), "audit.checkpoint of the configuration names another file"}
+		}
+	}
 	o := storeOptions(place)
 	o.ReadOnly, o.Logger = readOnly, log
 	db, err := sqlstore.Open(ctx, o)
@@ -68,6 +74,19 @@ func openStore(ctx context.Context, place config.Audit, readOnly bool, log *slog
 		return nil, &configError{fmt.Errorf("opening the audit log: %w", err), "audit.path of the configuration, or --log, names another file"}
 	}
 	return db, nil
+}
+
+// mayAppend reports why a file cannot be added to, and makes its folder: who
+// relies on checkpoints hears of it at the start.
+func mayAppend(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // openRecorder makes the way of a bridge's records. With audit.enabled false

@@ -38,7 +38,6 @@ func (a *app) tailCommand() *cobra.Command {
 			if err := a.awaitLog(c.Context()); err != nil {
 				return nil // told to end
 			}
-			fmt.Fprintln(a.err, "following the audit log; Ctrl-C ends it")
 			return a.withLog(c.Context(), func(ctx context.Context, s *sqlstore.DB) error { return t.follow(ctx, s, o.run) })
 		},
 	}
@@ -102,6 +101,7 @@ func (t *tail) follow(ctx context.Context, s ledger.Store, run string) error {
 	if err := t.begin(ctx, s, q); err != nil || t.once {
 		return err
 	}
+	fmt.Fprintln(t.app.err, "following the audit log; Ctrl-C ends it")
 	for {
 		changed := s.Changed()
 		if err := t.news(ctx, s, q); err != nil && ctx.Err() == nil {

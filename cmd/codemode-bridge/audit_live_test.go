@@ -1,0 +1,205 @@
+package main_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The log tells of a bridge from its start to its end, to other processes
+// while it runs, and leaves a checkpoint in the second place.
+func TestLogOfALiveBridge(t *testing.T) {
+	config := map[string]any{
+		"servers": map[string]any{"utils": map[string]any{"type": "builtin", "builtin": "utils"}},
+		"audit":   map[string]any{"path": "records/audit.db", "checkpoint": "elsewhere/points", "keep": "90d", "durability": "all"},
+	}
+	h := newHome(t, config)
+	log := filepath.Join(h.dir, "records", "audit.db")
+	query := func(flags ...string) string {
+		return h.says([]int{0}, append([]string{"audit", "query", "-n", "0", "--log", log}, flags...)...)
+	}
+	bridge := h.connect()
+	follower := h.command("tail", "-n", "0", "--json")
+	follower.Stderr = nil
+	lines, err := follower.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	talk, err := follower.StderrPipe()
+	if err == nil {
+		err = follower.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(talk).ReadString('\n'); !strings.HasPrefix(line, "following") {
+		t.Fatalf("tail said %q, %v", line, err)
+	}
+	tailed := make(chan string)
+	go func() {
+		text, _ := io.ReadAll(lines) // an end by a signal is one too
+		tailed <- string(text)
+	}()
+	bridge.call(t, "eval", map[string]any{"code": `return codemode.utils__hash({text: "abc"})`})
+	if got := query("--event-type", "intent"); !strings.Contains(got, "utils__hash") {
+		t.Errorf("while the bridge runs another process reads\n%s", got)
+	}
+	h.says([]int{0}, "audit", "verify", "--log", log)
+
+	edit := func(text string) {
+		if err := os.WriteFile(h.config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wait := func(what string) {
+		for deadline := time.Now().Add(30 * time.Second); !strings.Contains(query("--event-type", "config"), what); {
+			if time.Now().After(deadline) {
+				t.Fatalf("no record of %q:\n%s", what, query("--event-type", "config"))
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	edit(`{"servers": {"time": {"type": "builtin", "builtin": "time"}}, "audit": {"path": "records/audit.db"}, "evaluation": {"profiles": {"safe": {}}}}`)
+	wait("configuration taken over: profile safe added; server time added; server utils removed; audit changed")
+	edit(`{"servers": {}, "colour": 1}`)
+	wait(`unknown key "colour"`)
+	edit(`{"servers": {}, "audit": {"path": "records/audit.db", "checkpoint": "elsewhere/points"}}`)
+	wait("configuration taken over: profile safe removed; server time removed")
+	if err := bridge.Close(); err != nil {
+		t.Logf("closing: %v", err)
+	}
+	if got := query("--event-type", "bridge_started,bridge_ended"); strings.Count(got, "bridge started ") != 1 || strings.Count(got, "bridge ended ") != 1 {
+		t.Errorf("start and end of the bridge are\n%s", got)
+	}
+	if err := follower.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-tailed; strings.Count(got, `"event":"intent"`) != 1 || strings.Count(got, `"event":"run_ended"`) != 1 {
+		t.Errorf("tail had\n%s", got)
+	}
+	if err := follower.Wait(); err != nil {
+		t.Errorf("tail ended with %v", err)
+	}
+	points := filepath.Join(h.dir, "elsewhere", "points")
+	h.says([]int{0}, "audit", "verify", "--log", log, "--against", points)
+	for _, name := range []string{log, log + ".key", points} {
+		if info, err := os.Stat(name); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
+
+// A damaged log lets the bridge start, so that it can say why it calls
+// nothing; once it is repaired, calls go on without a new start.
+func TestDamagedLogStopsCalls(t *testing.T) {
+	h := newHome(t, map[string]any{"surface": "full", "servers": map[string]any{"utils": map[string]any{"type": "builtin", "builtin": "utils"}}})
+	const script = `return codemode.utils__hash({text: "abc"})`
+	h.says([]int{0}, "eval", script)
+	log := filepath.Join(h.dir, "state", "codemode-bridge", "audit.db")
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range text[16:] { // all but the words that say what kind of file it is
+		text[16+i] ^= 0x55
+	}
+	if err := os.WriteFile(log, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(log + "-wal")
+	os.Remove(log + "-shm")
+
+	bridge := h.connect()
+	eval := func() string {
+		result, err := bridge.CallTool(t.Context(), &mcp.CallToolParams{Name: "eval", Arguments: map[string]any{"code": script}})
+		if err != nil {
+			return err.Error()
+		}
+		text, err := json.Marshal(result)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if got := eval(); !strings.Contains(got, "record could not be written") {
+		t.Errorf("a script was answered with %s", got)
+	}
+	if got := bridge.call(t, "codemode_status", map[string]any{}); !strings.Contains(got, "audit_problem") {
+		t.Errorf("the status is %s", got)
+	}
+	h.says([]int{1, 5}, "audit", "verify")
+	if out := h.says([]int{0}, "audit", "repair"); !strings.Contains(out, ".damaged-") {
+		t.Errorf("repair said %s", out)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for strings.Contains(eval(), "record could not be written") {
+		if ctx.Err() != nil {
+			t.Fatal("the bridge does not go on after the repair")
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	h.says([]int{0}, "audit", "verify")
+}
+
+// What stats suggests can be pasted: then the calls that were approved are not
+// asked any more, and others are.
+func TestSuggestionCanBePasted(t *testing.T) {
+	effects := filepath.Join(t.TempDir(), "effects")
+	policy := map[string]any{"default": "ask"}
+	config := map[string]any{
+		"servers":    map[string]any{"fake": fakeServer(t, effects, "x")},
+		"evaluation": map[string]any{"defaultProfile": "work", "profiles": map[string]any{"work": policy}},
+	}
+	h := newHome(t, config)
+	first := h.connect()
+	// One after the other: calls of one loop that wait together are one question.
+	first.call(t, "eval", map[string]any{"code": `for (let i = 0; i < 6; i++) await codemode.fake__write({path: "/srv/notes/" + i + ".md", i});`})
+	if len(first.asked) == 0 {
+		t.Fatal("nobody was asked")
+	}
+	first.Close()
+	var stats struct {
+		Suggestions []struct {
+			Profile string          `json:"profile"`
+			Rule    json.RawMessage `json:"rule"`
+			Cover   int             `json:"would_have_covered"`
+		} `json:"suggestions"`
+	}
+	if err := json.Unmarshal([]byte(h.says([]int{0}, "audit", "stats", "--json")), &stats); err != nil || len(stats.Suggestions) != 1 {
+		t.Fatalf("%d suggestions, %v:\n%s", len(stats.Suggestions), err, h.says([]int{0}, "audit", "stats"))
+	}
+	s := stats.Suggestions[0]
+	if s.Profile != "work" || s.Cover != 6 || !strings.Contains(string(s.Rule), `/srv/notes/`) {
+		t.Errorf("the suggestion is %+v", s)
+	}
+	if text := h.says([]int{0}, "audit", "stats"); !strings.Contains(text, "a rule for profile work that would have covered 6 of them") || !strings.Contains(text, "to decide") {
+		t.Errorf("stats prints\n%s", text)
+	}
+	policy["rules"] = []json.RawMessage{s.Rule}
+	text, err := json.Marshal(config)
+	if err == nil {
+		err = os.WriteFile(h.config, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := h.connect()
+	second.call(t, "eval", map[string]any{"code": `await codemode.fake__write({path: "/srv/notes/other.md", i: 9})`})
+	if len(second.asked) != 0 {
+		t.Errorf("it was asked all the same: %q", second.asked)
+	}
+	second.call(t, "eval", map[string]any{"code": `await codemode.fake__write({path: "/srv/notes/../x", i: 9})`})
+	if len(second.asked) != 1 {
+		t.Errorf("another folder was asked %d times", len(second.asked))
+	}
+}
