@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/profiles"
@@ -96,9 +97,11 @@ func (s *Server) wanted(view *gate.View) map[string]offered {
 	}
 	if s.o.Full {
 		offer(&mcp.Tool{Name: "codemode_status", Title: "Status of the bridge",
-			Description: "Which servers are connected, which are not and why, their tool counts, the sandbox and the profiles.",
+			Description: "Which servers are connected, which are not and why, their tool counts, the sandbox, the profiles, and this session's own requests that wait for a person.",
 			InputSchema: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`), Annotations: discovery},
-			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return s.status(), nil })
+			func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return s.status(ctx, req), nil
+			})
 	}
 	return all
 }
@@ -157,30 +160,40 @@ func describe(view *catalog.View) string {
 	return describeHead + strings.TrimRight(servers, "\n") + "\n" + describeFind + describeCall
 }
 
-// status answers codemode_status.
-func (s *Server) status() *mcp.CallToolResult {
+// A Status is how the bridge is, at one moment.
+type Status struct {
+	Servers  []ServerStatus  `json:"servers"`
+	Sandbox  any             `json:"sandbox"`
+	Profiles []string        `json:"profiles"`
+	Policy   string          `json:"policy_revision"`
+	Catalog  string          `json:"catalog_revision"`
+	Runs     int             `json:"runs"`
+	Asking   approval.Counts `json:"asking"` // of all sessions
+	// Requests are the asking session's own that wait for a person. Their
+	// arguments are for the person alone.
+	Requests []string `json:"requests,omitempty"`
+	Problem  string   `json:"config_problem,omitempty"`
+	Audit    string   `json:"audit_problem,omitempty"`
+}
+
+// A ServerStatus is one upstream server in a Status.
+type ServerStatus struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	Why   string `json:"why,omitempty"`
+	Tools int    `json:"tools"`
+}
+
+// Status returns how the bridge is.
+func (s *Server) Status() Status {
 	view := s.o.Gate.View()
-	type server struct {
-		Name  string `json:"name"`
-		State string `json:"state"`
-		Why   string `json:"why,omitempty"`
-		Tools int    `json:"tools"`
-	}
-	var out struct {
-		Servers  []server `json:"servers"`
-		Sandbox  any      `json:"sandbox"`
-		Profiles []string `json:"profiles"`
-		Policy   string   `json:"policy_revision"`
-		Catalog  string   `json:"catalog_revision"`
-		Runs     int      `json:"runs"`
-		Problem  string   `json:"config_problem,omitempty"`
-		Audit    string   `json:"audit_problem,omitempty"`
-	}
+	var out Status
 	for _, st := range s.o.Upstreams.Status() {
-		out.Servers = append(out.Servers, server{Name: st.Name, State: fmt.Sprint(st.State), Why: st.Err, Tools: st.Tools})
+		out.Servers = append(out.Servers, ServerStatus{Name: st.Name, State: fmt.Sprint(st.State), Why: st.Err, Tools: st.Tools})
 	}
 	out.Sandbox, out.Profiles = s.o.Pool.Status(), view.Profiles.Names()
 	out.Policy, out.Catalog = view.Profiles.Revision(), view.Catalog.Revision()
+	out.Asking = s.o.Gate.Broker().Counts("")
 	if s.o.Problem != nil {
 		out.Problem = s.o.Problem()
 	}
@@ -190,6 +203,23 @@ func (s *Server) status() *mcp.CallToolResult {
 	s.mu.Lock()
 	out.Runs = len(s.live)
 	s.mu.Unlock()
+	return out
+}
+
+// status answers codemode_status.
+func (s *Server) status(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
+	out := s.Status()
+	if sess, err := s.session(req); err == nil {
+		open, err := s.o.Gate.Broker().Entries(ctx, approval.Filter{Open: s.o.Now()})
+		if err != nil {
+			return failure("reading the requests: " + err.Error())
+		}
+		for _, e := range open {
+			if e.Items[0].Key.Session == sess.id {
+				out.Requests = append(out.Requests, e.ID)
+			}
+		}
+	}
 	text, err := marshal(out)
 	if err != nil {
 		return failure("writing the status: " + err.Error())

@@ -122,6 +122,16 @@ type Item struct {
 // yes: on the page, in the terminal or through the API.
 func (r Request) NeedsApprover() bool { return r.Decision.Manual || len(r.Decision.Quorums) > 0 }
 
+// SameCalls reports whether two requests are about the same calls with the
+// same arguments, of whatever run and session.
+func (r Request) SameCalls(o Request) bool {
+	return slices.EqualFunc(r.Items, o.Items, func(a, b Item) bool {
+		x, y := a.Key, b.Key
+		x.Session, y.Session = "", ""
+		return x == y
+	})
+}
+
 // Digest is over everything that a yes would cover: a verdict must carry the
 // digest of the request that the person saw.
 func (r Request) Digest() canon.Digest {

@@ -3,7 +3,9 @@ package config
 import (
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -185,4 +187,13 @@ func (d *decoder) checkApprovals(c *Config) {
 	if ok && !loopback(host) && len(a.Approvers) == 0 && !d.unusable["/approvals/approvers"] {
 		d.at("/approvals/listen", "a page beyond this machine needs approvers", `add one with: codemode-bridge approvers add NAME, or listen on 127.0.0.1`)
 	}
+}
+
+// Requests is the file of open questions and grants, beside the log: every
+// process with the same log shares them.
+func (a Audit) Requests() string {
+	if a.Path == "" {
+		return ""
+	}
+	return strings.TrimSuffix(a.Path, filepath.Ext(a.Path)) + "-requests.db"
 }

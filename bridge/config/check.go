@@ -543,7 +543,7 @@ func (d *decoder) checkEvaluation(c *Config, options []profiles.Options) {
 		o = options[len(options)-1]
 	}
 	o.OwnFiles = slices.Clone(o.OwnFiles)
-	for _, file := range []string{c.Scripts.Dir, c.Audit.Path, c.Audit.Checkpoint} { // no call may name them
+	for _, file := range []string{c.Scripts.Dir, c.Audit.Path, c.Audit.Requests(), c.Audit.Checkpoint} { // no call may name them
 		if file != "" {
 			o.OwnFiles = append(o.OwnFiles, file)
 		}

@@ -3,6 +3,7 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"codemode-bridge/bridge/approval"
@@ -90,6 +91,8 @@ func denied(c *call, reason approval.Reason, text string) *approval.DeniedError 
 		words = fmt.Sprintf("policy denies it (%s)", why)
 	case approval.ElicitationDeclined:
 		words = "a person was asked and said no"
+	case approval.Declined:
+		words = "an approver was asked and said no"
 	case approval.ElicitationUnsupported:
 		words = fmt.Sprintf("a person must allow it (%s), and this client cannot ask one", why)
 	case approval.NoApprover:
@@ -105,8 +108,15 @@ func denied(c *call, reason approval.Reason, text string) *approval.DeniedError 
 	default:
 		words = string(reason)
 	}
-	if text != "" {
+	switch {
+	case text == "":
+	case reason == approval.ElicitationDeclined || reason == approval.Declined:
+		words += "; they wrote: " + strconv.Quote(text)
+	default:
 		words += ": " + text
+	}
+	if reason == approval.ElicitationDeclined || reason == approval.Declined {
+		words += ". The same call will be refused without asking; don't try another tool for it"
 	}
 	return &approval.DeniedError{Tool: c.tool.Script, Reason: reason, Message: fmt.Sprintf("%s was not sent: %s", c.tool.Script, words)}
 }

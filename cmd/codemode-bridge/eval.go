@@ -129,7 +129,7 @@ func (a *app) onceWith(ctx context.Context, do func(context.Context, *parts) err
 		return err
 	}
 	defer func() { err = errors.Join(err, rec.Close()) }()
-	p, err := a.build(cfg, l, rec)
+	p, err := a.build(ctx, cfg, l, rec)
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func (a *app) root() *cobra.Command {
 		return &usageError{fmt.Errorf("%w (%s --help lists the flags)", err, c.CommandPath())}
 	})
 	root.PersistentFlags().StringVarP(&a.configPath, "config", "c", "", "the configuration `file` (default: $CODEMODE_CONFIG, then the user's own)")
-	root.AddCommand(a.runCommand(), a.serveCommand(), a.evalCommand(), a.checkCommand(), a.serversCommand(), a.toolsCommand(), a.profilesCommand(), a.scriptsCommand(), a.auditCommand(), a.runsCommand(), a.tailCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.serveCommand(), a.evalCommand(), a.checkCommand(), a.serversCommand(), a.toolsCommand(), a.profilesCommand(), a.scriptsCommand(), a.approvalsCommand(), a.approversCommand(), a.grantsCommand(), a.auditCommand(), a.runsCommand(), a.tailCommand(), a.versionCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	// A command that only groups others must not pass over a wrong word.

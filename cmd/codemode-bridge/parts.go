@@ -35,6 +35,7 @@ type parts struct {
 	gate      *gate.Gate
 	server    *bridge.Server
 	observed  *observed.Store
+	desk      *desk
 
 	started time.Time
 	changed chan struct{} // holds one token when tools have changed
@@ -50,12 +51,15 @@ type parts struct {
 
 // build puts a bridge together from the floor up. Servers connect in the
 // background. Close ends it all but rec, which is the caller's.
-func (a *app) build(cfg *config.Config, l *logs, rec *recorder) (*parts, error) {
+func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recorder) (*parts, error) {
 	program, err := worker()
 	if err != nil {
 		return nil, err
 	}
 	p := &parts{log: l.logger, recorder: rec, cfg: cfg, started: time.Now(), changed: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
+	if p.desk, err = openDesk(ctx, cfg, rec.store != nil); err != nil {
+		return nil, err
+	}
 	if places, err := config.Paths(a.env); err == nil {
 		p.cache = filepath.Join(places.CacheDir, "catalog-"+fileKey(cfg.File))
 	}
@@ -70,19 +74,21 @@ func (a *app) build(cfg *config.Config, l *logs, rec *recorder) (*parts, error) 
 	if err != nil {
 		p.upstreams.Close()
 		p.observed.Close()
+		p.desk.close()
 		return nil, err
 	}
-	p.gate = gate.New(p.view(), gate.Options{Caller: p.upstreams, Recorder: rec, Fingerprints: rec.prints, Confirm: p.confirm})
+	p.gate = gate.New(p.view(), gate.Options{Caller: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals), Approvers: p.desk.anybody, Fingerprints: rec.prints, Confirm: p.confirm})
 	p.server = bridge.New(bridge.Options{
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
 		Problem: p.trouble, Unrecorded: rec.unavailable, Ready: p.await, Observed: p.observe, Logger: l.logger,
+		ApproveAt: func(string) string { return p.desk.at("/") },
 	})
 	rec.known.learn(specs(cfg), a.env)
 	p.upstreams.Apply(specs(cfg))
-	ctx, stop := context.WithCancel(context.Background())
+	following, stop := context.WithCancel(context.Background())
 	p.stop = stop
-	p.ended.Go(func() { p.follow(ctx) })
+	p.ended.Go(func() { p.follow(following) })
 	return p, nil
 }
 
@@ -114,6 +120,9 @@ func (p *parts) Close(grace time.Duration) {
 	p.observed.Close()
 	if err := p.pool.Close(); err != nil {
 		p.log.Warn("closing the sandbox", "err", err)
+	}
+	if err := p.desk.close(); err != nil {
+		p.log.Warn("closing the requests", "err", err)
 	}
 }
 
@@ -316,6 +325,10 @@ func (p *parts) watch(ctx context.Context, a *app) {
 	config.Watch(ctx, first.File, func(data []byte) {
 		cfg, err := config.Parse(a.shown(first.File), data, a.env, a.policy(first.File))
 		if err != nil {
+			wrong(err)
+			return
+		}
+		if err := p.desk.follow(cfg); err != nil {
 			wrong(err)
 			return
 		}

@@ -83,7 +83,15 @@ func (a *app) serveCommand() *cobra.Command {
 			}
 			defer l.Close()
 			return a.live(c.Context(), cfg, func(ctx context.Context, p *parts) error {
-				a.greet(l.Addr(), cfg)
+				pg, err := p.openPage(p.log)
+				if err != nil {
+					// Another bridge has the address: its page shows the same requests.
+					p.log.Warn("there is no approval page here; approvals.listen names another address", "err", err)
+				}
+				if pg != nil {
+					defer pg.Close()
+				}
+				a.greet(l.Addr(), cfg, pg)
 				return serveHTTP(ctx, l, cfg.HTTP, p)
 			})
 		},
@@ -109,7 +117,7 @@ func (a *app) live(ctx context.Context, cfg *config.Config, serve func(context.C
 			l.logger.Error("closing the audit log", "err", err)
 		}
 	}()
-	p, err := a.build(cfg, l, rec)
+	p, err := a.build(ctx, cfg, l, rec)
 	if err != nil {
 		return err
 	}
@@ -187,7 +195,7 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 }
 
 // greet says where the bridge is and how to connect to it.
-func (a *app) greet(addr net.Addr, cfg *config.Config) {
+func (a *app) greet(addr net.Addr, cfg *config.Config, pg *page) {
 	host := addr.String()
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		host = fmt.Sprintf("THIS-MACHINE:%d", tcp.Port)
@@ -208,5 +216,9 @@ func (a *app) greet(addr net.Addr, cfg *config.Config) {
 	}
 	fmt.Fprintf(a.err, "  connect      claude mcp add --transport http codemode %s%s\n", endpoint, header)
 	fmt.Fprintf(a.err, "  or           {\"mcpServers\": {\"codemode\": {\"type\": \"http\", \"url\": %q%s}}}\n", endpoint, field)
+	if pg != nil {
+		fmt.Fprintf(a.err, "  approve      %s\n", pg.site.LoginURL(pg.base))
+		fmt.Fprintf(a.err, "               (that link is good once, for ten minutes; then: codemode-bridge approvers add NAME)\n")
+	}
 	fmt.Fprintf(a.err, "Ctrl-C ends it. Its calls, live: codemode-bridge tail\n")
 }

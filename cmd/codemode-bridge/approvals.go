@@ -1,0 +1,540 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/sqlstore"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// approvalsCommand answers the questions of every bridge with the same audit
+// log, whether it serves a page or not.
+func (a *app) approvalsCommand() *cobra.Command {
+	group := &cobra.Command{Use: "approvals", Short: "The calls that wait for a person, and their answers"}
+	group.AddCommand(a.approvalsList(), a.approvalsShow(), a.approvalsApprove(), a.approvalsDeny())
+	return group
+}
+
+// openRequests opens the requests of the configuration's bridges. There may be
+// none yet.
+func (a *app) openRequests(ctx context.Context) (*config.Config, *sqlstore.Requests, error) {
+	cfg, err := a.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	if !cfg.Audit.Enabled {
+		return nil, nil, &configError{errors.New("the requests are in the bridge's memory: audit.enabled is false"), "answer them at the client or on the bridge's page"}
+	}
+	if err := mustHavePath(cfg.Audit); err != nil {
+		return nil, nil, err
+	}
+	if _, err := os.Stat(cfg.Audit.Requests()); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, &configError{errors.New("nothing was ever asked here"), "a bridge that runs with this configuration puts its questions into " + cfg.Audit.Requests()}
+	}
+	store, err := sqlstore.OpenRequests(ctx, cfg.Audit.Requests())
+	if err != nil {
+		return nil, nil, err
+	}
+	return cfg, store, nil
+}
+
+// withRequests opens the requests, does something with them, and closes them.
+func (a *app) withRequests(ctx context.Context, do func(*config.Config, *sqlstore.Requests) error) (err error) {
+	cfg, store, err := a.openRequests(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return do(cfg, store)
+}
+
+// A requestRow is a request in a list, as --json prints it.
+type requestRow struct {
+	ID string `json:"id"`
+	approval.Description
+	Asked   time.Time         `json:"asked"`
+	Ends    time.Time         `json:"ends"`
+	Verdict *approval.Verdict `json:"verdict,omitempty"`
+}
+
+func newRequestRow(e approval.Entry) requestRow {
+	return requestRow{ID: e.ID, Description: approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes}), Asked: e.Asked, Ends: e.Until, Verdict: e.Verdict}
+}
+
+func (a *app) approvalsList() *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use: "list", Short: "List the calls that wait for a person", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withRequests(c.Context(), func(_ *config.Config, store *sqlstore.Requests) error {
+				f := approval.Filter{Open: time.Now()}
+				if all {
+					f = approval.Filter{Newest: 200}
+				}
+				entries, err := store.Entries(c.Context(), f)
+				if err != nil {
+					return err
+				}
+				rows := []requestRow{}
+				for _, e := range entries {
+					rows = append(rows, newRequestRow(e))
+				}
+				if a.json {
+					return a.printJSON(rows)
+				}
+				if len(rows) == 0 {
+					fmt.Fprintln(a.err, "nothing waits for a person")
+					return nil
+				}
+				table := [][]string{{"id", "risk", "what", "client", "answer by"}}
+				for i, r := range rows {
+					state := r.Until
+					if v := entries[i].Verdict; v != nil {
+						state = verdictWords(*v)
+					}
+					table = append(table, []string{r.ID, r.Risk, r.Summary, r.Client, state})
+				}
+				return a.table(table)
+			})
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "also those that were answered, the newest 200")
+	a.jsonFlag(c)
+	return c
+}
+
+func (a *app) approvalsShow() *cobra.Command {
+	c := &cobra.Command{
+		Use: "show id", Short: "Print one request: everything that would be sent, and why it is asked", Args: minArgs(1), ValidArgsFunction: a.completeRequest,
+		RunE: func(c *cobra.Command, ids []string) error {
+			return a.withRequests(c.Context(), func(_ *config.Config, store *sqlstore.Requests) error {
+				for _, id := range ids {
+					e, err := findRequest(c.Context(), store, id)
+					if err != nil {
+						return err
+					}
+					if a.json {
+						if err := a.printJSON(newRequestRow(e)); err != nil {
+							return err
+						}
+						continue
+					}
+					fmt.Fprintln(a.out, strings.Join(requestLines(e, time.Now()), "\n"))
+				}
+				return nil
+			})
+		},
+	}
+	a.jsonFlag(c)
+	return c
+}
+
+// requestLines are a request with all of its arguments, for a terminal.
+func requestLines(e approval.Entry, now time.Time) []string {
+	d := approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes})
+	lines := []string{
+		fmt.Sprintf("%s  %s  risk %s", e.ID, d.Headline, strings.ToUpper(d.Risk)),
+		"  " + d.RiskSays,
+		fmt.Sprintf("  tool     %s (server %s)", d.Tool, d.Server),
+	}
+	for _, call := range d.Calls {
+		if len(d.Calls) > 1 {
+			lines = append(lines, fmt.Sprintf("  call %d", call.Number))
+		}
+		for _, f := range call.Fields {
+			if len(f.Lines) <= 1 {
+				lines = append(lines, fmt.Sprintf("  %-12s %s", f.Name, strings.Join(f.Lines, "")))
+				continue
+			}
+			lines = append(lines, fmt.Sprintf("  %-12s %d characters, %d lines:", f.Name, f.Characters, len(f.Lines)))
+			for _, l := range f.Lines {
+				lines = append(lines, "    | "+l)
+			}
+		}
+		for _, s := range call.Sources {
+			lines = append(lines, "  ! "+s)
+		}
+	}
+	for _, w := range d.Warnings {
+		lines = append(lines, "  ! "+w)
+	}
+	lines = append(lines, "  why      "+strings.Join(d.Why, "; "), "  a yes    "+d.Covers)
+	for _, n := range d.Needs {
+		lines = append(lines, "  needs    "+n)
+	}
+	if d.Missing != "" {
+		lines = append(lines, "  so far   "+d.Missing)
+	}
+	if len(d.Checks) > 0 {
+		lines = append(lines, "  checks   "+strings.Join(d.Checks, ", "))
+	}
+	lines = append(lines, fmt.Sprintf("  run      %s of %s, %s before", d.Run, orNobody(d.Client), count(d.Done, "call")))
+	if len(d.Model.Calls) > 0 {
+		lines = append(lines, "  written by the model, unchecked: its script has "+strings.Join(d.Model.Calls, ", "))
+	}
+	switch {
+	case e.Verdict != nil:
+		lines = append(lines, "  settled  "+verdictWords(*e.Verdict))
+	case !e.Open(now):
+		lines = append(lines, "  settled  nobody answered in time: not sent")
+	default:
+		lines = append(lines, fmt.Sprintf("  unanswered at %s = not sent", d.Until))
+	}
+	return lines
+}
+
+func orNobody(name string) string {
+	if name == "" {
+		return "an unnamed client"
+	}
+	return name
+}
+
+// verdictWords are a verdict in a few words.
+func verdictWords(v approval.Verdict) string {
+	word := "no"
+	if v.Approve {
+		word = "yes"
+	}
+	by := v.Who()
+	if by == "" {
+		by = "nobody, " + v.Channel
+	}
+	text := fmt.Sprintf("%s (%s, %s)", word, canon.Visible(by), v.Time.Local().Format("15:04:05"))
+	if v.Text != "" {
+		text += ": " + canon.Visible(v.Text)
+	}
+	return text
+}
+
+// findRequest finds a request by its id, or by how the id begins.
+func findRequest(ctx context.Context, store *sqlstore.Requests, id string) (approval.Entry, error) {
+	all, err := store.Entries(ctx, approval.Filter{})
+	if err != nil {
+		return approval.Entry{}, err
+	}
+	var found []approval.Entry
+	for _, e := range all {
+		switch {
+		case e.ID == id:
+			return e, nil
+		case len(id) >= 3 && strings.HasPrefix(e.ID, id):
+			found = append(found, e)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return approval.Entry{}, &usageError{fmt.Errorf("there is no request %q; approvals list names those that wait", id)}
+	default:
+		return approval.Entry{}, &usageError{fmt.Errorf("%d requests begin with %q: write more of it", len(found), id)}
+	}
+}
+
+func (a *app) completeRequest(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var ids []string
+	_ = a.withRequests(c.Context(), func(_ *config.Config, store *sqlstore.Requests) error {
+		open, err := store.Entries(c.Context(), approval.Filter{Open: time.Now()})
+		for _, e := range open {
+			ids = append(ids, e.ID+"\t"+approval.Summary(e.Request))
+		}
+		return err
+	}) // a completion that fails offers nothing
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+// An answering is what the flags of approve and deny say.
+type answering struct {
+	verdict   approval.Verdict
+	rows      []string
+	args      string
+	fromStdin bool
+	identical bool
+}
+
+func (a *app) approvalsApprove() *cobra.Command {
+	var o answering
+	var scope string
+	c := &cobra.Command{
+		Use: "approve id...", Short: "Allow calls, as an approver", Args: minArgs(1), ValidArgsFunction: a.completeRequest,
+		Long: "Allows calls. Your approver's token is asked for on the terminal and not shown; a program uses the\nHTTP API, or --token-stdin. What is sent is exactly what approvals show prints.",
+		RunE: func(c *cobra.Command, ids []string) error {
+			o.verdict.Approve, o.verdict.Scope = true, approval.Scope(strings.ReplaceAll(scope, "-", "_"))
+			return a.answer(c.Context(), ids, o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&scope, "scope", "once", "how much the yes covers: `once`, session (the same arguments again), session-any (any arguments)")
+	f.StringVar(&o.verdict.Text, "reason", "", "why; critical calls need it")
+	f.StringVar(&o.verdict.Typed, "typed", "", "the tool's `name`, where a call needs it typed")
+	f.StringSliceVar(&o.rows, "rows", nil, "only these `calls` of a request about several, by number")
+	f.StringVar(&o.args, "args", "", "send this `JSON` object instead; it is checked and judged like any call")
+	f.BoolVar(&o.identical, "identical", false, "also all other requests that wait for the very same call")
+	a.answerFlags(c, &o)
+	complete(c, "scope", []string{"once", "session", "session-any"})
+	return c
+}
+
+func (a *app) approvalsDeny() *cobra.Command {
+	var o answering
+	c := &cobra.Command{
+		Use: "deny id...", Short: "Refuse calls, as an approver", Args: minArgs(1), ValidArgsFunction: a.completeRequest,
+		RunE: func(c *cobra.Command, ids []string) error { return a.answer(c.Context(), ids, o) },
+	}
+	c.Flags().StringVar(&o.verdict.Text, "reason", "", "why; the script can read it")
+	c.Flags().BoolVar(&o.verdict.Stop, "stop", false, "stop the script as well")
+	a.answerFlags(c, &o)
+	return c
+}
+
+func (a *app) answerFlags(c *cobra.Command, o *answering) {
+	c.Flags().BoolVar(&o.fromStdin, "token-stdin", false, "read your token from standard input")
+	a.jsonFlag(c)
+}
+
+// answer brings an approver's verdict to requests.
+func (a *app) answer(ctx context.Context, ids []string, o answering) error {
+	return a.withRequests(ctx, func(cfg *config.Config, store *sqlstore.Requests) (err error) {
+		for _, row := range o.rows {
+			n, err := strconv.Atoi(row)
+			if err != nil {
+				return &usageError{fmt.Errorf("--rows takes numbers of calls, not %q", row)}
+			}
+			o.verdict.Rows = append(o.verdict.Rows, n)
+		}
+		if o.args != "" {
+			if _, err := canon.Parse([]byte(o.args)); err != nil {
+				return &usageError{fmt.Errorf("--args is not what a tool takes: %w", err)}
+			}
+			o.verdict.Args = json.RawMessage(o.args)
+		}
+		var entries []approval.Entry
+		for _, id := range ids {
+			e, err := findRequest(ctx, store, id)
+			if err != nil {
+				return err
+			}
+			entries = append(entries, e)
+		}
+		if o.identical {
+			if entries, err = withIdentical(ctx, store, entries); err != nil {
+				return err
+			}
+		}
+		people, who, err := a.authenticate(cfg, o.fromStdin)
+		if err != nil {
+			return err
+		}
+		s, err := a.openSettling(ctx, cfg, store)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
+		var failed error
+		for _, e := range entries {
+			if err := a.settleOne(ctx, s, people, who, e, o.verdict); err != nil {
+				fmt.Fprintf(a.err, "%s: %v\n", e.ID, err)
+				failed = &exitError{exitFailed}
+			}
+		}
+		return failed
+	})
+}
+
+// withIdentical adds the open requests that are about the very same call.
+func withIdentical(ctx context.Context, store *sqlstore.Requests, entries []approval.Entry) ([]approval.Entry, error) {
+	open, err := store.Entries(ctx, approval.Filter{Open: time.Now()})
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Clone(entries)
+	for _, o := range open {
+		same := func(e approval.Entry) bool { return e.SameCalls(o.Request) }
+		known := func(e approval.Entry) bool { return e.ID == o.ID }
+		if slices.ContainsFunc(entries, same) && !slices.ContainsFunc(all, known) {
+			all = append(all, o)
+		}
+	}
+	return all, nil
+}
+
+// A settling is where a command brings verdicts.
+type settling struct {
+	desk     *gate.Desk
+	recorder *recorder
+}
+
+func (s settling) Close() error { return s.recorder.Close() }
+
+// openSettling opens what a verdict needs: it is recorded in the same log as
+// the bridge's own.
+func (a *app) openSettling(ctx context.Context, cfg *config.Config, store approval.Store) (settling, error) {
+	l, err := a.openLogs(cfg, true)
+	if err != nil {
+		return settling{}, err
+	}
+	rec, err := a.openRecorder(ctx, cfg.Audit, l.logger)
+	if err != nil {
+		return settling{}, err
+	}
+	return settling{&gate.Desk{Broker: approval.New(approval.Options{Store: store}), Recorder: rec}, rec}, nil
+}
+
+// settleOne settles one request and says how that went.
+func (a *app) settleOne(ctx context.Context, s settling, people *approval.Approvers, who approval.Approver, e approval.Entry, v approval.Verdict) error {
+	signed, err := people.Sign(who, e.Request, v, "terminal", time.Now())
+	if err != nil {
+		return err
+	}
+	e, err = s.desk.Settle(ctx, e.ID, e.Digest(), signed)
+	if err != nil {
+		return err
+	}
+	line := map[string]any{"id": e.ID, "by": signed.Who(), "settled": e.Verdict != nil}
+	text := fmt.Sprintf("%s: %s, and still needed: %s", e.ID, answered(signed), e.Missing())
+	if e.Verdict != nil {
+		line["status"], line["at"] = answered(*e.Verdict), e.Verdict.Time
+		text = fmt.Sprintf("%s: %s by %s", e.ID, answered(*e.Verdict), e.Verdict.Who())
+	}
+	if a.json {
+		return a.printJSON(line)
+	}
+	_, err = fmt.Fprintln(a.out, text)
+	return err
+}
+
+func answered(v approval.Verdict) string {
+	if v.Approve {
+		return "approved"
+	}
+	return "denied"
+}
+
+// authenticate finds out which approver sits at the terminal, by their token:
+// a terminal alone proves nothing.
+func (a *app) authenticate(cfg *config.Config, fromStdin bool) (*approval.Approvers, approval.Approver, error) {
+	var nobody approval.Approver
+	people, err := approversOf(cfg)
+	if err != nil {
+		return nil, nobody, err
+	}
+	if len(people.All()) == 0 {
+		return nil, nobody, &configError{errors.New("there are no approvers"), "codemode-bridge approvers add NAME makes one; without, answer at the client, or on the page of codemode-bridge serve"}
+	}
+	token, err := a.readToken(fromStdin)
+	if err != nil {
+		return nil, nobody, err
+	}
+	who, ok := people.Authenticate(token)
+	if !ok {
+		return nil, nobody, &usageError{errors.New("that is no approver's token")}
+	}
+	return people, who, nil
+}
+
+// readToken reads a token that nobody sees. What was typed before the question
+// stood there is thrown away.
+func (a *app) readToken(fromStdin bool) (string, error) {
+	if fromStdin {
+		line, err := bufio.NewReader(io.LimitReader(a.in, 4096)).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", fmt.Errorf("reading the token: %w", err)
+		}
+		return strings.TrimSpace(line), nil
+	}
+	file, ok := a.in.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return "", &usageError{errors.New("there is no terminal to ask for your token; give it with --token-stdin")}
+	}
+	if err := drain(file); err != nil {
+		return "", fmt.Errorf("reading the token: %w", err)
+	}
+	fmt.Fprint(a.err, "your approver's token: ")
+	text, err := term.ReadPassword(int(file.Fd()))
+	fmt.Fprintln(a.err)
+	if err != nil {
+		return "", fmt.Errorf("reading the token: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// grantsCommand shows and ends what was allowed for longer.
+func (a *app) grantsCommand() *cobra.Command {
+	group := &cobra.Command{Use: "grants", Short: "What was allowed for a session"}
+	list := &cobra.Command{
+		Use: "list", Short: "List what was allowed for a session", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withRequests(c.Context(), func(_ *config.Config, store *sqlstore.Requests) error {
+				all, err := approval.New(approval.Options{Store: store}).Grants(c.Context())
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(append([]approval.Grant{}, all...))
+				}
+				if len(all) == 0 {
+					fmt.Fprintln(a.err, "nothing is allowed for longer than one call")
+					return nil
+				}
+				table := [][]string{{"id", "tool", "arguments", "session", "by", "until", "uses left"}}
+				for _, g := range all {
+					args := g.Key.Args.String()[:len("sha256:")+12]
+					if g.AnyArgs {
+						args = "any"
+					}
+					table = append(table, []string{g.ID, g.Script, args, g.Key.Session, canon.Visible(g.By), g.Until.Local().Format("15:04:05"), strconv.Itoa(g.Left)})
+				}
+				return a.table(table)
+			})
+		},
+	}
+	revoke := &cobra.Command{
+		Use: "revoke id...", Short: "End what was allowed: the next call is asked again", Args: minArgs(1),
+		RunE: func(c *cobra.Command, ids []string) error {
+			return a.withRequests(c.Context(), func(cfg *config.Config, store *sqlstore.Requests) (err error) {
+				s, err := a.openSettling(c.Context(), cfg, store)
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, s.Close()) }()
+				for _, id := range ids {
+					found, err := s.desk.Broker.Revoke(c.Context(), id)
+					switch {
+					case err != nil:
+						return err
+					case !found:
+						return &usageError{fmt.Errorf("there is no grant %q", id)}
+					}
+					rec := ledger.Record{Event: ledger.Revoked, Time: time.Now(), Channel: "terminal", Durable: true, Detail: detail(map[string]string{"grant": id})}
+					if err := s.recorder.Record(c.Context(), rec); err != nil {
+						return err
+					}
+					fmt.Fprintf(a.out, "%s is revoked\n", id)
+				}
+				return nil
+			})
+		},
+	}
+	a.jsonFlag(list)
+	group.AddCommand(list, revoke)
+	return group
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/config"
+
+	"github.com/spf13/cobra"
+)
+
+// approversCommand edits who may answer, in the configuration file.
+func (a *app) approversCommand() *cobra.Command {
+	group := &cobra.Command{Use: "approvers", Short: "Who may answer questions"}
+	list := &cobra.Command{
+		Use: "list", Short: "List who may answer, and in whose name", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			cfg, err := a.load()
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(map[string]any{"approvers": slices.Concat([]config.Approver{}, cfg.Approvals.Approvers), "delegations": slices.Concat([]config.Delegation{}, cfg.Approvals.Delegations)})
+			}
+			if len(cfg.Approvals.Approvers) == 0 {
+				fmt.Fprintln(a.err, "there are no approvers; codemode-bridge approvers add NAME makes one")
+				return nil
+			}
+			table := [][]string{{"name", "role", "may allow up to", "groups", "in the name of"}}
+			for _, one := range cfg.Approvals.Approvers {
+				risk := string(one.Risk)
+				if risk == "" {
+					risk = map[config.ApproverRole]string{config.RoleAdmin: "critical", config.RoleApprover: "high", config.RoleViewer: "-"}[one.Role]
+				}
+				var names []string
+				for _, d := range cfg.Approvals.Delegations {
+					if d.To == one.Name {
+						names = append(names, fmt.Sprintf("%s until %s", d.From, d.Until))
+					}
+				}
+				table = append(table, []string{one.Name, string(one.Role), risk, strings.Join(one.Groups, " "), strings.Join(names, ", ")})
+			}
+			return a.table(table)
+		},
+	}
+	a.jsonFlag(list)
+
+	var role, risk string
+	var groups []string
+	add := &cobra.Command{
+		Use: "add name", Short: "Make an approver, and print their token once", Args: oneArg,
+		Long: "Adds an approver to the configuration file and prints their token, once: the file holds its hash\nalone. A bridge that runs takes the approver over at once.",
+		RunE: func(c *cobra.Command, args []string) error {
+			token, sum := approval.NewToken()
+			one := map[string]any{"name": args[0], "role": role, "sha256": hex.EncodeToString(sum[:])}
+			if risk != "" {
+				one["risk"] = risk
+			}
+			if len(groups) > 0 {
+				one["groups"] = groups
+			}
+			err := a.editConfig(func(text []byte, _ *config.Config) ([]byte, error) {
+				return config.Insert(text, "/approvals/approvers/-", one)
+			})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.err, "%s may answer now. Their token, which is not kept anywhere:\n", args[0])
+			_, err = fmt.Fprintln(a.out, token)
+			return err
+		},
+	}
+	add.Flags().StringVar(&role, "role", "approver", "what they may do: `viewer`, approver, admin")
+	add.Flags().StringVar(&risk, "risk", "", "the highest `risk` that they may allow: low, medium, high, critical")
+	add.Flags().StringSliceVar(&groups, "group", nil, "`groups` that a quorum may ask for")
+	complete(add, "role", []string{"viewer", "approver", "admin"})
+	complete(add, "risk", riskWords)
+
+	remove := &cobra.Command{
+		Use: "remove name", Short: "Take an approver out, with what they delegated", Args: oneArg,
+		RunE: func(_ *cobra.Command, args []string) error {
+			err := a.editConfig(func(text []byte, cfg *config.Config) ([]byte, error) {
+				at := slices.IndexFunc(cfg.Approvals.Approvers, func(one config.Approver) bool { return one.Name == args[0] })
+				if at < 0 {
+					return nil, &usageError{fmt.Errorf("there is no approver %q", args[0])}
+				}
+				var err error
+				for i := len(cfg.Approvals.Delegations) - 1; i >= 0 && err == nil; i-- {
+					if d := cfg.Approvals.Delegations[i]; d.From == args[0] || d.To == args[0] {
+						text, err = config.Remove(text, fmt.Sprintf("/approvals/delegations/%d", i))
+					}
+				}
+				if err != nil {
+					return nil, err
+				}
+				return config.Remove(text, fmt.Sprintf("/approvals/approvers/%d", at))
+			})
+			if err == nil {
+				fmt.Fprintf(a.err, "%s may not answer any more\n", args[0])
+			}
+			return err
+		},
+	}
+
+	var until string
+	delegate := &cobra.Command{
+		Use: "delegate from to", Short: "Let one approver decide in the name of another for a while", Args: minArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if until == "" {
+				return &usageError{errors.New("--until is needed: a delegation has an end")}
+			}
+			return a.editConfig(func(text []byte, _ *config.Config) ([]byte, error) {
+				return config.Insert(text, "/approvals/delegations/-", map[string]any{"from": args[0], "to": args[1], "until": until})
+			})
+		},
+	}
+	delegate.Flags().StringVar(&until, "until", "", "the `date` whose day is the last, or a time such as 2026-12-31T18:00:00Z")
+	group.AddCommand(list, add, remove, delegate)
+	return group
+}
+
+// editConfig changes the configuration file, in one step, and only if what
+// comes out of it is a good configuration.
+func (a *app) editConfig(edit func(text []byte, cfg *config.Config) ([]byte, error)) error {
+	path, err := a.file()
+	if err != nil {
+		return err
+	}
+	cfg, err := a.load()
+	if err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // what it points to is changed, and stays what it points to
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("reading the configuration: %w", err)
+	}
+	next, err := edit(text, cfg)
+	if err != nil {
+		return err
+	}
+	if _, err := config.Parse(a.shown(path), next, a.env, a.policy(path)); err != nil {
+		fmt.Fprintln(a.err, "the file was not changed: with this edit it would have mistakes")
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("changing the configuration: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("changing the configuration: %w", err)
+	}
+	_, err = f.Write(next)
+	err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("changing the configuration: %w", errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"codemode-bridge/bridge"
+	"codemode-bridge/bridge/admin"
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/sqlstore"
+)
+
+// A desk is what a bridge needs to ask people who are not at the client:
+// where requests are kept, who may answer them, and where they do.
+type desk struct {
+	store approval.Store
+	close func() error
+
+	id        string // of this process, in the requests it puts
+	approvers atomic.Pointer[approval.Approvers]
+	separate  atomic.Bool
+	page      atomic.Pointer[string] // the address of the page; nil as long as there is none
+}
+
+// openDesk opens the requests. Without an audit log they are kept in memory,
+// and no other process can answer them.
+func openDesk(ctx context.Context, cfg *config.Config, kept bool) (*desk, error) {
+	d := &desk{id: "b" + strings.ToLower(rand.Text()[:10]), store: new(approval.Memory), close: func() error { return nil }}
+	if err := d.follow(cfg); err != nil {
+		return nil, err
+	}
+	if kept {
+		store, err := sqlstore.OpenRequests(ctx, cfg.Audit.Requests())
+		if err != nil {
+			return nil, &configError{err, "the file holds open questions and grants, nothing else: set it aside and they are asked anew"}
+		}
+		d.store, d.close = store, store.Close
+	}
+	return d, nil
+}
+
+// follow takes over who may answer from a configuration.
+func (d *desk) follow(cfg *config.Config) error {
+	people, err := approversOf(cfg)
+	if err != nil {
+		return err
+	}
+	d.approvers.Store(people)
+	d.separate.Store(cfg.Approvals.SeparateApprover)
+	return nil
+}
+
+// anybody reports whether somebody could answer who is not at the client.
+func (d *desk) anybody() bool { return d.page.Load() != nil || d.approvers.Load().Any() }
+
+// at is where an approver answers a request or a run's requests.
+func (d *desk) at(path string) string {
+	switch page := d.page.Load(); {
+	case page != nil:
+		return *page + path
+	case d.approvers.Load().Any():
+		return "codemode-bridge approvals watch"
+	}
+	return ""
+}
+
+// broker makes the broker of this process.
+func (d *desk) broker(a config.Approvals) *approval.Broker {
+	return approval.New(approval.Options{
+		Store: d.store, Bridge: d.id, Separate: d.separate.Load,
+		Limits: approval.Limits{PerRun: a.PerRun, PerSession: a.PerSession, PerBridge: a.PerBridge, Budget: a.Budget, BudgetTime: time.Duration(a.BudgetTime), Flood: a.Flood},
+	})
+}
+
+// approversOf are the approvers of a configuration.
+func approversOf(cfg *config.Config) (*approval.Approvers, error) {
+	var people []approval.Approver
+	for _, a := range cfg.Approvals.Approvers {
+		one := approval.Approver{Name: a.Name, Role: approval.Role(a.Role), Groups: a.Groups, Token: a.Digest}
+		if a.Risk != "" {
+			if err := one.Risk.UnmarshalText([]byte(a.Risk)); err != nil {
+				return nil, err
+			}
+		}
+		people = append(people, one)
+	}
+	var lent []approval.Delegation
+	for _, d := range cfg.Approvals.Delegations {
+		lent = append(lent, approval.Delegation{From: d.From, To: d.To, Until: d.Until.Time()})
+	}
+	return approval.NewApprovers(people, lent)
+}
+
+// A page is the approval page and its API, on a listener of their own.
+type page struct {
+	site   *admin.Site
+	server *http.Server
+	failed chan error
+	base   string
+}
+
+// openPage serves the approval page, until Close. Nil is a page that is off,
+// or whose address is taken: by another bridge, whose page shows the same
+// requests.
+func (p *parts) openPage(log *slog.Logger) (*page, error) {
+	cfg := p.config().Approvals
+	if cfg.Listen.Reveal() == config.ListenOff {
+		return nil, nil
+	}
+	l, err := net.Listen("tcp", cfg.Listen.Reveal())
+	if err != nil {
+		return nil, fmt.Errorf("serving the approval page: %w", err)
+	}
+	base := "http://" + l.Addr().String()
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		base = fmt.Sprintf("http://127.0.0.1:%d", tcp.Port)
+	}
+	hosts := config.Reveal(cfg.AllowedHosts)
+	if host, _, err := net.SplitHostPort(l.Addr().String()); err == nil {
+		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
+			hosts = append(hosts, host)
+		}
+	}
+	var hooks []admin.Webhook
+	for _, h := range cfg.Webhooks {
+		hooks = append(hooks, admin.Webhook{URL: h.URL.Reveal(), Secret: []byte(h.Secret.Reveal())})
+	}
+	o := admin.Options{
+		Approvers: p.desk.approvers.Load, Desk: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server},
+		Status: func() any { return p.server.Status() }, Record: p.recorder, Hosts: hosts, Base: base, Webhooks: hooks, Bridge: p.desk.id, Logger: log.With("part", "page"),
+	}
+	if p.recorder.store != nil {
+		o.Records = p.recorder.store
+	}
+	site := admin.New(o)
+	pg := &page{site: site, base: base, failed: make(chan error, 1), server: &http.Server{
+		Handler: site, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, IdleTimeout: 120 * time.Second, MaxHeaderBytes: 32 << 10,
+	}}
+	go func() { pg.failed <- pg.server.Serve(l) }()
+	p.desk.page.Store(&base)
+	return pg, nil
+}
+
+// Close ends the page: its streams are cut, requests under way end first.
+func (pg *page) Close() {
+	pg.site.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if pg.server.Shutdown(ctx) != nil {
+		pg.server.Close()
+	}
+	<-pg.failed
+}
+
+// runsOf shows the page a bridge's runs.
+type runsOf struct{ *bridge.Server }
+
+func (r runsOf) Start(_ context.Context, profile, code string, input json.RawMessage, requester string) (string, error) {
+	return r.Server.Start(profile, code, input, requester)
+}
+
+func (r runsOf) Run(id string) (admin.Run, bool) {
+	st, ok := r.Server.Run(id)
+	return shownRun(st), ok
+}
+
+func (r runsOf) List() []admin.Run {
+	var all []admin.Run
+	for _, st := range r.Runs() {
+		all = append(all, shownRun(st))
+	}
+	return all
+}
+
+func (r runsOf) Stop(id, by string) bool { return r.StopRun(id, by) }
+
+func (r runsOf) Changed() <-chan struct{} { return r.RunsChanged() }
+
+func shownRun(st bridge.RunState) admin.Run {
+	return admin.Run{ID: st.ID, Profile: st.Profile, Client: st.Client, Requester: st.Requester, State: admin.RunState(st.State),
+		Started: st.Started, Ended: st.Ended, Calls: st.Calls, Result: st.Result}
+}
+
+// sessionsOf shows the page a bridge's sessions.
+type sessionsOf struct{ *bridge.Server }
+
+func (s sessionsOf) List() []admin.Session {
+	var all []admin.Session
+	for _, st := range s.Sessions() {
+		all = append(all, admin.Session{ID: st.ID, Client: st.Client, Profile: st.Profile, Started: st.Started})
+	}
+	return all
+}
+
+func (s sessionsOf) Tighten(_ context.Context, session, profile, _ string) error {
+	err := s.Server.Tighten(session, profile)
+	if errors.Is(err, bridge.ErrNoSession) {
+		return admin.ErrUnknown
+	}
+	return err
+}
