@@ -169,7 +169,7 @@ func (f *fake) done(value any) {
 	if f.words[0] != "timers" {
 		calls = f.made
 	}
-	f.send(wire.KindDone, wire.Done{Run: f.run.ID, Calls: calls}, body)
+	f.send(wire.KindDone, wire.Done{Run: f.run.ID, Calls: calls, Taken: f.taken}, body)
 }
 
 // acts are what a fake can do in a run. Well-behaved ones first.
@@ -399,11 +399,11 @@ var acts = map[string]func(*fake){
 		f.conn.Write(wire.KindDone, wire.Done{Run: f.run.ID}, []byte("1"))
 		f.done(1)
 	},
-	"long-number":  func(f *fake) { f.rawFrame(wire.KindDone, "\x80\x00\x00\x00\x00\x00", "1") },
-	"odd-flag":     func(f *fake) { f.rawFrame(wire.KindDone, "\x00\x00\x00\x00\x07", "1") },
-	"many-notes":   func(f *fake) { f.rawFrame(wire.KindDone, "\x00\x00\x00\xff\x7f\x00", "1") },
-	"long-note":    func(f *fake) { f.rawFrame(wire.KindDone, "\x00\x00\x00\x01\xff\x7fx\x00", "1") },
-	"not-utf8":     func(f *fake) { f.rawFrame(wire.KindDone, "\x00\x00\x00\x01\x01\xff\x00", "1") },
+	"long-number":  func(f *fake) { f.rawFrame(wire.KindDone, "\x80\x00\x00\x00\x00\x00\x00", "1") },
+	"odd-flag":     func(f *fake) { f.rawFrame(wire.KindDone, "\x00\x00\x00\x00\x00\x07", "1") },
+	"many-notes":   func(f *fake) { f.rawFrame(wire.KindDone, "\x00\x00\x00\x00\xff\x7f\x00", "1") },
+	"long-note":    func(f *fake) { f.rawFrame(wire.KindDone, "\x00\x00\x00\x00\x01\xff\x7fx\x00", "1") },
+	"not-utf8":     func(f *fake) { f.rawFrame(wire.KindDone, "\x00\x00\x00\x00\x01\x01\xff\x00", "1") },
 	"short-header": func(f *fake) { f.rawFrame(wire.KindDone, "\x00\x00", "1") },
 	"trailing":     func(f *fake) { f.rawFrame(wire.KindDone, emptyDone+"\x00", "1") },
 	"unknown-kind": func(f *fake) { f.rawFrame(77, "", "") },
@@ -429,7 +429,7 @@ func hang() {
 
 // emptyDone is what follows the run's number in the header of a Done that
 // says nothing: no calls, no time, no logs dropped, no notes, no error.
-const emptyDone = "\x00\x00\x00\x00\x00"
+const emptyDone = "\x00\x00\x00\x00\x00\x00"
 
 // rawFrame sends a frame as it is; its header is the run's number and rest.
 func (f *fake) rawFrame(kind wire.Kind, rest, body string) {

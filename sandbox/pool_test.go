@@ -449,7 +449,8 @@ func TestLateAnswers(t *testing.T) {
 	}}, `["\"first\""]`)
 }
 
-// Only calls without an answer are said to be open; timers never are.
+// Only calls without an answer are said to be open; timers never are. What was
+// refused after the script's last look is told too.
 func TestOpenNote(t *testing.T) {
 	s := fakes(t, Options{}).Session()
 	for _, row := range []struct {
@@ -469,6 +470,13 @@ func TestOpenNote(t *testing.T) {
 		if notes := strings.Join(r.Notes, "\n"); notes != row.want {
 			t.Errorf("%s: notes %q, want %q", row.source, notes, row.want)
 		}
+	}
+	deny := &recorder{answer: func(_ context.Context, _ Call, settle func(Reply)) {
+		settle(Reply{Err: &ReplyError{Name: "ToolCallDeniedError", Message: "no"}})
+	}}
+	unheard := returns(t, s, "leave 5 3", deny, `"left"`).Notes // which two is a matter of luck
+	if len(unheard) != 2 || !strings.HasSuffix(unheard[0], " t failed and nobody awaited it: ToolCallDeniedError: no") {
+		t.Errorf("after three of five answers: notes %q", unheard)
 	}
 	r := returns(t, s, "open 30", &recorder{answer: func(context.Context, Call, func(Reply)) {}}, `"left"`)
 	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "19, 20, and 10 more were") {

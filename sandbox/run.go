@@ -81,6 +81,7 @@ type run struct {
 	reader    int             // counts the readers: the newest one reads
 	inline    time.Time       // since when it is in the host's Call; zero if it is not
 	sent      int             // replies taken from the queue
+	unheard   unheard         // failures, for those that the script did not live to see
 	lastTime  time.Time       // of the newest reply
 	logBytes  int64
 	idles     int
@@ -108,6 +109,7 @@ type run struct {
 type opened struct {
 	args  int  // bytes
 	timer bool // not counted as parallel
+	name  string
 	at    analysis.Position
 }
 
@@ -369,7 +371,7 @@ func (r *run) call(c wire.Call, args []byte) error {
 	case r.openArgs > maxOpenArgs:
 		return &LimitError{Limit: wire.LimitArgs, Value: size(maxOpenArgs), Position: c.Position}
 	}
-	r.open[c.Number] = &opened{args: len(args), timer: timer, at: c.Position}
+	r.open[c.Number] = &opened{args: len(args), timer: timer, at: c.Position, name: title(c.Op, c.Name)}
 	call := Call{Number: c.Number, Op: c.Op, Name: c.Name, Args: args, Position: c.Position}
 	switch {
 	case timer:
@@ -483,6 +485,7 @@ func (r *run) settleLocked(number int, reply Reply) {
 		reply.Time = r.lastTime
 	}
 	r.lastTime = reply.Time
+	r.unheard.settled(number, o, reply)
 	r.queue = append(r.queue, r.answer(number, reply))
 }
 
@@ -686,6 +689,9 @@ func (r *run) done(v wire.Done, body []byte) error {
 	r.result.LogsDropped, r.result.Notes, r.result.CPU = v.LogsDropped, v.Notes, v.CPU
 	if note := r.openNoteLocked(); note != "" {
 		r.result.Notes = append([]string{note}, v.Notes...)
+	}
+	if v.Err == nil {
+		r.result.Notes = append(r.result.Notes, r.unheard.notes(v.Taken)...)
 	}
 	switch {
 	case v.Err == nil:

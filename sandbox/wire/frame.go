@@ -189,6 +189,7 @@ type Done struct {
 	Calls       int // made by the script, timers not counted; some may never have been sent
 	CPU         time.Duration
 	LogsDropped int // bytes beyond the limit
+	Taken       int // replies that the script was given; those after them came too late
 	// Notes are remarks for the model, such as a promise that was never
 	// awaited or a Map that was turned into an object.
 	Notes []string

@@ -166,6 +166,7 @@ func (h *Done) code(c *coder) {
 	number(c, "a count of calls", &h.Calls, 0, math.MaxInt)
 	number(c, "a processor time", &h.CPU, 0, time.Duration(math.MaxInt64))
 	number(c, "a count of bytes", &h.LogsDropped, 0, math.MaxInt)
+	number(c, "a count of answers", &h.Taken, 0, math.MaxInt)
 	lines(c, "notes", &h.Notes, MaxNotes, MaxNote)
 	optional(c, &h.Err, func(f *Failure) { f.code(c, 1) })
 }

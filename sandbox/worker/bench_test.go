@@ -42,6 +42,36 @@ func megabyte() string {
 	return string(text)
 }
 
+// BenchmarkReply1MB and its like are a call whose answer is JSON of that size,
+// from the parent's frame to the script's value.
+func BenchmarkReply1MB(b *testing.B)  { benchmarkReply(b, 1) }
+func BenchmarkReply10MB(b *testing.B) { benchmarkReply(b, 10) }
+
+func benchmarkReply(b *testing.B, megabytes int) {
+	one := strings.TrimSuffix(strings.TrimPrefix(megabyte(), "["), "]")
+	body := []byte("[" + one + strings.Repeat(","+one, megabytes-1) + "]")
+	b.SetBytes(int64(len(body)))
+	p := start(b)
+	p.sendNames()
+	for b.Loop() {
+		got := p.run(scriptedRun{script: "return (await codemode.github__list_issues({})).length", replies: []scriptedReply{{number: 1, body: body}}})
+		if !strings.HasSuffix(got, fmt.Sprintf("result %d\n", 5500*megabytes)) {
+			b.Fatal(got)
+		}
+	}
+}
+
+// BenchmarkStripPerKB is what types cost: ns/op divided by the script's size.
+func BenchmarkStripPerKB(b *testing.B) {
+	script := strings.Repeat("{ const a: Map<string, number[]> = new Map(); for (const [k, v] of a) console.log(k as string, v!.length); }\n", 100)
+	for b.Loop() {
+		if _, fail := intake(script); fail != nil {
+			b.Fatal(fail.Message)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(float64(len(script))/1024), "ns/KB")
+}
+
 func BenchmarkDecodeMegabyte(b *testing.B) {
 	text := megabyte()
 	b.SetBytes(int64(len(text)))

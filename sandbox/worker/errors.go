@@ -151,6 +151,9 @@ func (r *realm) failureOf(err error) *wire.Failure {
 			fail.Position, fail.Stack = r.trace(i.Stack())
 			fail.Frame = r.script.frame(fail.Position)
 		}
+		if fail.Name == wire.LimitCPU && fail.Hint == "" && strings.Contains(r.lineAt(fail.Position), "+=") {
+			fail.Hint = beyond["s += x"].hint
+		}
 		return &fail
 	}
 	var overflow *goja.StackOverflowError

@@ -221,7 +221,12 @@ func (s *scriptText) syntaxFailure(first error, front *frontError) *wire.Failure
 		fail.Message = strings.TrimSuffix(lowerFirst(front.text), ":")
 		fail.Position = s.place(front.line, 0)
 		fail.Position.Column = s.column(front.line, front.column, false)
-		if front.suggestion != "" {
+		switch {
+		case strings.Contains(front.text, "can only be used inside an \"async\" function"):
+			fail.Hint = "write async before the function; of a map: await Promise.all(list.map(async (x) => ...))"
+		case namespace.MatchString(s.lineOf(front.line)):
+			fail.Message, fail.Hint = beyond["namespace"].message, beyond["namespace"].hint
+		case front.suggestion != "":
 			fail.Hint = "write " + front.suggestion
 		}
 		if front.line > len(s.split()) {
@@ -269,6 +274,7 @@ func (s *scriptText) unsupported(first, err error) *wire.Failure {
 var (
 	typeImport    = regexp.MustCompile(`(?m)^[ \t]*import type [\w$*{,} \t]+ from ("[^"\n]*"|'[^'\n]*');?[ \t]*$`)
 	staticImport  = regexp.MustCompile(`^\s*import(\s+type)?\s*([\w$*{][^;]*?\sfrom\s*)?["'][^"']+["']`)
+	namespace     = regexp.MustCompile(`^\s*(export\s+)?(namespace|module)\s+[\w$.]+\s*\{`)
 	dynamicImport = regexp.MustCompile(`\bimport\s*\(`)
 )
 

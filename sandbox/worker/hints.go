@@ -1,13 +1,15 @@
 package worker
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"regexp"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dop251/goja"
 
 	"codemode-bridge/analysis"
 	"codemode-bridge/sandbox/wire"
@@ -49,34 +51,64 @@ var absent = map[string]string{
 	"tools":          "tools are called as await codemode.server__tool({...})",
 }
 
-// A textReply is an answer that was text: it may be what a script later
-// mistakes for a value.
-type textReply struct {
+// A remembered is an answer that a script may later mistake for something
+// else: text that is JSON, other text, or a value.
+type remembered struct {
 	label string // codemode.github__list_issues
 	name  string
-	text  string
+	text  string // if it is JSON
+	what  string // otherwise: text, 11 characters; an object {items, total}
 }
 
 const (
-	maxTexts     = 16
+	maxReplies   = 16
 	maxTextBytes = 8 << 20
 )
 
-// remember keeps an answer's text while there is room, for explain.
-func (r *realm) remember(p *pending, text string) {
-	t := strings.TrimLeft(text[:min(len(text), 64)], " \t\r\n\ufeff")
-	if t == "" || t[0] != '{' && t[0] != '[' {
+// remember keeps what explain may have to say of an answer: of text that
+// looks like JSON the text, while there is room.
+func (r *realm) remember(p *pending, v goja.Value, text string) {
+	m := remembered{label: p.label, name: p.title()}
+	if o, ok := v.(*goja.Object); ok {
+		m.what = keysOf(o)
+	} else if t := strings.TrimLeft(text[:min(len(text), 64)], " \t\r\n\ufeff"); t != "" && (t[0] == '{' || t[0] == '[') && r.textBytes+len(text) <= maxTextBytes {
+		m.text = text
+	} else if text != "" {
+		m.what = "text, " + thousands(utf8.RuneCountInString(text)) + " characters"
+	} else {
 		return
 	}
-	if len(r.texts) == maxTexts {
-		r.textBytes -= len(r.texts[0].text)
-		r.texts = r.texts[1:]
+	if len(r.replies) == maxReplies {
+		r.textBytes -= len(r.replies[0].text)
+		r.replies = r.replies[1:]
 	}
-	if r.textBytes+len(text) > maxTextBytes {
-		return
+	r.textBytes += len(m.text)
+	r.replies = append(r.replies, m)
+}
+
+// keysOf says what an answer is, by its first keys.
+func keysOf(o *goja.Object) string {
+	if isArray(o) {
+		n := o.Get("length").ToInteger()
+		if first, ok := o.Get("0").(*goja.Object); ok && !isArray(first) {
+			return "an array of " + strconv.FormatInt(n, 10) + " {" + firstKeys(first) + "}"
+		}
+		return "an array of " + strconv.FormatInt(n, 10)
 	}
-	r.textBytes += len(text)
-	r.texts = append(r.texts, textReply{p.label, p.title(), text})
+	return "an object {" + firstKeys(o) + "}"
+}
+
+func firstKeys(o *goja.Object) string {
+	keys := o.Keys()
+	list := make([]string, 0, 9)
+	for i, k := range keys {
+		if i == 8 {
+			list = append(list, "…")
+			break
+		}
+		list = append(list, cutText(k, 40))
+	}
+	return strings.Join(list, ", ")
 }
 
 var (
@@ -85,7 +117,8 @@ var (
 	notAFunction = regexp.MustCompile(`^Not a function: `)
 	notAnObject  = regexp.MustCompile(`^Value is not an object: `)
 	noProperty   = regexp.MustCompile(`^Cannot read property '(.*)' of (undefined|null|undefined or null)`)
-	assigned     = regexp.MustCompile(`\b(?:const|let|var)\s+([\w$]+)\s*(?::[^=]*)?=\s*(?:\(\s*)?await\s+(codemode[\w.$\["'\]]*)`)
+	assigned     = regexp.MustCompile(`(?:\b(?:const|let|var)\s+)?([\w$]+|\{[^{}]*\})\s*(?::[^=;\n]*)?=\s*(?:\(\s*)?(await\s+)?(codemode[\w.$\["'\]]*)\(`)
+	iterated     = regexp.MustCompile(`\bof\s+([\w$.\[\]"']+)\s*\)|\]\s*(?::[^=]*)?=\s*(?:await\s+)?([\w$.]+)|\.\.\.([\w$.]+)`)
 	chain        = regexp.MustCompile(`[\w$]+(?:\??\.[\w$]+|\[[^\[\]]*\]|\([^()]*\))*$`)
 )
 
@@ -101,6 +134,10 @@ func (r *realm) explain(f *wire.Failure) {
 	case "TypeError":
 		r.explainType(f, line)
 	case "SyntaxError":
+		if strings.Contains(f.Message, `"[object Object]" is not valid JSON`) {
+			f.Hint = "the value is an object already: use it as it is, or write json(x), which parses text and leaves objects alone"
+			return
+		}
 		if strings.HasPrefix(f.Message, "Unexpected token at the end") || strings.Contains(f.Message, "JSON") || strings.Contains(f.Message, "invalid character") || strings.HasPrefix(f.Message, "Unexpected token") {
 			if f.Hint == "" && strings.Contains(line, "JSON.parse") {
 				f.Hint = "the text is no JSON: look at it first, or write json(x), which shows it in its error"
@@ -110,7 +147,7 @@ func (r *realm) explain(f *wire.Failure) {
 }
 
 func (r *realm) explainType(f *wire.Failure, line string) {
-	member := ""
+	member, missing := "", ""
 	receiver := r.receiver(line, f.Position, &member)
 	switch {
 	case noMember.MatchString(f.Message):
@@ -143,20 +180,55 @@ func (r *realm) explainType(f *wire.Failure, line string) {
 		// The engine does not tell the two apart.
 		f.Message = "cannot read properties of undefined or null (reading '" + m[1] + "')"
 		member = m[1]
-		receiver = ""
+		missing = r.missing(line, f.Position, member)
 	case strings.Contains(f.Message, "Cannot mix BigInt"):
 		f.Hint = "integers beyond 2^53 arrive as BigInt: convert with Number(x), or write literals as 1n"
 		return
-	case strings.Contains(f.Message, "is not iterable"), strings.Contains(f.Message, "Value is not object coercible"):
+	case strings.Contains(f.Message, "is not iterable"):
+		if m := iterated.FindStringSubmatch(line); m != nil {
+			if receiver = m[1] + m[2] + m[3]; strings.HasPrefix(receiver, "codemode.") {
+				receiver = ""
+			}
+			f.Message = cmp.Or(receiver, "the value") + " is not iterable"
+		}
+	case strings.Contains(f.Message, "Value is not object coercible"):
+		f.Message = "cannot destructure undefined or null"
 	default:
 		return
 	}
 	if f.Hint != "" || f.Call > 0 {
 		return
 	}
-	if f.Hint = hintAwait(line, member); f.Hint == "" {
-		f.Hint = r.hintText(receiver, line)
+	if f.Hint = hintAwait(line, member); f.Hint != "" {
+		return
 	}
+	f.Hint = r.hintText(receiver, line)
+	switch {
+	case missing == "":
+	case f.Hint == "":
+		f.Hint = missing + " is undefined or null"
+	default:
+		f.Hint = missing + " is undefined or null; " + f.Hint
+	}
+}
+
+// missing is what has no members, as it is written before the member that is
+// read at, or after, a position.
+func (r *realm) missing(line string, at analysis.Position, member string) string {
+	runes := []rune(line)
+	if at.Column < 1 || at.Column > len(runes) {
+		return ""
+	}
+	from := len(string(runes[:max(0, at.Column-2)]))
+	end := strings.Index(line[from:], "."+member)
+	if end < 0 {
+		return ""
+	}
+	text := chain.FindString(strings.TrimRight(line[:from+end], "?!"))
+	if text == "null" || text == "undefined" {
+		return "" // as everybody sees
+	}
+	return cutText(text, 80)
 }
 
 // hintAwait says that a call's promise was taken for its answer, if the
@@ -197,70 +269,68 @@ func (r *realm) receiver(line string, at analysis.Position, member *string) stri
 	return name
 }
 
-// hintText says which answer was text, and what to write.
+// hintText says what the answer was that the script takes for something
+// else, and what to write.
 func (r *realm) hintText(receiver, line string) string {
-	if len(r.texts) == 0 {
-		return ""
-	}
 	root := receiver
-	if i := strings.IndexAny(root, ".[("); i >= 0 {
+	if i := strings.IndexAny(root, ".[(?"); i >= 0 {
 		root = root[:i]
 	}
-	t, variable := r.texts[len(r.texts)-1], ""
-	found := len(r.texts) == 1
+	var t *remembered
+	variable := ""
 	for _, m := range assigned.FindAllStringSubmatch(r.script.text, 100) {
-		if root != "" && m[1] == root || root == "" && strings.Contains(line, m[1]) {
-			for _, x := range r.texts {
-				if x.label == strings.TrimSuffix(m[2], "(") {
-					t, variable, found = x, m[1], true
-				}
+		names := nameList(m[1])
+		if !slices.ContainsFunc(names, func(n string) bool {
+			return root != "" && n == root || root == "" && regexp.MustCompile(`\b`+regexp.QuoteMeta(n)+`\b`).MatchString(line)
+		}) {
+			continue
+		}
+		if m[2] == "" {
+			return "a call gives a promise: write " + m[1] + " = await " + m[3] + "(...)"
+		}
+		for i, x := range r.replies {
+			if x.label == m[3] {
+				t, variable = &r.replies[i], m[1]
 			}
 		}
 	}
-	if !found || !json.Valid([]byte(t.text)) {
+	if t == nil && len(r.replies) == 1 {
+		t = &r.replies[0]
+	}
+	switch {
+	case t == nil:
+		return ""
+	case t.text == "":
+		hint := t.name + " returned " + t.what
+		if strings.HasPrefix(receiver, root+".content") || strings.Contains(line, root+".content") {
+			hint += ": a call gives the answer itself; codemode.raw gives {content: [...]}"
+		}
+		return hint
+	}
+	v, err := r.decode(strings.TrimPrefix(t.text, "\ufeff"))
+	o, ok := v.(*goja.Object)
+	if err != nil || !ok {
 		return ""
 	}
 	write := "json(await " + t.label + "(...))"
 	if variable != "" {
 		write = "const " + variable + " = " + write
 	}
-	return fmt.Sprintf("%s returned text, %s characters, which is JSON: %s. Write: %s", t.name, thousands(utf8.RuneCountInString(t.text)), shape(t.text), write)
+	return fmt.Sprintf("%s returned text, %s characters, which is JSON: %s. Write: %s", t.name, thousands(utf8.RuneCountInString(t.text)), strings.TrimPrefix(keysOf(o), "an "), write)
 }
 
-// shape describes JSON in a few words: array of 30 {number, title}.
-func shape(text string) string {
-	var v any
-	if json.Unmarshal([]byte(text), &v) != nil {
-		return "a value"
+// nameList returns the names that a declaration declares.
+func nameList(target string) (names []string) {
+	for _, part := range strings.Split(strings.Trim(target, "{}"), ",") {
+		part, _, _ = strings.Cut(part, "=")
+		if _, renamed, ok := strings.Cut(part, ":"); ok {
+			part = renamed
+		}
+		if part = strings.TrimSpace(part); part != "" {
+			names = append(names, part)
+		}
 	}
-	return shapeOf(v)
-}
-
-func shapeOf(v any) string {
-	switch v := v.(type) {
-	case []any:
-		if len(v) == 0 {
-			return "an empty array"
-		}
-		return "array of " + strconv.Itoa(len(v)) + " " + strings.TrimPrefix(shapeOf(v[0]), "object ")
-	case map[string]any:
-		keys := make([]string, 0, len(v))
-		for k := range v {
-			keys = append(keys, cutText(k, 40))
-		}
-		sort.Strings(keys)
-		if len(keys) > 8 {
-			keys = append(keys[:8], "…")
-		}
-		return "object {" + strings.Join(keys, ", ") + "}"
-	case string:
-		return "string"
-	case float64:
-		return "number"
-	case bool:
-		return "boolean"
-	}
-	return "null"
+	return names
 }
 
 func thousands(n int) string {
@@ -287,6 +357,9 @@ func (r *realm) hintName(name string) string {
 	}
 	if near := nearest(name, r.names.list); near != "" {
 		return "did you mean codemode" + accessor(near) + "?"
+	}
+	if regexp.MustCompile(`\bfunction\s*\*?\s*` + regexp.QuoteMeta(name) + `\b`).MatchString(r.script.text) {
+		return beyond["block"].hint
 	}
 	if other := otherLanguage(r.script.text); other != "" {
 		return other + ": tools are called as await codemode.server__tool({...})"

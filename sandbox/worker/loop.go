@@ -58,10 +58,8 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 	var result []byte
 	var notes []string
 	if fail == nil {
+		// It goes with the first call, or when the script runs on: see newWorker.
 		r.write(wire.KindPreview, wire.Preview{Run: header.ID, Report: report})
-		if len(report.Calls) > 0 {
-			r.flush() // somebody may be shown it while the script runs
-		}
 		e.begin()
 		for !e.ended() && r.err == nil {
 			if len(r.open) == 0 {
@@ -80,7 +78,7 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 	}
 	r.pause()
 	done := wire.Done{
-		Run: header.ID, Calls: r.calls, CPU: w.clock.used(), LogsDropped: r.logsDropped,
+		Run: header.ID, Calls: r.calls, CPU: w.clock.used(), LogsDropped: r.logsDropped, Taken: r.taken,
 		Notes: append(r.heldNotes(), notes...), Err: fail,
 	}
 	r.write(wire.KindDone, done, result)

@@ -60,8 +60,8 @@ func (r *realm) revive(f goja.Callable, holder *goja.Object, key string) goja.Va
 
 // parseMessage writes an error of JSON.parse as V8 does.
 func parseMessage(text string, e *jsonError) string {
-	if text == "undefined" {
-		return `"undefined" is not valid JSON`
+	if text == "undefined" || text == "[object Object]" {
+		return strconv.Quote(text) + " is not valid JSON" // no text was meant
 	}
 	if !e.token {
 		if e.bare {

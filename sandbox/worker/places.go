@@ -21,6 +21,14 @@ func (s *scriptText) split() []string {
 	return s.lines
 }
 
+// lineOf returns a line by its number, or "".
+func (s *scriptText) lineOf(line int) string {
+	if line < 1 || line > len(s.split()) {
+		return ""
+	}
+	return s.split()[line-1]
+}
+
 // place maps a line and column of goja's, both from 1, to the model's text.
 func (s *scriptText) place(line, column int) analysis.Position {
 	if line < 1 || line > len(s.split()) {

@@ -41,7 +41,7 @@ type realm struct {
 	thrown    map[*goja.Object]*pending // errors that answers threw
 	rejected  []*goja.Promise           // without a handler, in order; looked at in the end
 	callOf    map[*goja.Promise]*pending
-	texts     []textReply // answers that were text, for hints
+	replies   []remembered // the newest answers, for hints
 	textBytes int
 	classes   map[string]*goja.Object // error classes made so far
 	console   *console
@@ -190,13 +190,17 @@ func (r *realm) answer(number int, reply wire.Reply, body []byte) {
 func (r *realm) replyValue(p *pending, reply wire.Reply, body []byte) (goja.Value, error) {
 	if reply.Text {
 		text := string(body)
-		r.remember(p, text)
+		r.remember(p, nil, text)
 		return r.vm.ToValue(text), nil
 	}
 	if len(body) == 0 {
 		return goja.Undefined(), nil
 	}
-	return r.decode(string(body))
+	v, err := r.decode(string(body))
+	if err == nil && p.op == wire.OpTool {
+		r.remember(p, v, "")
+	}
+	return v, err
 }
 
 // stop ends the script with an error that did not come through its promise:

@@ -26,6 +26,8 @@
 // engine; engine.go is the seam. Behind it, realm.go makes one goja runtime,
 // intake.go, frontend.go and brackets.go turn what a model wrote into a program,
 // codemode.go, console.go, timers.go and globals.go are what a script sees,
+// saved.go runs the saved scripts that it runs, regexps.go, parse.go, webapi.go
+// and locale.go mend or give what goja lacks, with the scripts of prelude,
 // encode.go and decode.go carry values across, errors.go and hints.go say
 // what went wrong in the script's own lines. clock.go, monitor.go and
 // limits_*.go hold the limits.
@@ -97,7 +99,10 @@ type worker struct {
 
 func newWorker(conn pipe, exit func(code int), harden func(heap int64) map[string]string) *worker {
 	w := &worker{conn: conn, exit: exit, harden: harden, names: new(names), inbox: newInbox(conn)}
-	w.clock = newClock(w.inbox.readAhead, func() {
+	w.clock = newClock(func() {
+		w.inbox.readAhead()
+		_ = w.conn.Flush() // the loop meets the error too
+	}, func() {
 		w.watch.end(wire.ExitDeadline, "the script did not stop at its deadline")
 	})
 	return w

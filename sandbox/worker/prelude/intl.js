@@ -32,7 +32,7 @@
     Object.defineProperty(C.prototype, Symbol.toStringTag, { value: "Intl." + name, configurable: true });
     return C;
   };
-  const absent = (what, instead) => () => { throw new RangeError(what + " does not exist here: " + instead); };
+  const absent = (what, instead) => function () { throw new RangeError(what + " does not exist here: " + instead); };
   const range = absent("formatRange", "format both ends and join them with \" – \"");
   const time = (d) => (d === undefined ? Date.now() : Number(d));
   const Intl = {

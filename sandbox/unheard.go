@@ -1,0 +1,63 @@
+package sandbox
+
+import (
+	"fmt"
+	"strings"
+
+	"codemode-bridge/sandbox/wire"
+)
+
+// unheard are the calls of a run that failed, in the order in which they were
+// answered. A script that does not await a call may end before its answer
+// comes: the answer is then in nobody's hands, and becomes a note.
+type unheard struct {
+	answers int // settled so far, those that went well and timers included
+	failed  []failedCall
+}
+
+type failedCall struct {
+	answer  int // how many were settled before
+	number  int
+	name    string
+	failure string
+}
+
+// settled takes note of an answer to an open call.
+func (u *unheard) settled(number int, o *opened, reply Reply) {
+	if reply.Err != nil {
+		u.failed = append(u.failed, failedCall{u.answers, number, o.name, reply.Err.Name + ": " + short(reply.Err.Message)})
+	}
+	u.answers++
+}
+
+// notes remarks on failures beyond the answers that the script was given.
+func (u *unheard) notes(taken int) (notes []string) {
+	for _, f := range u.failed {
+		if f.answer < taken {
+			continue
+		}
+		if len(notes) == maxOpenNamed {
+			notes = append(notes, "more calls failed after the script had ended")
+			break
+		}
+		notes = append(notes, fmt.Sprintf("call %d %s failed and nobody awaited it: %s", f.number, f.name, f.failure))
+	}
+	return notes
+}
+
+// short is the begin of a message.
+func short(s string) string {
+	const most = 500
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// title is how notes name a call: its tool, or what it asks of the bridge.
+func title(op wire.Op, name string) string {
+	if op == wire.OpTool {
+		return name
+	}
+	return "codemode." + string(op)
+}
