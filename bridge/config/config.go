@@ -39,6 +39,8 @@ import (
 	"strings"
 
 	"codemode-bridge/profiles"
+
+	"github.com/tailscale/hujson"
 )
 
 // A Config is one configuration, complete and checked. It is not changed
@@ -64,6 +66,12 @@ type Config struct {
 	File string `json:"-"`
 	// Digest is of the file's bytes; Watch takes it.
 	Digest Digest `json:"-"`
+	// Overlay is the absolute name of the overlay, and OverlayDigest of its
+	// bytes; empty where there is none.
+	Overlay       string `json:"-"`
+	OverlayDigest Digest `json:"-"`
+
+	places map[string]filed // of every value, by its JSON pointer
 }
 
 // A Server is one upstream server.
@@ -281,16 +289,21 @@ func read(path string) ([]byte, error) {
 // are passed on to [profiles.Parse]. The error is [Problems] when the content
 // is wrong; every mistake of the file is in it, sorted by place.
 func Parse(name string, data []byte, env Env, policy ...profiles.Options) (*Config, error) {
-	file, err := filepath.Abs(name)
-	if err != nil {
-		return nil, fmt.Errorf("finding the folder of config %s: %w", name, err)
-	}
 	src := newSource(name, data)
 	tree, problem := src.parse()
 	if problem != nil {
 		return nil, Problems{problem}
 	}
-	c := &Config{File: file, Digest: sha256.Sum256(data)}
+	return build(src, tree, env, policy)
+}
+
+// build makes a configuration of the syntax tree of a source.
+func build(src *source, tree hujson.Value, env Env, policy []profiles.Options) (*Config, error) {
+	file, err := filepath.Abs(src.file)
+	if err != nil {
+		return nil, fmt.Errorf("finding the folder of config %s: %w", src.file, err)
+	}
+	c := &Config{File: file, Digest: sha256.Sum256(src.text), places: map[string]filed{}}
 	c.setDefaults()
 	d := &decoder{src: src, env: env, places: map[string]place{}, unusable: map[string]bool{}, strangers: map[string]bool{}}
 	d.decode(tree, reflect.ValueOf(c).Elem(), spot{name: "the configuration"})
@@ -304,5 +317,33 @@ func Parse(name string, data []byte, env Env, policy ...profiles.Options) (*Conf
 	if len(d.problems) > 0 {
 		return nil, d.problems.sorted()
 	}
+	for path := range d.places {
+		at := where(d.places, path, -1)
+		line, column := src.place(at)
+		c.places[path] = filed{src.fileOf(at), line, column}
+	}
 	return c, nil
+}
+
+// A filed is a place in a file. It holds nothing of what stands there.
+type filed struct {
+	file         string
+	line, column int
+}
+
+// Place returns where a value stands in the file, or in the overlay, by its
+// JSON pointer; of a value that is not there, where the nearest one around it
+// does. Line and column count from 1.
+func (c *Config) Place(pointer string) (file string, line, column int) {
+	for known := pointer; ; known = known[:strings.LastIndexByte(known, '/')] {
+		if at, ok := c.places[known]; ok || known == "" {
+			return at.file, at.line, at.column
+		}
+	}
+}
+
+// Has reports whether the file or the overlay has a value with a JSON pointer.
+func (c *Config) Has(pointer string) bool {
+	_, ok := c.places[pointer]
+	return ok
 }

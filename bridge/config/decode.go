@@ -109,20 +109,23 @@ func (d *decoder) at(path, message, hint string) { d.inside(path, -1, message, h
 
 // inside is at for one byte of a string's value.
 func (d *decoder) inside(path string, offset int, message, hint string) {
+	d.complain(where(d.places, path, offset), path, message, hint)
+}
+
+// where is the offset of the value with this pointer, or of the nearest one
+// around it that is in the file; with an offset, that of a byte of the string.
+func where(places map[string]place, path string, offset int) int {
 	for known := path; ; known = known[:strings.LastIndexByte(known, '/')] {
-		p, ok := d.places[known]
-		if !ok && known != "" {
-			continue
-		}
-		where := p.value
+		p, ok := places[known]
 		switch {
+		case !ok && known != "":
+			continue
 		case p.object:
-			where = p.key
+			return p.key
 		case known == path && offset >= 0 && p.literal != nil:
-			where += within(p.literal, offset)
+			return p.value + within(p.literal, offset)
 		}
-		d.complain(where, path, message, hint)
-		return
+		return p.value
 	}
 }
 

@@ -10,6 +10,13 @@ import (
 	"github.com/tailscale/hujson"
 )
 
+// JSONC is a value as it is to be written, with its comments. Where Insert has
+// to make what holds it, they are lost.
+type JSONC []byte
+
+// MarshalJSON returns the value without its comments.
+func (j JSONC) MarshalJSON() ([]byte, error) { return hujson.Standardize(bytes.Clone(j)) }
+
 // Insert returns the text of a configuration with a value added at a JSON
 // pointer; its comments and the order of its keys stay as they are. A missing
 // object or list on the way is made; "-" is the end of a list. What is there
@@ -84,6 +91,14 @@ func gap(first bool, extra hujson.Extra, indent string) (before, after hujson.Ex
 // valueText is a value as it is written at an indentation.
 func valueText(value any, indent string) (hujson.Value, error) {
 	var text bytes.Buffer
+	if written, ok := value.(JSONC); ok {
+		v, err := hujson.Parse(bytes.ReplaceAll(bytes.TrimSpace(written), []byte("\n"), []byte("\n"+indent)))
+		if err != nil {
+			return hujson.Value{}, fmt.Errorf("writing a value of the configuration: %w", err)
+		}
+		v.BeforeExtra, v.AfterExtra = nil, nil
+		return v, nil
+	}
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
 	e.SetIndent(indent, "  ")

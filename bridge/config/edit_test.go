@@ -24,6 +24,7 @@ func TestInsert(t *testing.T) {
 		"deeper":            {"{\n  \"a\": {\n    \"b\": 1\n  }\n}", "/a/c/d", true, "{\n  \"a\": {\n    \"b\": 1,\n    \"c\": {\n      \"d\": true\n    }\n  }\n}"},
 		"a new list":        {"{}", "/a/list/-", "x", "{\n  \"a\": {\n    \"list\": [\n      \"x\"\n    ]\n  }\n}"},
 		"the end of a list": {"{\"a\": [\n  1, // one\n]}", "/a/-", 2, "{\"a\": [\n  1, // one\n    2,\n  ]}"},
+		"with comments":     {"{\n  \"a\": 1,\n}", "/b", JSONC("{\n  // two\n  \"c\": 2,\n}\n"), "{\n  \"a\": 1,\n  \"b\": {\n    // two\n    \"c\": 2,\n  },\n}"},
 		"an escaped key":    {`{}`, "/a~1b", 1, "{\n  \"a/b\": 1\n}"},
 		"what is there":     {`{"a": {"b": 1}}`, "/a/b", 2, ""},
 		"into a number":     {`{"a": 1}`, "/a/b", 2, ""},

@@ -25,6 +25,17 @@ type source struct {
 	file  string
 	text  []byte
 	lines []int // byte offset at which each line starts
+	// over, if not nil, is an overlay's text, which stands behind this one:
+	// what has an offset beyond it is there.
+	over *source
+}
+
+// beyond returns the overlay and the offset in it, if the offset is of one.
+func (s *source) beyond(offset int) (*source, int, bool) {
+	if s.over == nil || offset <= len(s.text) {
+		return nil, 0, false
+	}
+	return s.over, offset - len(s.text) - 1, true
 }
 
 func newSource(file string, text []byte) *source {
@@ -40,6 +51,9 @@ func newSource(file string, text []byte) *source {
 // place turns a byte offset into a line and a column. A byte that is no UTF-8
 // counts as one character.
 func (s *source) place(offset int) (line, column int) {
+	if over, within, ok := s.beyond(offset); ok {
+		return over.place(within)
+	}
 	offset = min(max(offset, 0), len(s.text))
 	line = sort.SearchInts(s.lines, offset+1)
 	return line, 1 + utf8.RuneCount(s.text[s.lines[line-1]:offset])
@@ -53,9 +67,17 @@ func (s *source) offset(line, byteColumn int) int {
 	return min(s.lines[line-1]+byteColumn-1, len(s.text))
 }
 
+// fileOf is the file that an offset is of.
+func (s *source) fileOf(offset int) string {
+	if over, _, ok := s.beyond(offset); ok {
+		return over.file
+	}
+	return s.file
+}
+
 func (s *source) problem(offset int, path, message, hint string) *FieldError {
 	line, column := s.place(offset)
-	return &FieldError{File: s.file, Line: line, Column: column, Path: path, Message: message, Hint: hint}
+	return &FieldError{File: s.fileOf(offset), Line: line, Column: column, Path: path, Message: message, Hint: hint}
 }
 
 // parse turns the text into a syntax tree, or says in one problem why it is
