@@ -49,10 +49,12 @@ cross: ## build and vet for macOS and Windows
 test-real: ## npm reference servers and TypeScript clients against the real binary
 	.ci/real-install
 	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(GO) test -tags real -count=1 -timeout 15m -run '^TestReal' ./cmd/codemode-bridge
+	$(GO) test -tags real -count=1 -timeout 30m -run '^TestReal' ./bridge/sqlstore
 
 bench: build ## direct calls beside the same through the bridge, as a table with targets
 	$(GO) run ./bridge/bench -bridge bin/codemode-bridge
 	$(GO) test -run '^$$' -bench 'Decide|Parse|Script|Call' ./profiles ./analysis/preview ./bridge/gate
+	$(GO) test -run '^$$' -bench 'Run|Reply|Strip' ./sandbox/worker
 
 mutants: ## seeded faults: each must make the suite fail
 	$(GO) run ./.ci/mutants
