@@ -48,15 +48,17 @@ type Host interface {
 	// the worker's pipe: it must not block.
 	Preview(analysis.Report)
 
-	// Call does one call of the script and answers it through settle. It is
-	// called in a goroutine of its own and may block or return before the
-	// answer is there. Run waits for it to return, so it must heed ctx, which
-	// ends with the run.
+	// Call does one call of the script and answers it through settle. It may
+	// block, or return before the answer is there. Run waits for it to return,
+	// so it must heed ctx, which ends with the run. It has a goroutine of its
+	// own, or, while the script does nothing but wait for this call, that of
+	// Run.
 	//
-	// settle never blocks and may be called from any goroutine, also by one
-	// that holds locks. The script sees answers in the order in which they
-	// were settled. Only the first settle of a call counts, and only before the
-	// run has ended.
+	// settle does not wait for the script: it queues the answer, or writes it
+	// where the worker has room for it. It may be called from any goroutine,
+	// also by one that holds locks, unless Preview or Idle take them. The script
+	// sees answers in the order in which they were settled. Only the first
+	// settle of a call counts, and only before the run has ended.
 	//
 	// Calls are started in the order of their numbers, at most Limits.Parallel
 	// at a time; further ones wait until one of those is settled.

@@ -1,0 +1,65 @@
+package sandbox
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A session that runs one script after the other does not have its worker
+// looked at each time; one that has come to rest is.
+func TestIdleIsNotCheckedAfterEveryRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var looks atomic.Int32
+		pool := newPool(Options{Warm: -1}, func(heap int64) (*process, error) {
+			p, err := inMemory(heap)
+			if err == nil {
+				cpu := p.cpu
+				p.cpu = func() (time.Duration, bool) { looks.Add(1); return cpu() }
+			}
+			return p, err
+		})
+		defer pool.Close()
+		s := pool.Session()
+		for range 200 {
+			if _, err := s.Run(t.Context(), Script{Source: "one"}, &recorder{}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		synctest.Wait()
+		if n := looks.Load(); n != 0 {
+			t.Errorf("%d looks in between runs", n)
+		}
+		time.Sleep(firstSample + 3*idleSampleEvery)
+		synctest.Wait()
+		if n := looks.Load(); n < 3 || n > 5 {
+			t.Errorf("%d looks at a worker that rests", n)
+		}
+	})
+}
+
+// A call that lasts does not keep its run from noticing what the worker does
+// meanwhile.
+func TestWorkerEndsInTheMiddleOfACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p *process
+		pool := newPool(Options{Warm: -1}, func(heap int64) (_ *process, err error) {
+			p, err = inMemory(heap)
+			return p, err
+		})
+		defer pool.Close()
+		h := &recorder{answer: waitForEver, idled: make(chan int, 1)}
+		go func() {
+			<-h.idled
+			synctest.Wait() // the call is under way
+			p.kill()
+		}()
+		before := time.Now()
+		_, err := pool.Session().Run(t.Context(), Script{Source: "sequence 1"}, h)
+		if took := time.Since(before); err == nil || took > 2*takeOverAfter {
+			t.Errorf("%v after %v", err, took)
+		}
+	})
+}
