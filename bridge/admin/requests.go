@@ -268,11 +268,12 @@ func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	now := s.o.Now()
-	if e.Verdict != nil {
-		return &approval.SettledError{Verdict: *e.Verdict}
-	}
 	v, err = s.o.Approvers().Sign(who.Approver, e.Request, v, who.channel, now)
 	if err != nil {
+		rec := ledger.Record{Event: ledger.Verdict, Run: e.Run, Server: e.Server, Tool: e.Tool, Request: e.ID, Outcome: ledger.Refused, Error: canon.Visible(err.Error())}
+		if lost := s.record(r.Context(), who, rec); lost != nil {
+			s.o.Logger.Error("recording a refused verdict", "err", lost)
+		}
 		return &failure{http.StatusForbidden, "role", canon.Visible(err.Error()), "somebody with another role, or a higher limit, can"}
 	}
 	if v.Args != nil {
