@@ -182,6 +182,9 @@ func (from Sources) Build() *Catalog {
 	for _, list := range [][]*Tool{c.tools[:c.own], c.listed} {
 		for _, t := range list {
 			h.Write([]byte(t.Script + " " + t.Digest + "\n"))
+			if t.broken() { // which a script may turn out to be after it was first listed
+				h.Write([]byte(t.Saved.Problem + "\n"))
+			}
 		}
 	}
 	c.revision = "sha256:" + hex.EncodeToString(h.Sum(nil))

@@ -81,7 +81,11 @@ func TestSavedScriptsAreNoTools(t *testing.T) {
 func TestARevisionKnowsScripts(t *testing.T) {
 	script := Script{Name: "a", Digest: "sha256:1"}
 	one := Sources{Scripts: []Script{script}}.Build().Revision()
-	script.Digest = "sha256:2"
+	script.Problem = "line 2: broken"
+	if broken := (Sources{Scripts: []Script{script}}).Build().Revision(); one == broken {
+		t.Error("a script that turns out to be broken does not change the revision")
+	}
+	script.Digest, script.Problem = "sha256:2", ""
 	if two := (Sources{Scripts: []Script{script}}).Build().Revision(); one == two {
 		t.Error("a changed script does not change the revision")
 	}
