@@ -200,7 +200,7 @@ func TestCheckerTellsMovedRows(t *testing.T) {
 // Every bit of what is kept of a row counts, with the key; without it, every
 // bit but the seal's.
 func TestCheckerSeesEveryBit(t *testing.T) {
-	c := example(4)
+	c := example(2)
 	for i := range c.links {
 		l := &c.links[i]
 		for name, part := range map[string][]byte{"text": l.Body, "hash": l.Hash[:], "seal": l.Seal[:]} {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -58,7 +61,7 @@ func BenchmarkRecord(b *testing.B) {
 // BenchmarkVerify measures the verification of one row.
 func BenchmarkVerify(b *testing.B) {
 	db := open(b, Options{Path: filepath.Join(b.TempDir(), "audit.db")})
-	const rows = 100_000
+	rows := benchRows()
 	load(b, db, rows)
 	b.ResetTimer()
 	n := 0
@@ -110,4 +113,52 @@ func settled(t testing.TB, db *DB) {
 			return
 		}
 	}
+}
+
+// BenchmarkQuery measures a page of 100 rows, newest first, by each index.
+func BenchmarkQuery(b *testing.B) {
+	db := open(b, Options{Path: filepath.Join(b.TempDir(), "audit.db")})
+	load(b, db, benchRows())
+	rare := ledger.Record{
+		Event: ledger.Refusal, Run: "rare", Server: "rare", Tool: "tool", Disposition: "deny", Outcome: ledger.Refused, Risk: "critical", Approver: "ann",
+	}
+	for range 10 {
+		if err := db.Record(b.Context(), rare); err != nil {
+			b.Fatal(err)
+		}
+	}
+	load(b, db, 1000)
+	for name, q := range map[string]ledger.Query{
+		"run":            {Runs: []string{"rare"}},
+		"event":          {Events: []ledger.Event{ledger.Refusal}},
+		"tool":           {Tool: "rare__*"},
+		"disposition":    {Dispositions: []string{"deny"}},
+		"outcome":        {Outcomes: []string{ledger.Refused}},
+		"risk":           {Risks: []string{"critical"}},
+		"approver":       {Approvers: []string{"ann"}},
+		"since":          {Since: time.Now().Add(-time.Minute)},
+		"until, oldest":  {Until: time.Now().Add(-time.Minute)},
+		"common, oldest": {Outcomes: []string{ledger.Done}},
+		"two":            {Outcomes: []string{ledger.Done}, Risks: []string{"critical", "low"}},
+		"anything":       {},
+	} {
+		q.Limit, q.Newest = 100, !strings.HasSuffix(name, "oldest")
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				for _, err := range db.Rows(b.Context(), q) {
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// benchRows is how many rows a benchmark reads: SQLSTORE_ROWS, or 100,000.
+func benchRows() int {
+	if n, err := strconv.Atoi(os.Getenv("SQLSTORE_ROWS")); err == nil {
+		return n
+	}
+	return 100_000
 }

@@ -26,10 +26,10 @@ import (
 // after n rows. Which index is used is decided here, by looking how many rows
 // it would lead to. What SQL is not told of a query, Query.Selects sees to.
 const (
-	probed    = 1_000  // entries of an index that are counted to choose one
-	ranged    = 20_000 // entries of the time index that are counted
-	manyTools = 200    // tools, beyond which a pattern uses no index
-	values    = 50     // values of one list, beyond which it uses no index
+	probed    = 1_000 // entries of an index that are counted to choose one
+	ranged    = 5_000 // entries of the time index that are counted
+	manyTools = 200   // tools, beyond which a pattern uses no index
+	values    = 50    // values of one list, beyond which it uses no index
 )
 
 // sortable returns a time as the generated column has it.

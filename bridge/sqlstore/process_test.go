@@ -328,3 +328,30 @@ func TestSettling(t *testing.T) {
 		t.Errorf("%d rows", len(got))
 	}
 }
+
+// A commit syncs the disk where one of its records asks for it.
+func TestSynchronous(t *testing.T) {
+	o := place(t, 0)
+	for _, row := range []struct {
+		all, durable bool
+		want         int64 // as PRAGMA synchronous numbers them: 1 is NORMAL, 2 is FULL
+	}{{false, false, 1}, {false, true, 2}, {true, false, 2}} {
+		o.AllDurable = row.all
+		db := open(t, o)
+		for _, durable := range []bool{!row.durable, row.durable} {
+			if err := db.Record(t.Context(), ledger.Record{Event: ledger.Intent, Durable: durable}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := db.ask(t.Context(), func(ctx context.Context, f *file) error {
+			level, err := f.number(ctx, "PRAGMA synchronous")
+			if level != row.want {
+				t.Errorf("%+v: synchronous is %d", row, level)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		closeStore(t, db)
+	}
+}
