@@ -116,7 +116,25 @@ type home struct {
 	dir    string
 	config string
 	env    []string // besides what every process has
-	talk   bytes.Buffer
+	talk   talk
+}
+
+// talk is what the programs of a home say, several at the same time.
+type talk struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (t *talk) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.Write(p)
+}
+
+func (t *talk) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.String()
 }
 
 func newHome(t *testing.T, config map[string]any, env ...string) *home {
