@@ -1,0 +1,205 @@
+package main_test
+
+// Questions of one process are answered in another.
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A command line is the real binary with a configuration of its own.
+type commandLine struct {
+	*testing.T
+	bin, home, file string
+}
+
+func newCommandLine(t *testing.T, config string) commandLine {
+	t.Helper()
+	home := t.TempDir()
+	c := commandLine{t, buildPrograms(t), home, filepath.Join(home, "config.json")}
+	if err := os.WriteFile(c.file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// program is the binary with arguments; stdin is what it reads.
+func (c commandLine) program(stdin string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(c.bin, "codemode-bridge"), append([]string{"-c", c.file}, args...)...)
+	cmd.Env = append(os.Environ(), "HOME="+c.home, "USERPROFILE="+c.home, "XDG_CONFIG_HOME="+c.home, "XDG_STATE_HOME="+c.home, "XDG_CACHE_HOME="+c.home)
+	cmd.Stdin = strings.NewReader(stdin)
+	return cmd
+}
+
+// run runs it to its end: what it wrote, and its exit code.
+func (c commandLine) run(stdin string, args ...string) (stdout, stderr string, code int) {
+	c.Helper()
+	cmd := c.program(stdin, args...)
+	var out, talk bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &talk
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		c.Fatal(err)
+	}
+	return out.String(), talk.String(), cmd.ProcessState.ExitCode()
+}
+
+// does runs it and wants it to succeed.
+func (c commandLine) does(stdin string, args ...string) string {
+	c.Helper()
+	out, talk, code := c.run(stdin, args...)
+	if code != 0 {
+		c.Fatalf("%v: exit code %d\n%s%s", args, code, out, talk)
+	}
+	return out
+}
+
+// refuses runs it and wants it to fail with words on standard error.
+func (c commandLine) refuses(words, stdin string, args ...string) {
+	c.Helper()
+	out, talk, code := c.run(stdin, args...)
+	if code == 0 || !strings.Contains(talk, words) {
+		c.Errorf("%v: exit code %d, want words %q\n%s%s", args, code, words, out, talk)
+	}
+}
+
+// evaluates starts a script that will ask, and returns the id of its question
+// and what it prints in the end.
+func (c commandLine) evaluates(code string) (id string, result func() string) {
+	c.Helper()
+	cmd := c.program("", "eval", code)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		c.Fatal(err)
+	}
+	c.Cleanup(func() { cmd.Process.Kill() })
+	eventually(c.T, "nothing is asked", func() bool {
+		list, _, code := c.run("", "approvals", "list", "--json")
+		var rows []struct{ ID string }
+		if code == 0 && json.Unmarshal([]byte(list), &rows) == nil && len(rows) == 1 {
+			id = rows[0].ID
+		}
+		return id != ""
+	})
+	return id, func() string { cmd.Wait(); return strings.TrimSpace(out.String()) }
+}
+
+const queueing = `{
+  "servers": {"utils": {"type": "builtin", "builtin": "utils"}},
+  "evaluation": {"defaultProfile": "p", "profiles": {"p": {
+    "asklist": ["utils__*"], "elicitationFallback": "queue",
+    "rules": [
+      {"tools": ["utils__csv_parse"], "risk": "high"},
+      {"tools": ["utils__base64_encode"], "action": "manual"},
+    ],
+  }}},
+}
+`
+
+func TestApprovalsAtTheCommandLine(t *testing.T) {
+	c := newCommandLine(t, queueing)
+	c.refuses("nothing was ever asked", "", "approvals", "list")
+	if out, _, _ := c.run("", "eval", `await codemode.utils__hash({text: "x"})`); out != "" {
+		t.Errorf("without approvers the call was made: %s", out)
+	}
+	ann := strings.TrimSpace(c.does("", "approvers", "add", "ann", "--role", "admin"))
+	jo := strings.TrimSpace(c.does("", "approvers", "add", "jo", "--risk", "medium"))
+	guest := strings.TrimSpace(c.does("", "approvers", "add", "guest", "--role", "viewer"))
+	c.refuses(`two approvers are called "ann"`, "", "approvers", "add", "ann")
+	if text, err := os.ReadFile(c.file); err != nil || strings.Contains(string(text), ann) {
+		t.Errorf("the file holds a token itself, %v", err)
+	}
+
+	const hash = `return JSON.stringify(await codemode.utils__hash({text: "x"})).includes("2d711642")`
+	id, result := c.evaluates(hash)
+	if shown := c.does("", "approvals", "show", id); !strings.Contains(shown, "text") || !strings.Contains(shown, "risk") {
+		t.Errorf("shown is\n%s", shown)
+	}
+	c.refuses("no approver's token", "cmb_wrong\n", "approvals", "approve", id, "--token-stdin")
+	c.refuses("may look and not decide", guest, "approvals", "approve", id, "--token-stdin")
+	c.refuses("--token-stdin", "", "approvals", "approve", id)
+	if got := c.does(ann, "approvals", "approve", id[:6], "--token-stdin"); !strings.Contains(got, "approved by ann") {
+		t.Errorf("said %q", got)
+	}
+	if got := result(); got != "true" {
+		t.Errorf("the script returned %s", got)
+	}
+	c.refuses("ann said yes", jo, "approvals", "deny", id, "--token-stdin")
+	if log := c.does("", "audit", "query", "--event-type", "verdict", "--approver", "ann"); !strings.Contains(log, "terminal") {
+		t.Errorf("the log says\n%s", log)
+	}
+	if log := c.does("", "audit", "query", "--event-type", "verdict", "--approver", "jo"); !strings.Contains(log, "jo") {
+		t.Errorf("the log does not know who came too late:\n%s", log)
+	}
+
+	id, result = c.evaluates(`try { await codemode.utils__hash({text: "y"}) } catch (e) { return [e.reason, e.message] }`)
+	c.does(jo, "approvals", "deny", id, "--token-stdin", "--reason", "wrong text")
+	if got := result(); !strings.Contains(got, `"declined"`) || !strings.Contains(got, `they wrote: \"wrong text\"`) {
+		t.Errorf("the script read %s", got)
+	}
+
+	id, result = c.evaluates(`return await codemode.utils__csv_parse({text: "a,b"})`)
+	c.refuses("may not allow calls of high risk", jo, "approvals", "approve", id, "--token-stdin")
+	c.does("", "approvers", "delegate", "ann", "jo", "--until", "2999-12-31")
+	if got := c.does(jo, "approvals", "approve", id, "--token-stdin"); !strings.Contains(got, "jo for ann") {
+		t.Errorf("said %q", got)
+	}
+	if got := result(); !strings.Contains(got, "a") {
+		t.Errorf("the script returned %s", got)
+	}
+
+	id, result = c.evaluates(`return await codemode.utils__base64_encode({text: "x"})`)
+	c.refuses("typed", ann, "approvals", "approve", id, "--token-stdin")
+	c.refuses("not what a tool takes", ann, "approvals", "approve", id, "--token-stdin", "--args", `{`)
+	c.does(ann, "approvals", "approve", id, "--token-stdin", "--args", `{"text": "edited"}`)
+	if got := result(); !strings.Contains(got, "ZWRpdGVk") {
+		t.Errorf("the script returned %s", got)
+	}
+
+	c.does("", "approvers", "remove", "ann")
+	if list := c.does("", "approvers", "list"); strings.Contains(list, "ann") || !strings.Contains(list, "jo") {
+		t.Errorf("approvers are\n%s", list)
+	}
+	if out, _, code := c.run("", "audit", "verify"); code != 0 {
+		t.Errorf("the log is not whole: %s", out)
+	}
+}
+
+// A yes for the session is kept for it, seen and revoked from elsewhere.
+func TestGrantsAtTheCommandLine(t *testing.T) {
+	c := newCommandLine(t, queueing)
+	ann := strings.TrimSpace(c.does("", "approvers", "add", "ann", "--role", "admin"))
+	// The second call is asked only because the first one's grant was revoked.
+	id, result := c.evaluates(`
+		const one = JSON.stringify(await codemode.utils__hash({text: "x"}));
+		for (let i = 0; i < 1000; i++) await new Promise(r => setTimeout(r, 10));
+		return one === JSON.stringify(await codemode.utils__hash({text: "x"}))`)
+	c.does(ann, "approvals", "approve", id, "--token-stdin", "--scope", "session")
+	var grants []struct{ ID, Script, By string }
+	eventually(t, "nothing is granted", func() bool {
+		list := c.does("", "grants", "list", "--json")
+		return json.Unmarshal([]byte(list), &grants) == nil && len(grants) == 1
+	})
+	if grants[0].Script != "utils__hash" || grants[0].By != "ann" {
+		t.Fatalf("granted is %+v", grants)
+	}
+	c.does("", "grants", "revoke", grants[0].ID)
+	c.refuses("there is no grant", "", "grants", "revoke", grants[0].ID)
+	eventually(t, "it is not asked again", func() bool {
+		list, _, _ := c.run("", "approvals", "list", "--json")
+		var rows []struct{ ID string }
+		if json.Unmarshal([]byte(list), &rows) != nil || len(rows) == 0 {
+			return false
+		}
+		c.does(ann, "approvals", "approve", rows[0].ID, "--token-stdin")
+		return true
+	})
+	if got := result(); got != "true" {
+		t.Errorf("the script returned %s", got)
+	}
+}
