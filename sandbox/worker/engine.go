@@ -11,8 +11,9 @@ import (
 // interrupt, which any may call at any time. begin and answer return when
 // only another answer can move the script, or when it ended.
 type engine interface {
-	// load reads the script and its input (nil for none); nothing runs yet.
-	load(source string, input []byte) (analysis.Report, *wire.Failure)
+	// load reads the script, which may name tools by names, and its input (nil
+	// for none); nothing runs yet.
+	load(names *names, source string, input []byte) (analysis.Report, *wire.Failure)
 	// begin starts the script.
 	begin()
 	// answer settles a call and runs what waited for it. The reply's body is

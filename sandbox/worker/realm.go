@@ -78,14 +78,24 @@ type pending struct {
 // scriptZone is a script's local time, by the name that Node gives it.
 var scriptZone = time.FixedZone("Coordinated Universal Time", 0)
 
-func newRealm(h host, n *names) *realm {
-	return &realm{
-		host: h, names: n, vm: goja.New(),
+// newRealm makes the part of a realm that is the same for every script. Nothing
+// of the host is asked before load.
+func newRealm(h host) *realm {
+	vm := goja.New()
+	// No source map of a script's own making: goja would read the file.
+	vm.SetParserOptions(parser.WithDisableSourceMaps)
+	vm.SetMaxCallStackSize(maxCalls)
+	r := &realm{
+		host: h, vm: vm,
 		pending: make(map[int]*pending), thrown: make(map[*goja.Object]*pending), callOf: make(map[*goja.Promise]*pending),
 	}
+	vm.SetPromiseRejectionTracker(r.trackRejection)
+	r.blockCompilers()
+	return r
 }
 
-func (r *realm) load(source string, input []byte) (analysis.Report, *wire.Failure) {
+func (r *realm) load(n *names, source string, input []byte) (analysis.Report, *wire.Failure) {
+	r.names = n
 	script, fail := intake(source)
 	if fail != nil {
 		return analysis.Report{}, fail
@@ -104,19 +114,12 @@ func (r *realm) load(source string, input []byte) (analysis.Report, *wire.Failur
 	return report, nil
 }
 
-// prepare makes the world that the script finds.
+// prepare makes the part of the world that depends on the script and its run.
 func (r *realm) prepare() {
-	vm := r.vm
-	// No source map of a script's own making: goja would read the file.
-	vm.SetParserOptions(parser.WithDisableSourceMaps)
-	vm.SetMaxCallStackSize(maxCalls)
-	seed := r.host.seed()
-	r.rand = rand.NewChaCha8(seed)
-	vm.SetRandSource(func() float64 { return float64(r.rand.Uint64()>>11) / (1 << 53) })
+	r.rand = rand.NewChaCha8(r.host.seed())
+	r.vm.SetRandSource(func() float64 { return float64(r.rand.Uint64()>>11) / (1 << 53) })
 	r.started = r.host.now()
-	vm.SetTimeSource(r.host.now)
-	vm.SetPromiseRejectionTracker(r.trackRejection)
-	r.blockCompilers()
+	r.vm.SetTimeSource(r.host.now)
 	r.installGlobals()
 }
 

@@ -89,12 +89,12 @@ func (r *realm) runSaved(p *pending, body []byte) error {
 	}
 	p.name = from.Name
 	h := &innerHost{host: r.host, outer: r, by: p}
-	c := newRealm(h, r.names)
+	c := newRealm(h)
 	c.saved.depth, h.realm = r.saved.depth+1, c
 	if !r.adoptSaved(c, p) {
 		return nil // the run is being stopped, and says so itself
 	}
-	_, fail := c.load(from.Source, p.input)
+	_, fail := c.load(r.names, from.Source, p.input)
 	if from.Check {
 		r.dropSaved(c)
 		return r.checked(p, fail)

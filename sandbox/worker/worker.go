@@ -93,6 +93,7 @@ type worker struct {
 	harden func(heap int64) map[string]string // confines it, step by step
 	names  *names                             // of the newest Names frame
 	inbox  *inbox
+	spare  *run // the next one
 	clock  *clock
 	watch  *monitor
 }
@@ -132,6 +133,7 @@ func (w *worker) serve() error {
 	if err := w.send(wire.KindReady, ready); err != nil {
 		return err
 	}
+	w.prepare()
 	for {
 		f, err := w.inbox.next()
 		if err != nil {
