@@ -50,11 +50,14 @@ func (a *app) load() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := config.Load(a.shown(path), a.env, a.policy(path))
+	cfg, err := a.loadFile(path)
 	var problems config.Problems
+	var usage *usageError
 	switch {
-	case err == nil, errors.As(err, &problems):
+	case err == nil, errors.As(err, &problems), errors.As(err, &usage):
 		return cfg, err
+	case errors.Is(err, errNoOverlay):
+		return nil, &configError{err, "without --env, the configuration holds as it is"}
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &configError{fmt.Errorf("there is no configuration at %s", path),
 			"name one with --config, or start with a copy of config.example.json"}
@@ -74,6 +77,9 @@ func (a *app) shown(path string) string {
 // policy are the options of the policy: our own files, which no call may name.
 func (a *app) policy(path string) profiles.Options {
 	o := profiles.Options{OwnFiles: []string{path}}
+	if overlay, err := a.overlay(path); err == nil && overlay != "" {
+		o.OwnFiles = append(o.OwnFiles, overlay)
+	}
 	if places, err := config.Paths(a.env); err == nil {
 		o.OwnFiles = append(o.OwnFiles, places.ConfigFile, places.StateDir)
 	}

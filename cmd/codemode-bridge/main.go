@@ -65,8 +65,10 @@ type app struct {
 	out, err   io.Writer
 	env        config.Env
 	configPath string
-	logFile    string // --log
-	json       bool
+	// environment is --env: which overlay of the configuration holds.
+	environment string
+	logFile     string // --log
+	json        bool
 }
 
 // root is the whole command line.
@@ -86,6 +88,8 @@ func (a *app) root() *cobra.Command {
 		return &usageError{fmt.Errorf("%w (%s --help lists the flags)", err, c.CommandPath())}
 	})
 	root.PersistentFlags().StringVarP(&a.configPath, "config", "c", "", "the configuration `file` (default: $CODEMODE_CONFIG, then the user's own)")
+	root.PersistentFlags().StringVar(&a.environment, "env", "", "the `environment`: NAME lays config.NAME.json over the profiles of config.json")
+	_ = root.RegisterFlagCompletionFunc("env", a.completeEnvironments) // the flag is there
 	root.AddCommand(a.runCommand(), a.serveCommand(), a.evalCommand(), a.checkCommand(), a.serversCommand(), a.toolsCommand(), a.profilesCommand(), a.scriptsCommand(), a.approvalsCommand(), a.approversCommand(), a.grantsCommand(), a.auditCommand(), a.runsCommand(), a.tailCommand(), a.versionCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

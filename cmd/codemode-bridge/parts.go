@@ -322,12 +322,7 @@ func (p *parts) watch(ctx context.Context, a *app) {
 		}
 		p.log.Error("the configuration was not taken over; the last good one goes on", "err", err)
 	}
-	config.Watch(ctx, first.File, func(data []byte) {
-		cfg, err := config.Parse(a.shown(first.File), data, a.env, a.policy(first.File))
-		if err != nil {
-			wrong(err)
-			return
-		}
+	a.watchFiles(ctx, first, func(cfg *config.Config) {
 		if err := p.desk.follow(cfg); err != nil {
 			wrong(err)
 			return
@@ -341,7 +336,7 @@ func (p *parts) watch(ctx context.Context, a *app) {
 		p.recorder.owe(context.WithoutCancel(ctx), configTaken(old, cfg))
 		p.reconfigure(cfg)
 		p.log.Info("the configuration was taken over", "servers", len(cfg.Servers), "profiles", len(cfg.Profiles.Names()))
-	}, config.WatchOptions{Loaded: first.Digest, Lost: wrong})
+	}, wrong)
 }
 
 // serverNames are the enabled servers, for people.

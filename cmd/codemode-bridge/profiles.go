@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -57,10 +58,12 @@ func (a *app) profilesCommand() *cobra.Command {
 			"a stricter one always overrules, or whose condition can never be decided. The exit\ncode is 1 if there is one.",
 		RunE: func(c *cobra.Command, _ []string) error { return a.checkProfiles(c.Context()) },
 	}
+	show.ValidArgsFunction, explain.ValidArgsFunction = a.completeProfiles, a.completeProfiles
 	for _, c := range []*cobra.Command{list, show, explain, check} {
 		a.jsonFlag(c)
 		group.AddCommand(c)
 	}
+	group.AddCommand(a.addProfileCommand())
 	return group
 }
 
@@ -552,9 +555,26 @@ func askedHow(d profiles.Decision) []string {
 	return append(lines, fmt.Sprintf("a client that cannot ask: %s", d.Fallback))
 }
 
+// A placed warning says where in the configuration it is about.
+type placed struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	profiles.Warning
+}
+
+// String is the warning in one line, as the mistakes of `check` are.
+func (w placed) String() string {
+	text := fmt.Sprintf("%s:%d:%d: %s", w.File, w.Line, w.Column, w.Message)
+	if w.Hint != "" {
+		text += " (hint: " + w.Hint + ")"
+	}
+	return text
+}
+
 // checkProfiles prints what does nothing.
 func (a *app) checkProfiles(ctx context.Context) error {
-	var warnings []profiles.Warning
+	warnings := []placed{}
 	var tools, all int
 	err := a.once(ctx, func(_ context.Context, p *parts) error {
 		a.complain(p)
@@ -567,20 +587,22 @@ func (a *app) checkProfiles(ctx context.Context) error {
 			})
 		}
 		tools, all = len(facts), len(view.Profiles.Names())
-		warnings = view.Profiles.Check(facts)
+		for _, w := range view.Profiles.Check(facts) {
+			one := placed{Warning: w}
+			one.Path = "/evaluation" + w.Path
+			one.File, one.Line, one.Column = p.config().Place(one.Path)
+			warnings = append(warnings, one)
+		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for i := range warnings {
-		warnings[i].Path = "/evaluation" + warnings[i].Path
-	}
+	slices.SortStableFunc(warnings, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 	switch {
 	case a.json:
-		if warnings == nil {
-			warnings = []profiles.Warning{}
-		}
 		if err := a.printJSON(map[string]any{"ok": len(warnings) == 0, "warnings": warnings}); err != nil {
 			return err
 		}

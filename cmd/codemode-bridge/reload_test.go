@@ -42,10 +42,20 @@ func buildPrograms(t *testing.T) string {
 // serve starts the bridge, and ends it with the test.
 func serve(t *testing.T, config string) serving {
 	t.Helper()
+	return serveOverlaid(t, config, "")
+}
+
+// serveOverlaid is serve with an overlay, unless it is empty.
+func serveOverlaid(t *testing.T, config, overlay string) serving {
+	t.Helper()
 	home := t.TempDir()
 	s := serving{file: filepath.Join(home, "config.json")}
 	s.write(t, config)
 	cmd := exec.Command(filepath.Join(buildPrograms(t), "codemode-bridge"), "serve", "--config", s.file, "--listen", "127.0.0.1:0")
+	if overlay != "" {
+		serving{file: filepath.Join(home, "config.prod.json")}.write(t, overlay)
+		cmd.Args = append(cmd.Args, "--env", "prod")
+	}
 	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home, "XDG_CACHE_HOME="+home)
 	talk, err := cmd.StderrPipe()
 	if err != nil {

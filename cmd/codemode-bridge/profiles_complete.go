@@ -1,0 +1,49 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// completeProfiles offers the names of profiles to the shell, as the first
+// argument of a command. A configuration that cannot be read offers none.
+func (a *app) completeProfiles(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	cfg, err := a.load()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := []cobra.Completion{cobra.CompletionWithDesc(evalProfile, "the one that binds eval")}
+	for _, name := range cfg.Profiles.Names() {
+		p, _ := cfg.Profiles.Profile(name)
+		names = append(names, cobra.CompletionWithDesc(name, "binds "+strings.Join(boundTools(cfg.Profiles, p), " and ")))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeEnvironments offers the environments that have an overlay beside the
+// configuration.
+func (a *app) completeEnvironments(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	path, err := a.file()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	extension := filepath.Ext(path)
+	start := strings.TrimSuffix(filepath.Base(path), extension) + "."
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []cobra.Completion
+	for _, e := range entries {
+		name, found := strings.CutPrefix(strings.TrimSuffix(e.Name(), extension), start)
+		if found && name != "" && strings.HasSuffix(e.Name(), extension) && !strings.Contains(name, ".") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

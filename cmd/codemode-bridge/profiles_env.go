@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"codemode-bridge/bridge/config"
+)
+
+// errNoOverlay is what --env meets where there is no file for it.
+var errNoOverlay = errors.New("there is no overlay")
+
+// overlay is the file that --env lays over the configuration at path, such as
+// config.prod.json beside config.json; empty without --env.
+func (a *app) overlay(path string) (string, error) {
+	if a.environment == "" {
+		return "", nil
+	}
+	overlay, err := config.OverlayName(path, a.environment)
+	if err != nil {
+		return "", &usageError{err}
+	}
+	return overlay, nil
+}
+
+// loadFile reads the configuration at path, with its overlay if there is one.
+func (a *app) loadFile(path string) (*config.Config, error) {
+	overlay, err := a.overlay(a.shown(path))
+	switch {
+	case err != nil:
+		return nil, err
+	case overlay == "":
+		return config.Load(a.shown(path), a.env, a.policy(path))
+	}
+	cfg, err := config.LoadOverlaid(a.shown(path), overlay, a.env, a.policy(path))
+	var missing *fs.PathError
+	if errors.As(err, &missing) && missing.Path == overlay && errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w for the environment %s at %s", errNoOverlay, a.environment, overlay)
+	}
+	return cfg, err
+}
+
+// watchFiles calls changed whenever the configuration that was loaded first, or
+// its overlay, is another than the last time, one call at a time, until ctx
+// ends. What is wrong with either comes as an error.
+func (a *app) watchFiles(ctx context.Context, first *config.Config, changed func(*config.Config), wrong func(error)) {
+	var mu sync.Mutex
+	again := func([]byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		cfg, err := a.loadFile(first.File)
+		if err != nil {
+			wrong(err)
+			return
+		}
+		changed(cfg)
+	}
+	lost := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		wrong(err)
+	}
+	var watching sync.WaitGroup
+	if first.Overlay != "" {
+		watching.Go(func() {
+			config.Watch(ctx, first.Overlay, again, config.WatchOptions{Loaded: first.OverlayDigest, Lost: lost})
+		})
+	}
+	config.Watch(ctx, first.File, again, config.WatchOptions{Loaded: first.Digest, Lost: lost})
+	watching.Wait()
+}
