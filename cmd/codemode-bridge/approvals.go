@@ -29,7 +29,7 @@ import (
 // log, whether it serves a page or not.
 func (a *app) approvalsCommand() *cobra.Command {
 	group := &cobra.Command{Use: "approvals", Short: "The calls that wait for a person, and their answers"}
-	group.AddCommand(a.approvalsList(), a.approvalsShow(), a.approvalsApprove(), a.approvalsDeny())
+	group.AddCommand(a.approvalsList(), a.approvalsShow(), a.approvalsApprove(), a.approvalsDeny(), a.approvalsWatch())
 	return group
 }
 
