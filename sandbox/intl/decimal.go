@@ -43,7 +43,7 @@ func ParseDecimal(s string) (d Decimal, ok bool) {
 	mantissa, exponent, scientific := strings.Cut(strings.ToLower(s), "e")
 	if scientific {
 		e, err := strconv.Atoi(exponent)
-		if err != nil || e > 1e6 || e < -1e6 {
+		if err != nil || e > maxExponent || e < -maxExponent {
 			return Decimal{nan: true}, false
 		}
 		d.exp = e
@@ -62,6 +62,10 @@ func ParseDecimal(s string) (d Decimal, ok bool) {
 	}
 	return d, true
 }
+
+// maxExponent bounds what is written out as zeros; no number of JavaScript has
+// a larger one.
+const maxExponent = 400
 
 func (d Decimal) zero() bool { return d.digits == "" && !d.nan && !d.inf }
 

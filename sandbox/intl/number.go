@@ -278,13 +278,12 @@ func (n *Number) grouped(whole string) []string {
 	if len(whole) < need {
 		return []string{whole}
 	}
-	list := []string{whole[len(whole)-n.groups[0]:]}
-	for rest := whole[:len(whole)-n.groups[0]]; rest != ""; {
-		cut := max(0, len(rest)-n.groups[1])
-		list = append([]string{rest[cut:]}, list...)
-		rest = rest[:cut]
+	var list []string
+	last := len(whole) - n.groups[0]
+	for from, to := 0, (last-1)%n.groups[1]+1; to <= last; from, to = to, to+n.groups[1] {
+		list = append(list, whole[from:to])
 	}
-	return list
+	return append(list, whole[last:])
 }
 
 func (n *Number) lookupCompact(display string, e int, plural string) []string {

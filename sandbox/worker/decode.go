@@ -122,7 +122,8 @@ func (d *decoder) value(depth int) goja.Value {
 	if depth > maxDepth {
 		d.fail(fmt.Sprintf("More than %d levels", maxDepth))
 	}
-	switch c := d.peek(); {
+	c := d.peek()
+	switch {
 	case c == '{':
 		return d.object(depth)
 	case c == '[':
@@ -132,20 +133,29 @@ func (d *decoder) value(depth int) goja.Value {
 	case c == '-' || c >= '0' && c <= '9':
 		return d.number()
 	}
-	rest := d.s[d.i:]
-	switch {
-	case strings.HasPrefix(rest, "true"):
-		d.i += 4
+	switch c {
+	case 't':
+		d.word("true")
 		return d.r.vm.ToValue(true)
-	case strings.HasPrefix(rest, "false"):
-		d.i += 5
+	case 'f':
+		d.word("false")
 		return d.r.vm.ToValue(false)
-	case strings.HasPrefix(rest, "null"):
-		d.i += 4
+	case 'n':
+		d.word("null")
 		return goja.Null()
 	}
 	d.unexpected()
 	return nil
+}
+
+// word reads a word, or says where the text is another.
+func (d *decoder) word(word string) {
+	for i := range len(word) {
+		if d.i >= len(d.s) || d.s[d.i] != word[i] {
+			d.unexpected()
+		}
+		d.i++
+	}
 }
 
 func (d *decoder) object(depth int) goja.Value {
@@ -347,7 +357,7 @@ func (d *decoder) number() goja.Value {
 	}
 	if digits > 1 && d.s[d.i-digits] == '0' {
 		d.i -= digits - 1
-		d.unexpected()
+		d.fail("Unexpected number")
 	}
 	whole := true
 	if d.i < len(d.s) && d.s[d.i] == '.' {

@@ -32,7 +32,7 @@ var features = []feature{
 	{[]string{"structuredClone"}, prelude("clone")},
 	{[]string{"JSON"}, (*realm).installParse},
 	{[]string{"URL"}, preludeWith("url", (*realm).domains)},
-	{[]string{"RegExp", `\p{`, `\P{`}, preludeWith("regexp", (*realm).regexpParts)},
+	{[]string{"RegExp"}, preludeWith("regexp", (*realm).regexpParts)},
 	{[]string{"8Array.from", "16Array.from", "32Array.from", "64Array.from"}, prelude("typed")},
 	{[]string{"WeakRef", "FinalizationRegistry"}, prelude("weak")},
 	{[]string{"TextEncoder", "TextDecoder"}, preludeWith("text", (*realm).textCoders)},
@@ -43,7 +43,8 @@ var features = []feature{
 	{[]string{"withResolvers", "Promise.try", "fromAsync", "groupBy", "isWellFormed", "toWellFormed", "RegExp.escape", "asyncIterator", "ispose", "isError", "getOrInsert"}, prelude("language")},
 	{[]string{"union", "intersection", "difference", "symmetricDifference", "isSubsetOf", "isSupersetOf", "isDisjointFrom"}, prelude("sets")},
 	{[]string{"Iterator", "function*", "function *", ".values()", ".entries()", ".keys()", "matchAll", ".iterator", "yield"}, prelude("iterators")},
-	{[]string{"toLocale", "Intl", "localeCompare"}, preludeWith("intl", (*realm).intlParts)},
+	{[]string{"toLocale", "localeCompare"}, (*realm).installLocale},
+	{[]string{"Intl"}, preludeWith("intl", (*realm).intlParts)},
 }
 
 // installGlobals makes what every script has, and the features that this one

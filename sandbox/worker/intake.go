@@ -119,10 +119,17 @@ var genericCall = regexp.MustCompile(`[\w$]<[^<>;&|=]*(<[^<>;]*>[^<>;]*)*>\(`)
 // generators, and regular expressions with the flags d and v.
 var newerSyntax = regexp.MustCompile(`\basync(\s+function)?\s*\*|/[gimsuy]*[dv][dgimsuvy]{0,6}\b`)
 
-// mentions reports whether a name stands in the script.
+// mentions reports whether a name stands in the script, or in what became of
+// it. A mended regular expression is not as it was written, which only a
+// script that shows one can see.
 func (s *scriptText) mentions(name string) bool {
-	return strings.Contains(s.text, name) || s.lowersRegexps && name == "RegExp"
+	if name == "RegExp" && (s.lowersRegexps || len(s.patterns) > 0 && showsRegexps.MatchString(s.text)) {
+		return true
+	}
+	return strings.Contains(s.text, name)
 }
+
+var showsRegexps = regexp.MustCompile(`\b(source|flags|console|toString|String|JSON)\b|\$\{`)
 
 // parse parses without ever looking for a source map: by default goja reads
 // the file that a script names in a sourceMappingURL comment.

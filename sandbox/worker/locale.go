@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dop251/goja"
@@ -130,6 +132,100 @@ func (r *realm) intlParts() []goja.Value {
 	}
 	zones := func(call) goja.Value { return r.textArray(intl.TimeZones()) }
 	return []goja.Value{makers, r.vm.ToValue(known), r.vm.ToValue(zones)}
+}
+
+// installLocale replaces the toLocale family and localeCompare: goja's take no
+// options. Scripts use them often, so that they are no prelude.
+func (r *realm) installLocale() {
+	method := func(class, name string, f func(c goja.FunctionCall) goja.Value) {
+		o, ok := r.vm.Get(class).(*goja.Object)
+		if !ok {
+			return
+		}
+		if o, ok = o.Get("prototype").(*goja.Object); ok {
+			o.DefineDataProperty(name, r.function(name, f), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+		}
+	}
+	for _, class := range []string{"Number", "BigInt"} {
+		where := class + ".prototype.toLocaleString"
+		method(class, "toLocaleString", func(c goja.FunctionCall) goja.Value {
+			n, err := intl.NewNumber(r.localeTag(c.Argument(0)), where, r.intlOptions(c.Argument(1)))
+			if err != nil {
+				panic(r.intlError(err))
+			}
+			return r.vm.ToValue(n.Format(r.decimal(c.This)))
+		})
+	}
+	for _, m := range []struct{ name, required, defaults string }{{"toLocaleString", "any", "all"}, {"toLocaleDateString", "date", "date"}, {"toLocaleTimeString", "time", "time"}} {
+		method("Date", m.name, func(c goja.FunctionCall) goja.Value {
+			ms := c.This.ToFloat()
+			if math.IsNaN(ms) {
+				return r.vm.ToValue("Invalid Date")
+			}
+			d, err := intl.NewDate(r.localeTag(c.Argument(0)), "Date.prototype."+m.name, m.required, m.defaults, r.intlOptions(c.Argument(1)))
+			if err != nil {
+				panic(r.intlError(err))
+			}
+			return r.vm.ToValue(d.Format(time.UnixMilli(int64(ms))))
+		})
+	}
+	list := func(c goja.FunctionCall) goja.Value {
+		o := c.This.ToObject(r.vm)
+		var parts []string
+		for i := range int(min(o.Get("length").ToInteger(), math.MaxInt32)) {
+			text := ""
+			if v := o.Get(strconv.Itoa(i)); v != nil && !goja.IsUndefined(v) && !goja.IsNull(v) {
+				f, ok := goja.AssertFunction(v.ToObject(r.vm).Get("toLocaleString"))
+				if !ok {
+					panic(r.vm.NewTypeError("toLocaleString is not a function"))
+				}
+				shown, err := f(v, c.Argument(0), c.Argument(1))
+				if err != nil {
+					panic(r.rethrow(err))
+				}
+				text = shown.String()
+			}
+			parts = append(parts, text)
+		}
+		return r.vm.ToValue(strings.Join(parts, ","))
+	}
+	for _, class := range []string{"Array", "Int8Array", "Uint8Array", "Uint8ClampedArray", "Int16Array", "Uint16Array", "Int32Array", "Uint32Array", "Float32Array", "Float64Array"} {
+		if strings.Contains(r.script.text, "toLocaleString") && (class == "Array" || strings.Contains(r.script.text, class)) {
+			method(class, "toLocaleString", list)
+		}
+	}
+	method("String", "toLocaleLowerCase", func(c goja.FunctionCall) goja.Value { return r.plainCase(c.This, "toLowerCase") })
+	method("String", "toLocaleUpperCase", func(c goja.FunctionCall) goja.Value { return r.plainCase(c.This, "toUpperCase") })
+
+	// A sort asks for the same comparison again and again.
+	var last [2]goja.Value
+	var collator *intl.Collator
+	method("String", "localeCompare", func(c goja.FunctionCall) goja.Value {
+		locales, options := c.Argument(1), c.Argument(2)
+		if collator == nil || !locales.SameAs(last[0]) || !options.SameAs(last[1]) {
+			made, err := intl.NewCollator(r.localeTag(locales), "String.prototype.localeCompare", r.intlOptions(options))
+			if err != nil {
+				panic(r.intlError(err))
+			}
+			collator, last = made, [2]goja.Value{locales, options}
+		}
+		return r.vm.ToValue(collator.Compare(c.This.String(), c.Argument(0).String()))
+	})
+}
+
+// plainCase calls a method of texts that knows no locales: those that are
+// known here write letters large and small alike.
+func (r *realm) plainCase(text goja.Value, name string) goja.Value {
+	o := r.stringOf(text).ToObject(r.vm)
+	f, ok := goja.AssertFunction(o.Get(name))
+	if !ok {
+		panic(r.vm.NewTypeError(name + " is not a function"))
+	}
+	v, err := f(o)
+	if err != nil {
+		panic(r.rethrow(err))
+	}
+	return v
 }
 
 // localeTag returns the locale that a script asks for: the first of a list,

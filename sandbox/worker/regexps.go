@@ -421,6 +421,7 @@ func (r *realm) regexpParts() []goja.Value {
 		return goja.Undefined()
 	}
 	compiled := make(map[string]*regexp2.Regexp)
+	var read *matchedText
 	indices := func(c goja.FunctionCall) goja.Value {
 		pattern, flags := c.Argument(0).String(), c.Argument(1).String()
 		re := compiled[flags+"/"+pattern]
@@ -437,35 +438,52 @@ func (r *realm) regexpParts() []goja.Value {
 			}
 			compiled[flags+"/"+pattern] = re
 		}
-		return r.matchIndices(re, r.stringOf(c.Argument(2)), int(c.Argument(3).ToInteger()), strings.Contains(flags, "u"))
+		if text, whole := r.stringOf(c.Argument(2)), strings.Contains(flags, "u"); !read.of(text, whole) {
+			read = readText(text, whole)
+		}
+		return r.matchIndices(re, read, int(c.Argument(3).ToInteger()))
 	}
 	return []goja.Value{r.vm.ToValue(translate), r.vm.ToValue(indices), r.vm.ToValue(written)}
 }
 
-// matchIndices finds the match at an index again, and tells where its groups
-// begin and end, in UTF-16 units.
-func (r *realm) matchIndices(re *regexp2.Regexp, text goja.String, index int, whole bool) goja.Value {
-	var runes []rune
-	var units []int // where each rune begins
-	start := 0
+// A matchedText is a text as regexp2 reads it.
+type matchedText struct {
+	text  goja.String
+	whole bool // surrogate pairs are one character
+	runes []rune
+	units []int // where each of them begins, in UTF-16 units; and the end
+}
+
+func (m *matchedText) of(text goja.String, whole bool) bool {
+	return m != nil && m.whole == whole && m.text.SameAs(text)
+}
+
+func readText(text goja.String, whole bool) *matchedText {
+	m := &matchedText{text: text, whole: whole}
 	for i := 0; i < text.Length(); i++ {
-		if i <= index {
-			start = len(runes)
-		}
 		c := rune(text.CharAt(i))
-		units = append(units, i)
+		m.units = append(m.units, i)
 		if whole && utf16.IsSurrogate(c) && i+1 < text.Length() {
 			if pair := utf16.DecodeRune(c, rune(text.CharAt(i+1))); pair != unicode.ReplacementChar {
 				c = pair
 				i++
 			}
 		}
-		runes = append(runes, c)
+		m.runes = append(m.runes, c)
 	}
-	if index >= text.Length() {
-		start = len(runes)
+	m.units = append(m.units, text.Length())
+	return m
+}
+
+// matchIndices finds the match at an index again, and tells where its groups
+// begin and end, in UTF-16 units.
+func (r *realm) matchIndices(re *regexp2.Regexp, text *matchedText, index int) goja.Value {
+	runes, units := text.runes, text.units
+	start, exact := slices.BinarySearch(units, index)
+	if !exact {
+		start = max(0, start-1)
 	}
-	units = append(units, text.Length())
+	start = min(start, len(runes))
 	m, err := re.FindRunesMatchStartingAt(runes, start)
 	if err != nil {
 		panic(r.vm.NewTypeError("matching: %s", err.Error()))

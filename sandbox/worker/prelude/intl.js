@@ -1,4 +1,4 @@
-// Intl and the toLocale family, over package intl.
+// Intl, over package intl. The toLocale family is Go: locale.go.
 (function (define, make, known, zones) {
   const state = new WeakMap();
   const put = (o, name, f) => Object.defineProperty(o, name, { value: f, writable: true, enumerable: false, configurable: true });
@@ -72,34 +72,4 @@
   }
   Object.defineProperty(Intl, Symbol.toStringTag, { value: "Intl", configurable: true });
   define(globalThis, "Intl", Object.freeze(Intl));
-
-  put(Number.prototype, "toLocaleString", function toLocaleString(locales, options) {
-    return make.number(locales, options, "Number.prototype.toLocaleString").format(Number(this));
-  });
-  put(BigInt.prototype, "toLocaleString", function toLocaleString(locales, options) {
-    return make.number(locales, options, "BigInt.prototype.toLocaleString").format(BigInt(this));
-  });
-  for (const [name, required, defaults] of [["toLocaleString", "any", "all"], ["toLocaleDateString", "date", "date"], ["toLocaleTimeString", "time", "time"]]) {
-    put(Date.prototype, name, { [name](locales, options) {
-      const t = this.getTime();
-      return Number.isNaN(t) ? "Invalid Date" : make.date(locales, options, "Date.prototype." + name, required, defaults).format(t);
-    } }[name]);
-  }
-  const lists = function toLocaleString(locales, options) {
-    return Array.prototype.map.call(this, (v) => (v === undefined || v === null ? "" : String(v.toLocaleString(locales, options)))).join(",");
-  };
-  put(Array.prototype, "toLocaleString", lists);
-  put(Object.getPrototypeOf(Uint8Array).prototype, "toLocaleString", lists);
-  for (const [name, plain] of [["toLocaleLowerCase", String.prototype.toLowerCase], ["toLocaleUpperCase", String.prototype.toUpperCase]]) {
-    put(String.prototype, name, { [name]() { return plain.call(this); } }[name]);
-  }
-  // The same comparison is asked for again and again, by a sort.
-  let last = [], collator;
-  put(String.prototype, "localeCompare", function localeCompare(other, locales, options) {
-    if (!collator || last[0] !== locales || last[1] !== options) {
-      collator = make.collator(locales, options, "String.prototype.localeCompare");
-      last = [locales, options];
-    }
-    return collator.compare(String(this), String(other));
-  });
 })
