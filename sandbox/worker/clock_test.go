@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,7 +11,7 @@ func TestClock(t *testing.T) {
 	const limit = time.Second
 	for name, row := range map[string]struct {
 		run         func(*clock)
-		stops, ends int
+		stops, ends int32
 		busy        bool
 	}{
 		"waiting does not count": {run: func(c *clock) {
@@ -78,14 +79,15 @@ func TestClock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				stops, ends, busy := 0, 0, 0
-				c := newClock(func() { busy++ }, func() { ends++ })
+				var stops, ends, busy atomic.Int32
+				c := newClock(func() { busy.Add(1) }, func() { ends.Add(1) })
 				defer c.close()
-				c.begin(limit, func() { stops++ })
+				c.begin(limit, func() { stops.Add(1) })
 				row.run(c)
 				synctest.Wait()
-				if stops != row.stops || min(ends, 1) != row.ends || (busy > 0) != row.busy {
-					t.Errorf("stopped %d times, ended %d times, busy %d times; want %d, %d, %v", stops, ends, busy, row.stops, row.ends, row.busy)
+				if stops.Load() != row.stops || min(ends.Load(), 1) != row.ends || (busy.Load() > 0) != row.busy {
+					t.Errorf("stopped %d times, ended %d times, busy %d times; want %d, %d, %v",
+						stops.Load(), ends.Load(), busy.Load(), row.stops, row.ends, row.busy)
 				}
 			})
 		})
