@@ -299,14 +299,44 @@ function countPicked() {
 	const n = pickedRows().length;
 	const label = $("#picked");
 	if (!label) return;
-	label.textContent = n ? n + " selected" : "select";
+	label.textContent = n ? n + " selected" : "Select all";
 	for (const b of all("[data-do=many-deny]")) b.disabled = n === 0;
 	tick();
 }
 
-// refresh brings in what has changed. Rows that are still there stay the same
-// elements, so that what a person has ticked, and how long they have been in
-// sight, is not lost.
+// merge brings a fresh list in. Rows that are still there stay where they are:
+// what a person has ticked, how long it has been in sight, and a click that is
+// just being made are not lost.
+function merge(live, now) {
+	const list = $(".list", live), fresh = $(".list", now);
+	if (!list || !fresh) {
+		all(".row", now).forEach(appeared);
+		live.replaceChildren(...[...now.childNodes].map((node) => document.adoptNode(node)));
+		return;
+	}
+	const old = new Map(rows().map((row) => [row.dataset.id, row]));
+	let last = null;
+	for (const row of all(".row", fresh)) {
+		const before = old.get(row.dataset.id);
+		old.delete(row.dataset.id);
+		if (before && before.dataset.digest === row.dataset.digest && before.dataset.votes === row.dataset.votes) {
+			last = before;
+			continue;
+		}
+		appeared(row);
+		row.classList.add("new");
+		document.adoptNode(row);
+		if (before) {
+			$(".pick", row).checked = $(".pick", before).checked;
+			before.replaceWith(row);
+		} else if (last) last.after(row);
+		else list.prepend(row);
+		last = row;
+	}
+	for (const gone of old.values()) gone.remove();
+}
+
+// refresh brings in what has changed; calls while it does so are one more.
 let refreshing = null, again = false;
 function refresh() {
 	if (refreshing) {
@@ -322,19 +352,7 @@ function refresh() {
 			const open = $("#open", fresh);
 			if (open) count(open.textContent);
 			if (!now) return;
-			const old = new Map(rows().map((row) => [row.dataset.id, row]));
-			for (const row of all(".row", now)) {
-				const before = old.get(row.dataset.id);
-				if (before && before.dataset.digest === row.dataset.digest && before.dataset.votes === row.dataset.votes) row.replaceWith(before);
-				else {
-					row.classList.add("new");
-					appeared(row);
-					if (before) $(".pick", row).checked = $(".pick", before).checked;
-				}
-			}
-			const focused = document.activeElement?.closest?.("#live .row")?.dataset.id;
-			live.replaceChildren(...[...now.childNodes].map((node) => document.adoptNode(node)));
-			if (focused) rows().find((row) => row.dataset.id === focused)?.querySelector(".open").focus();
+			merge(live, now);
 			localTimes(live);
 			countPicked();
 			const shown = $("#detail article");
@@ -531,7 +549,7 @@ document.addEventListener("input", (event) => {
 
 // keys: one letter each, and not in a field, with another key, or held down.
 document.addEventListener("keydown", (event) => {
-	const target = event.target;
+	const target = event.target instanceof Element ? event.target : document.body;
 	if (event.key === "Enter" && target.name === "reason" && !event.shiftKey && !event.isComposing) {
 		event.preventDefault();
 		const article = target.closest("article");
