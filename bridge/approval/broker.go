@@ -65,6 +65,9 @@ type Options struct {
 	// Summarise, if not nil, writes the one line about a request that lists
 	// and dialogs show in place of [Summary]. It sees what people may see.
 	Summarise func(Request) string
+	// Asked, if not nil, hears of each request when it is put to people. It
+	// must neither block nor call the broker.
+	Asked func(Request)
 }
 
 // A Broker holds what the runs of one process ask, and waits for the
@@ -111,6 +114,9 @@ func New(o Options) *Broker {
 	}
 	if o.Separate == nil {
 		o.Separate = func() bool { return false }
+	}
+	if o.Asked == nil {
+		o.Asked = func(Request) {}
 	}
 	return &Broker{
 		o: o, limits: o.Limits.orDefaults(), store: o.Store, open: map[string]*open{}, asked: map[string][]time.Time{},
@@ -244,6 +250,7 @@ func (b *Broker) openLocked(o *open) {
 	}
 	o.asked = true
 	close(o.turn)
+	b.o.Asked(o.request)
 	b.wakeLocked(o.request.Run)
 }
 
@@ -274,7 +281,7 @@ func (b *Broker) joinLocked(r Request) *open {
 				continue
 			}
 		}
-		o.request = more
+		o.request.Items, o.request.Summary = more.Items, more.Summary // Ask reads the others
 		b.wakeLocked(r.Run)
 		return o
 	}
