@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -43,6 +44,10 @@ func (r *realm) decode(text string) (goja.Value, error) {
 }
 
 func (d *decoder) decode() (v goja.Value, err error) {
+	if len(d.s) > largeText {
+		// What is read stays: collecting garbage meanwhile finds little.
+		defer debug.SetGCPercent(debug.SetGCPercent(400))
+	}
 	defer func() {
 		if x := recover(); x != nil {
 			e, ok := x.(*jsonError)
@@ -61,12 +66,17 @@ func (d *decoder) decode() (v goja.Value, err error) {
 	return v, nil
 }
 
+// largeText is from when on a text is read with the garbage collector held
+// back; the limit of memory holds all the same.
+const largeText = 256 << 10
+
 type decoder struct {
 	r *realm
 	s string
 	i int
 
-	numbers bool // integers of any size are numbers, as in JSON.parse
+	items   []any // of the arrays being read, the innermost last
+	numbers bool  // integers of any size are numbers, as in JSON.parse
 }
 
 // fail says what is wrong at d.i.
@@ -204,7 +214,7 @@ func (d *decoder) object(depth int) goja.Value {
 
 func (d *decoder) array(depth int) goja.Value {
 	d.i++
-	var items []any
+	begin := len(d.items)
 	d.space()
 	if d.peek() == ']' {
 		d.i++
@@ -212,14 +222,17 @@ func (d *decoder) array(depth int) goja.Value {
 	}
 	for {
 		d.space()
-		items = append(items, d.value(depth+1))
+		d.items = append(d.items, d.value(depth+1))
 		d.space()
 		switch d.peek() {
 		case ',':
 			d.i++
 		case ']':
 			d.i++
-			return d.r.vm.NewArray(items...)
+			a := d.r.vm.NewArray(d.items[begin:]...)
+			clear(d.items[begin:])
+			d.items = d.items[:begin]
+			return a
 		default:
 			d.expected("',' or ']' after array element")
 		}
