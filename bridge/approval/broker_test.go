@@ -659,8 +659,8 @@ func TestNoPutsTheNextQuestionOff(t *testing.T) {
 				time.Sleep(instant)
 			}
 			q := only(t, b, "r1")
-			if q.Until.Sub(time.Now()) != patient {
-				t.Errorf("question %d leaves %v to answer", call, q.Until.Sub(time.Now()))
+			if time.Until(q.Until) != patient {
+				t.Errorf("question %d leaves %v to answer", call, time.Until(q.Until))
 			}
 			settle(t, b, q, no)
 			wantAnswer(t, c, ElicitationDeclined)

@@ -69,14 +69,13 @@ var scheduleViews = sync.OnceValue(func() (all []*View) {
 // A schedule is one random history of a gate with one run.
 type schedule struct {
 	*testing.T
-	rand   *rand.Rand
-	g      *Gate
-	r      *Run
-	ctx    context.Context
-	stop   context.CancelCauseFunc
-	wait   sync.WaitGroup
-	calls  int
-	refuse bool
+	rand  *rand.Rand
+	g     *Gate
+	r     *Run
+	ctx   context.Context
+	stop  context.CancelCauseFunc
+	wait  sync.WaitGroup
+	calls int
 
 	mu      sync.Mutex
 	lives   []*View                         // every view that was ever the gate's
