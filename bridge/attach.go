@@ -125,8 +125,9 @@ func (a *attachment) fresh(all []approval.Request) []approval.Request {
 // elicit asks the person at a client with a session. When ctx ends, the
 // question stays open for whoever attaches next.
 func (a *attachment) elicit(ctx context.Context, q approval.Request) {
+	says := a.summary(ctx, q)
 	asked := time.Now()
-	res, err := a.req.Session.Elicit(ctx, a.question(q))
+	res, err := a.req.Session.Elicit(ctx, a.question(q, says))
 	if ctx.Err() != nil {
 		return
 	}
@@ -174,7 +175,7 @@ func (a *attachment) inputRequired(all []approval.Request) *mcp.CallToolResult {
 	inputs := mcp.InputRequestMap{}
 	for _, q := range all {
 		st.Asked[q.ID] = q.Digest().String()
-		inputs[q.ID] = a.question(q)
+		inputs[q.ID] = a.question(q, "")
 	}
 	sealed, err := a.s.seal.close(st)
 	if err != nil {
@@ -219,8 +220,9 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 }
 
 // question is a request as an elicitation: the text, and a form whose one
-// required field is the decision. "No" comes first.
-func (a *attachment) question(q approval.Request) *mcp.ElicitParams {
+// required field is the decision. "No" comes first. What the client's model
+// says of the arguments is shown beside them.
+func (a *attachment) question(q approval.Request, says string) *mcp.ElicitParams {
 	protocol := a.req.ProtocolVersion()
 	choices := []choice{{"no", "No"}, {"stop", "No, and stop the script"}, {"once", "Yes, once"}}
 	if q.Decision.Remember && protocol < statelessProtocol { // a stateless client has no session
@@ -245,7 +247,7 @@ func (a *attachment) question(q approval.Request) *mcp.ElicitParams {
 	if q.Decision.RequireReason {
 		reason["description"] = "a yes to this call needs one"
 	}
-	return &mcp.ElicitParams{Message: approval.Describe(q, approval.DescribeOptions{At: a.s.o.ApproveAt(a.r.id)}).Prompt(), RequestedSchema: map[string]any{"type": "object",
+	return &mcp.ElicitParams{Message: approval.Describe(q, approval.DescribeOptions{At: a.s.o.ApproveAt(a.r.id), Says: says}).Prompt(), RequestedSchema: map[string]any{"type": "object",
 		"properties": map[string]any{"decision": decision, "reason": reason}, "required": []any{"decision"}}}
 }
 

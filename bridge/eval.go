@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
 
@@ -62,11 +63,12 @@ var (
 )
 
 // Eval runs one script outside any MCP session, for the command line, and
-// returns what an eval tool would answer. It stops when ctx ends.
-func (s *Server) Eval(ctx context.Context, profile, code string, input json.RawMessage) (*mcp.CallToolResult, error) {
+// returns what an eval tool would answer. It stops when ctx ends. There is
+// nobody to ask: unasked is told of each call that was denied for that.
+func (s *Server) Eval(ctx context.Context, profile, code string, input json.RawMessage, unasked func(*approval.DeniedError)) (*mcp.CallToolResult, error) {
 	sess := &session{id: newID("s"), client: "command line", brief: true, sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1)}
 	defer sess.sandbox.Close()
-	r, err := s.start(sess, gate.Origin{Profile: profile, Reach: gate.Nobody}, "", evalArgs{Code: code, Input: input})
+	r, err := s.start(sess, gate.Origin{Profile: profile, Reach: gate.Nobody, Unasked: unasked}, "", evalArgs{Code: code, Input: input})
 	if err != nil {
 		return nil, err
 	}

@@ -54,6 +54,9 @@ type Options struct {
 	// ApproveAt, if not nil, returns where approvers answer for a run, such as
 	// the address of a page; "" if nowhere.
 	ApproveAt func(run string) string
+	// SummaryWait is how long a client's model may take to summarise long
+	// arguments for the person; 0 means that it is not asked to.
+	SummaryWait time.Duration
 	// Observed, if not nil, is told of each answer of a tool without an output
 	// schema, errors excepted. It must not block.
 	Observed func(tool *catalog.Tool, answer gate.Answer)

@@ -82,6 +82,8 @@ type Claims struct {
 	Sites []analysis.CallSite `json:"sites,omitempty"`
 	// Truncated reports that there are more than are listed.
 	Truncated bool `json:"truncated,omitempty"`
+	// Says is what the client's model made of long arguments, if it was asked.
+	Says string `json:"says,omitempty"`
 }
 
 // DescribeOptions are what a description needs beside the request. The zero
@@ -92,6 +94,9 @@ type DescribeOptions struct {
 	At string
 	// Votes are the yeses so far, as [Entry.Votes] has them.
 	Votes []Verdict
+	// Says is what the client's model made of the arguments, as a person may
+	// see them; empty if it was not asked. See [Description.Long].
+	Says string
 	// Zone is whose clock times are written; nil means time.Local.
 	Zone *time.Location
 }
@@ -117,6 +122,7 @@ func Describe(r Request, o DescribeOptions) Description {
 	for _, c := range r.Checks {
 		d.Checks = append(d.Checks, canon.Visible(c))
 	}
+	d.Model.Says = canon.Visible(strings.Join(strings.Fields(o.Says), " "))
 	for i, reason := range r.reasons() {
 		text := canon.Visible(reason.String())
 		if i == 0 && reason.Kind != profiles.KindRisk {
@@ -136,6 +142,24 @@ func Describe(r Request, o DescribeOptions) Description {
 		d.Summary = Summary(r)
 	}
 	return d
+}
+
+// longCall is how many bytes of arguments hardly anybody reads to the end in
+// a dialog.
+const longCall = 600
+
+// Long reports whether the calls have arguments so long that a summary of
+// them helps.
+func (d Description) Long() bool {
+	n := 0
+	for _, c := range d.Calls {
+		for _, f := range c.Fields {
+			for _, line := range f.Lines {
+				n += len(line)
+			}
+		}
+	}
+	return n >= longCall
 }
 
 // path is the tool as policy matches it.

@@ -45,6 +45,9 @@ func (d Description) Prompt() string {
 	if len(d.Model.Calls) > 0 {
 		bottom = append(bottom, wrap("Written by the model, unchecked: its script has "+strings.Join(d.Model.Calls, ", "))...)
 	}
+	if d.Model.Says != "" {
+		bottom = append(bottom, wrap("A model's summary, unchecked: "+d.Model.Says)...)
+	}
 	number := 0
 	if len(d.Calls) > 0 {
 		number = d.Calls[0].Number

@@ -25,6 +25,9 @@ type Approvals struct {
 	Webhooks         []Webhook `json:"webhooks,omitempty"`
 	// Desktop shows a note on the desktop when somebody is needed.
 	Desktop bool `json:"desktop,omitempty"`
+	// Summaries lets a client's own model say what long arguments are, beside
+	// them.
+	Summaries bool `json:"summaries,omitempty"`
 
 	PerRun     int      `json:"perRun" range:"1..100"`       // open requests of one run
 	PerSession int      `json:"perSession" range:"1..1000"`  // of one session

@@ -102,6 +102,7 @@ func TestEveryKeyArrives(t *testing.T) {
 		{"the page", c.Approvals.Listen.Reveal(), "0.0.0.0:7421"},
 		{"separateApprover", c.Approvals.SeparateApprover, true},
 		{"desktop", c.Approvals.Desktop, true},
+		{"summaries", c.Approvals.Summaries, true},
 		{"how much may be asked", []int{c.Approvals.PerRun, c.Approvals.PerSession, c.Approvals.PerBridge, c.Approvals.Budget, c.Approvals.Flood}, []int{3, 10, 100, 30, 20}},
 		{"budgetTime", time.Duration(c.Approvals.BudgetTime), time.Hour},
 		{"log", c.Log, Log{Level: LogDebug, Format: LogJSON}},

@@ -134,7 +134,9 @@ func (r *Run) fallBack(ctx context.Context, c *call) error {
 	}
 	c.verdict = &verdict
 	if !verdict.Approve {
-		return denied(c, verdict.Reason, "")
+		refusal := denied(c, verdict.Reason, "")
+		r.Unasked(refusal)
+		return refusal
 	}
 	return nil
 }

@@ -48,6 +48,9 @@ type Origin struct {
 	Attached func() bool
 	// Stop ends the run; the gate calls it when a run asks and asks in vain.
 	Stop func(error)
+	// Unasked, if not nil, is told of each call that was denied because there
+	// was nobody to ask, whatever the script makes of it. It must not block.
+	Unasked func(*approval.DeniedError)
 }
 
 // Reach says how a run can reach a person.
@@ -96,6 +99,9 @@ type call struct {
 func (g *Gate) Begin(ctx context.Context, o Origin) (*Run, error) {
 	if o.Stop == nil {
 		o.Stop = func(error) {}
+	}
+	if o.Unasked == nil {
+		o.Unasked = func(*approval.DeniedError) {}
 	}
 	r := &Run{Origin: o, gate: g, started: g.now()}
 	r.began, _ = g.View().profile(o.Profile)

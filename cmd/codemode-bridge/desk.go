@@ -17,6 +17,7 @@ import (
 	"codemode-bridge/bridge/admin"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/notify"
 	"codemode-bridge/bridge/sqlstore"
 )
 
@@ -29,7 +30,8 @@ type desk struct {
 	id        string // of this process, in the requests it puts
 	approvers atomic.Pointer[approval.Approvers]
 	separate  atomic.Bool
-	page      atomic.Pointer[string] // the address of the page; nil as long as there is none
+	notices   atomic.Pointer[notify.Notifier] // nil: nobody is told
+	page      atomic.Pointer[string]          // the address of the page; nil as long as there is none
 }
 
 // openDesk opens the requests. Without an audit log they are kept in memory,
@@ -77,7 +79,7 @@ func (d *desk) at(path string) string {
 // broker makes the broker of this process.
 func (d *desk) broker(a config.Approvals) *approval.Broker {
 	return approval.New(approval.Options{
-		Store: d.store, Bridge: d.id, Separate: d.separate.Load,
+		Store: d.store, Bridge: d.id, Separate: d.separate.Load, Asked: d.asked,
 		Limits: approval.Limits{PerRun: a.PerRun, PerSession: a.PerSession, PerBridge: a.PerBridge, Budget: a.Budget, BudgetTime: time.Duration(a.BudgetTime), Flood: a.Flood},
 	})
 }

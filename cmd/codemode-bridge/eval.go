@@ -11,8 +11,10 @@ import (
 	"mime"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/profiles"
@@ -50,7 +52,7 @@ func (a *app) evalCommand() *cobra.Command {
 				if _, err := namedProfile(p.cfg.Profiles, cmp.Or(o.profile, evalProfile)); err != nil {
 					return err
 				}
-				result, err = p.server.Eval(ctx, o.profile, source, json.RawMessage(o.input))
+				result, err = p.server.Eval(ctx, o.profile, source, json.RawMessage(o.input), a.sayUnasked())
 				return err
 			})
 			if err != nil {
@@ -69,6 +71,7 @@ func (a *app) evalCommand() *cobra.Command {
 	f.StringVarP(&o.input, "input", "i", "", "a `JSON` value, the script's global input")
 	f.StringVar(&o.media, "media", "", "write emitted media into a `folder`")
 	a.jsonFlag(c)
+	completeWith(c, "profile", a.completeProfiles)
 	return c
 }
 
@@ -136,6 +139,21 @@ func (a *app) onceWith(ctx context.Context, do func(context.Context, *parts) err
 	defer p.Close(time.Second)
 	p.ready(ctx)
 	return do(ctx, p)
+}
+
+// sayUnasked says, once for each tool, that calls were denied because there is
+// nobody to ask: a script may catch that and end well.
+func (a *app) sayUnasked() func(*approval.DeniedError) {
+	var mu sync.Mutex
+	said := map[string]bool{}
+	return func(e *approval.DeniedError) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !said[e.Tool] {
+			said[e.Tool] = true
+			fmt.Fprintln(a.err, "denied:", canon.VisibleLines(e.Message))
+		}
+	}
 }
 
 // complain says which servers could not be reached.

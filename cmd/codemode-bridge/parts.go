@@ -78,11 +78,15 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 		return nil, err
 	}
 	p.gate = gate.New(p.view(), gate.Options{Caller: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals), Approvers: p.desk.anybody, Fingerprints: rec.prints, Confirm: p.confirm})
+	var summaryWait time.Duration
+	if cfg.Approvals.Summaries {
+		summaryWait = 5 * time.Second
+	}
 	p.server = bridge.New(bridge.Options{
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
 		Problem: p.trouble, Unrecorded: rec.unavailable, Ready: p.await, Observed: p.observe, Logger: l.logger,
-		ApproveAt: func(string) string { return p.desk.at("/") },
+		ApproveAt: func(string) string { return p.desk.at("/") }, SummaryWait: summaryWait,
 	})
 	rec.known.learn(specs(cfg), a.env)
 	p.upstreams.Apply(specs(cfg))

@@ -50,6 +50,7 @@ func (a *app) runCommand() *cobra.Command {
 				return err
 			}
 			return a.live(c.Context(), cfg, func(ctx context.Context, p *parts) error {
+				defer p.openNotices(false)()
 				err := p.server.Serve(ctx, &mcp.IOTransport{Reader: io.NopCloser(client), Writer: client})
 				if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
 					return nil // the client went away, as clients do
@@ -91,6 +92,7 @@ func (a *app) serveCommand() *cobra.Command {
 				if pg != nil {
 					defer pg.Close()
 				}
+				defer p.openNotices(true)()
 				a.greet(l.Addr(), cfg, pg)
 				return serveHTTP(ctx, l, cfg.HTTP, p)
 			})

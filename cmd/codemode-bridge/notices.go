@@ -1,0 +1,36 @@
+package main
+
+import (
+	"os"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/notify"
+
+	"golang.org/x/term"
+)
+
+// openNotices tells the person at this machine of the questions of this
+// process, until what it returns is called: on the desktop if they want that,
+// and by the bell of a terminal that they watch the bridge on.
+func (p *parts) openNotices(watched bool) (end func()) {
+	o := notify.Options{Desktop: p.config().Approvals.Desktop, At: p.desk.at("/"), Logger: p.log.With("part", "notices")}
+	if watched && term.IsTerminal(int(os.Stderr.Fd())) {
+		o.Bell = os.Stderr
+	}
+	if !o.Desktop && o.Bell == nil {
+		return func() {}
+	}
+	n := notify.New(o)
+	p.desk.notices.Store(n)
+	return func() {
+		p.desk.notices.Store(nil)
+		n.Close()
+	}
+}
+
+// asked hears of each question: all that a notice gets of it is the tool.
+func (d *desk) asked(r approval.Request) {
+	if n := d.notices.Load(); n != nil {
+		n.Asked(r.Script)
+	}
+}
