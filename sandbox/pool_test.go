@@ -903,7 +903,6 @@ func TestDeath(t *testing.T) {
 		{ending{code: -1, status: "signal: segmentation fault (core dumped)", stderr: ""}, memory},
 		{ending{code: -1, status: "signal: bus error", stderr: ""}, memory},
 		{ending{code: 2, status: "exit status 2", stderr: "runtime: goroutine stack exceeds 67108864-byte limit\nfatal error: stack overflow" + trace}, "recursion limit exceeded"},
-		{ending{code: 2, status: "exit status 2", stderr: "panic: runtime error: makeslice: len out of range" + trace}, memory},
 		{ending{code: 2, status: "exit status 2", stderr: "fatal error: all goroutines are asleep - deadlock!" + trace}, "sandbox worker: ended: it crashed (exit status 2)"},
 		{ending{code: 2, status: "exit status 2", stderr: "panic: assignment to entry in nil map" + trace}, "sandbox worker: ended: it crashed (exit status 2)"},
 		{ending{code: 2, status: "exit status 2", stderr: ""}, "sandbox worker: ended (exit status 2)"},

@@ -228,7 +228,6 @@ func (p *process) death() error {
 	case has("goroutine stack exceeds", "stack overflow"):
 		return &LimitError{Limit: wire.LimitRecursion}
 	case has("memory limit exceeded"), // the worker's own word, overtaken by a crash
-		has("makeslice: len out of range", "makeslice: cap out of range", "growslice: len out of range"), // more than there can be
 		has("out of memory", "cannot allocate memory", "cannot map pages", "cannot remap pages", "failed to create new OS thread",
 			"failed to reserve", "memory reservation exceeds", "VirtualAlloc", "failed to commit pages"),
 		// Under a data limit the runtime may find no room even for its own

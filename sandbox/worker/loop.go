@@ -42,7 +42,7 @@ type heldCall struct {
 // It takes a quarter of a short run's time, and now nobody waits.
 func (w *worker) prepare() {
 	r := &run{w: w, open: make(map[int]wire.Op), dropped: make(map[int]bool)}
-	r.engine = newRealm(r)
+	r.engine = &sturdy{engine: newRealm(r)}
 	w.spare = r
 }
 

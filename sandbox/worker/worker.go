@@ -23,7 +23,8 @@
 // answers, JSON text across the border in both directions).
 //
 // The files, by idea: worker.go, inbox.go and loop.go speak the protocol and know no
-// engine; engine.go is the seam. Behind it, realm.go makes one goja runtime,
+// engine; engine.go is the seam, and sturdy.go what keeps the process when an
+// engine breaks. Behind it, realm.go makes one goja runtime,
 // intake.go, frontend.go and brackets.go turn what a model wrote into a program,
 // codemode.go, console.go, timers.go and globals.go are what a script sees,
 // saved.go runs the saved scripts that it runs, regexps.go, parse.go, webapi.go

@@ -1,2 +1,2 @@
-// expect: imit result || limit memory
+// expect: limit result || limit memory
 return "x".repeat(20 * 2 ** 20);

@@ -1,2 +1,2 @@
-// expect: mit memory || limit memory || limit result
+// expect: limit result || limit memory
 return "\u0000".repeat(4 * 2 ** 20);

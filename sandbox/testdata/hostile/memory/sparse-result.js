@@ -1,4 +1,4 @@
-// expect: imit result || limit memory
+// expect: limit result || limit memory
 const a = [];
 a[2 ** 32 - 2] = 1;
 return a;

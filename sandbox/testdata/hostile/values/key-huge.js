@@ -1,2 +1,2 @@
-// expect: esult of 1048582 bytes || limit memory
+// expect: result of 1048582 bytes || limit memory
 return { ["k".repeat(2 ** 20)]: 1 };

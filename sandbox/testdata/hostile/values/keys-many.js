@@ -1,2 +1,2 @@
-// expect: esult of 277781 bytes || limit memory
+// expect: result of 277781 bytes || limit memory
 return Object.fromEntries(Array.from({ length: 20000 }, (_, i) => ["k" + i, i]));

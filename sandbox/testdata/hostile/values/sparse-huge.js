@@ -1,2 +1,2 @@
-// expect: imit result || limit memory
+// expect: limit result || limit memory
 return new Array(2 ** 32 - 1);
