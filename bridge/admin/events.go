@@ -23,7 +23,7 @@ const (
 // An Event is what a stream sends. It holds no arguments.
 //
 //	hello    the stream has begun; what is pending follows
-//	pending  a request can be answered, or has one more yes
+//	pending  a request can be answered, has one more yes, or one more call
 //	settled  a request cannot be answered any more
 //	runs     runs have started, gone on or ended
 //	grants   grants were given, used or revoked
@@ -57,7 +57,8 @@ func (s *Site) event(kind string, e approval.Entry) Event {
 // A watch finds out what has changed since it looked last.
 type watch struct {
 	site   *Site
-	known  map[string]int // pending requests: how many yeses each has
+	calls  bool              // a call that joins a request is news too
+	known  map[string]string // pending requests, with a word that changes when there is news
 	grants string
 }
 
@@ -68,10 +69,13 @@ func (w *watch) look(ctx context.Context) ([]Event, error) {
 		return nil, err
 	}
 	var events []Event
-	open := map[string]int{}
+	open := map[string]string{}
 	for _, e := range entries {
-		open[e.ID] = len(e.Votes)
-		if votes, ok := w.known[e.ID]; !ok || votes != len(e.Votes) {
+		word := fmt.Sprint(len(e.Votes), " yeses")
+		if w.calls {
+			word += e.Digest().String()
+		}
+		if open[e.ID] = word; w.known[e.ID] != word {
 			events = append(events, w.site.event("pending", e))
 		}
 	}
@@ -102,7 +106,7 @@ func (w *watch) look(ctx context.Context) ([]Event, error) {
 // follow sends events until ctx ends, a send fails, or the caller would not be
 // let in any more. A nil event is a heartbeat.
 func (s *Site) follow(ctx context.Context, who *caller, send func(*Event) error) error {
-	w := &watch{site: s}
+	w := &watch{site: s, calls: true}
 	var ended <-chan time.Time
 	if !who.until.IsZero() {
 		t := time.NewTimer(who.until.Sub(s.o.Now()))

@@ -132,8 +132,10 @@ type table struct {
 
 type tableRow struct {
 	Call  approval.DescribedCall
-	Cells []string
+	Cells []cell
 }
+
+type cell struct{ Name, Value string }
 
 const maxColumns = 5
 
@@ -147,10 +149,13 @@ func tabled(calls []approval.DescribedCall) *table {
 		}
 	}
 	for _, c := range calls {
-		row := tableRow{Call: c, Cells: make([]string, len(t.Names))}
+		row := tableRow{Call: c}
+		for _, name := range t.Names {
+			row.Cells = append(row.Cells, cell{Name: name})
+		}
 		for _, f := range c.Fields {
 			if i := slices.Index(t.Names, f.Name); i >= 0 {
-				row.Cells[i] = brief(f)
+				row.Cells[i].Value = brief(f)
 			}
 		}
 		t.Rows = append(t.Rows, row)

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,6 +49,9 @@ type pageBench struct {
 	records *memstore.Store
 	runs    *pageRuns
 	policy  *pagePolicy
+
+	approvers atomic.Pointer[approval.Approvers]
+	next      atomic.Pointer[admin.Site] // the one that is served now
 }
 
 func newPageBench(t *testing.T) *pageBench {
@@ -61,14 +65,16 @@ func newPageBench(t *testing.T) *pageBench {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.approvers.Store(approvers)
 	b.site = admin.New(admin.Options{
-		Approvers: func() *approval.Approvers { return approvers },
+		Approvers: b.approvers.Load,
 		Desk:      &gate.Desk{Broker: b.broker, Recorder: b.records}, Requests: b.broker, Records: b.records, Record: b.records, Runs: b.runs, Policy: b.policy,
 		Status: func() any {
 			return json.RawMessage(`{"servers":[{"name":"mail","state":"connected","tools":9},{"name":"github","state":"failed","why":"connection refused","tools":0}],"profiles":["safe","supervised"]}`)
 		},
 	})
-	server := httptest.NewServer(b.site)
+	b.next.Store(b.site)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { b.next.Load().ServeHTTP(w, r) }))
 	b.url = server.URL
 	t.Cleanup(server.Close)
 	t.Cleanup(b.site.Close)
@@ -793,12 +799,28 @@ func TestRealPageTabs(t *testing.T) {
 	w.until(`location.search.includes("event=grant_revoked") && document.querySelectorAll("tbody tr").length === 1`)
 	w.quiet()
 
-	// The bridge is gone and comes back, with the page open: it says so, and
-	// nothing is decided by a page that is signed in no more.
+	// Somebody is no approver any more while their page is open: it says so
+	// and decides nothing.
 	w.open("/")
 	w.until(`document.querySelector("#link.on") !== null`)
+	b.approvers.Store(nil)
+	e, _ = b.ask(pageQuestion{run: "after", tool: "send", args: []string{plainMail}})
+	w.until(`document.querySelector("#banner").textContent.includes("signed out")`)
+	w.key("ad")
+	if open := b.open(); len(open) != 1 || open[0].ID != e.ID {
+		t.Error("somebody who is out has decided")
+	}
+}
+
+// The bridge ends while the page is open, and another begins: the page says
+// that it is not connected, then that one must sign in again.
+func TestRealPageRestart(t *testing.T) {
+	b := newPageBench(t)
+	w := b.tab(browser(t)).signIn("ada")
 	b.site.Close()
 	w.until(`!document.querySelector("#banner").hidden`)
+	b.next.Store(newPageBench(t).site)
+	w.until(`document.querySelector("#banner").textContent.includes("signed out")`)
 }
 
 // Trial P13: nothing of an argument becomes an element, a handler or a request.

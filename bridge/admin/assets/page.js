@@ -63,7 +63,9 @@ function banner(text) {
 	b.hidden = !text;
 }
 
+let out = false;
 function signedOut() {
+	out = true;
 	if (stream) stream.close();
 	banner("You are signed out. Load the page again to sign in; nothing more can be decided here.");
 	all("[data-do]").forEach((b) => { b.disabled = true; });
@@ -75,6 +77,7 @@ function signedOut() {
 let ahead = Date.now() - Number(document.body.dataset.now);
 
 function tick() {
+	if (out) return;
 	const now = Date.now() - ahead;
 	for (const t of all("time[data-until]")) {
 		const seconds = Math.max(0, Math.ceil((Number(t.dataset.until) - now) / 1000));
@@ -85,7 +88,7 @@ function tick() {
 		if (t.textContent !== text) t.textContent = text;
 		t.classList.toggle("soon", seconds <= 30);
 	}
-	for (const b of all("button.yes, [data-do=many-approve]")) ready(b);
+	for (const b of all("article .yes, [data-do=many-approve]")) ready(b);
 }
 
 function localTimes(root = document) {
@@ -107,13 +110,13 @@ const readLongEnough = (element) => performance.now() - (shownAt.get(element) ??
 
 // ready lets a yes be given where it can be.
 function ready(button) {
-	let off = true;
+	let off;
 	if (button.dataset.do === "many-approve") {
 		const picked = pickedRows();
 		off = picked.length === 0 || !picked.every((row) => readLongEnough(row));
 	} else {
 		const article = button.closest("article");
-		off = !article || busy || !("may" in article.dataset) || !readLongEnough(article) || $(".call", article) && !$(".call:checked", article) && true;
+		off = !article || busy || !("may" in article.dataset) || !readLongEnough(article) || $(".call", article) && !$(".call:checked", article);
 	}
 	if (button.disabled !== Boolean(off)) button.disabled = Boolean(off);
 }
@@ -395,10 +398,9 @@ function listen() {
 		link.classList.remove("on");
 		link.title = "not connected";
 		banner("Not connected to the bridge. Trying again.");
-		if (stream.readyState === EventSource.CLOSED) {
+		if (stream.readyState === EventSource.CLOSED) { // refused: is it us?
 			stream.close();
-			api("GET", "/api/me").catch(() => {});
-			setTimeout(listen, 5000);
+			api("GET", "/api/me").catch(() => {}).then(() => { if (!out) setTimeout(listen, 5000); });
 		}
 	};
 	const on = (type, does) => stream.addEventListener(type, (message) => {
@@ -572,7 +574,7 @@ document.addEventListener("keydown", (event) => {
 		event.preventDefault();
 		return step(moves[event.key]);
 	}
-	const article = $("#detail article");
+	const article = out ? null : $("#detail article");
 	const does = {a: "approve", d: "deny", r: "why", x: "stop", e: "edit", v: "details"}[event.key];
 	if (!article || !does) return;
 	event.preventDefault();
