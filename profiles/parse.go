@@ -198,7 +198,7 @@ func (b *builder) patterns(at string, texts []string) []pattern {
 }
 
 func (b *builder) rule(l *layer, i int, spec *RuleSpec) *rule {
-	r := &rule{label: fmt.Sprintf("rules/%d", i), profile: l.name, at: pointer("/profiles", l.name) + "/rules/" + strconv.Itoa(i)}
+	r := &rule{label: fmt.Sprintf("rules/%d", i), profile: l.name, at: pointer("/profiles", l.name) + "/rules/" + strconv.Itoa(i), spec: spec}
 	problems := len(b.problems)
 	if spec.Name != nil {
 		r.label = *spec.Name

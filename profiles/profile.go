@@ -40,6 +40,7 @@ type rule struct {
 	label   string // its name, or rules/N
 	profile string // where it is written
 	at      string // JSON pointer
+	spec    *RuleSpec
 	tools   []pattern
 	when    condition // nil: always
 	action  Action

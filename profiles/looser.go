@@ -1,0 +1,403 @@
+package profiles
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Looser says in what one policy is, or may be, looser than the one it is to
+// replace. It is empty only if for every call and every profile the new
+// decision is at least as strict as the old one: if [Stricter] of the two is
+// the new one. Where that cannot be shown, Looser speaks, so it may speak of a
+// change that loosens nothing.
+//
+// It takes the change apart: what is added first, then what is taken away,
+// then the settings. If each step by itself can make no decision looser, all
+// of them together cannot. What is judged is what each profile comes to, so a
+// change of a profile shows in those that extend it.
+func Looser(before, after *Set) []string {
+	var all []string
+	if before.enabled && !after.enabled {
+		all = append(all, "evaluation.enabled is false: nobody is asked any more")
+	}
+	if after.pausedFor > before.pausedFor {
+		all = append(all, fmt.Sprintf("pausedFor: a paused question stays open for %v instead of %v", after.pausedFor, before.pausedFor))
+	}
+	if u, v := before.unrestricted.unknown, after.unrestricted.unknown; v < u {
+		all = append(all, fmt.Sprintf("risk: a tool of which nothing is known is %s instead of %s", v, u))
+	}
+	for _, file := range before.unrestricted.own {
+		if !slices.Contains(after.unrestricted.own, file) {
+			all = append(all, "a file of the bridge itself is not protected any more")
+			break
+		}
+	}
+	say := func(who string, what []string) {
+		for _, w := range what {
+			all = append(all, who+": "+w)
+		}
+	}
+	for _, name := range after.Names() {
+		p := after.profiles[name]
+		if old, ok := before.profiles[name]; ok {
+			say("profile "+name, (&loosening{old, p}).find())
+		} else if !atLeastOne(before, p) {
+			say("profile "+name, []string{"it is new, and nothing that there was is as loose"})
+		}
+	}
+	was, is := before.defaultProfile, after.defaultProfile
+	if was.name != is.name || is.name == "" {
+		who := "eval"
+		if was.name != is.name {
+			who = fmt.Sprintf("eval (profile %s instead of %s)", called(is), called(was))
+		}
+		say(who, (&loosening{was, is}).find())
+	}
+	return all
+}
+
+func called(p *Profile) string {
+	if p.name == "" {
+		return "none"
+	}
+	return p.name
+}
+
+// atLeastOne reports whether a client could always have used some profile that
+// is at most as strict as p.
+func atLeastOne(before *Set, p *Profile) bool {
+	for _, old := range append(slices.Collect(maps.Values(before.profiles)), before.defaultProfile) {
+		if len((&loosening{old, p}).find()) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// A loosening compares one profile before and after.
+type loosening struct{ before, after *Profile }
+
+func (l *loosening) find() []string {
+	return slices.Concat(l.lists(), l.addedRules(), l.lostRules(), l.settings(), l.limits())
+}
+
+func (l *loosening) lists() (all []string) {
+	say := func(list string, e entry, what string) {
+		all = append(all, fmt.Sprintf("%s: %q %s", list, e.text, what))
+	}
+	for _, e := range l.before.deny {
+		if !covered(e.pattern, l.after.saying(Deny)) {
+			say("denylist", e, "is gone")
+		}
+	}
+	for _, e := range l.before.ask {
+		if !covered(e.pattern, l.after.saying(Ask)) {
+			say("asklist", e, "is gone")
+		}
+	}
+	for _, e := range l.after.ask {
+		if !covered(e.pattern, patterns(l.before.ask)) && !l.answered(e.pattern) {
+			say("asklist", e, "is new, and was denied because nothing named it")
+		}
+	}
+	for _, e := range l.after.allow {
+		if !l.passed(e.pattern) {
+			say("allowlist", e, "is new")
+		}
+	}
+	if was, is := l.before.beyond(), l.after.beyond(); is < was {
+		what := "default"
+		if l.before.hasAllowlist && !l.after.hasAllowlist {
+			what = "the allowlist is gone, and what nothing names"
+		}
+		all = append(all, fmt.Sprintf("%s: %s instead of %s", what, otherwiseWords[is], otherwiseWords[was]))
+	}
+	return all
+}
+
+// beyond is what happens to a call that nothing speaks of.
+func (p *Profile) beyond() otherwise {
+	if p.hasAllowlist {
+		return otherwiseDeny
+	}
+	return p.otherwise
+}
+
+// saying are the patterns whose tools get at least a disposition, whatever
+// their arguments.
+func (p *Profile) saying(d Disposition) []pattern {
+	all := patterns(p.deny)
+	if d <= Ask {
+		all = append(all, patterns(p.ask)...)
+	}
+	if d <= Allow {
+		all = append(all, patterns(p.allow)...)
+	}
+	for _, r := range p.rules {
+		if says := r.action.disposition(); r.when == nil && says >= d && says != 0 {
+			all = append(all, r.tools...)
+		}
+	}
+	return all
+}
+
+func patterns(entries []entry) []pattern {
+	var all []pattern
+	for _, e := range entries {
+		all = append(all, e.pattern)
+	}
+	return all
+}
+
+// answered reports that calls of these tools were not denied just because
+// nothing named them, or that they are denied now in any case: one more ask
+// cannot loosen them.
+func (l *loosening) answered(p pattern) bool {
+	return l.before.beyond() != otherwiseDeny || covered(p, l.before.saying(Allow)) || covered(p, l.after.saying(Deny))
+}
+
+// passed reports that nothing but a name kept calls of these tools: an allow
+// more cannot loosen them.
+func (l *loosening) passed(p pattern) bool {
+	return l.before.beyond() == otherwiseAllow || covered(p, patterns(l.before.allow)) || covered(p, l.after.saying(Deny))
+}
+
+// covered reports whether every tool that p matches is matched by one of the
+// patterns. It may miss that, and never claims it wrongly.
+func covered(p pattern, by []pattern) bool {
+	for _, q := range by {
+		if q.text == p.text {
+			return true
+		}
+	}
+	for i := range p.alternatives {
+		a := &p.alternatives[i]
+		if !slices.ContainsFunc(by, func(q pattern) bool {
+			if a.glob == nil && !a.prefix {
+				return q.match(a.literal)
+			}
+			return slices.ContainsFunc(q.alternatives, func(b alternative) bool { return b.prefix && strings.HasPrefix(a.literal, b.literal) })
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func allCovered(some, by []pattern) bool {
+	return !slices.ContainsFunc(some, func(p pattern) bool { return !covered(p, by) })
+}
+
+// twin reports whether one of the rules applies whenever r does, with the same
+// answer of the same condition, and is as wanted.
+func twin(r *rule, among []*rule, wanted func(*rule) bool) bool {
+	return slices.ContainsFunc(among, func(o *rule) bool {
+		return conditionText(o) == conditionText(r) && allCovered(r.tools, o.tools) && wanted(o)
+	})
+}
+
+func conditionText(r *rule) string {
+	if r.spec.When == nil {
+		return ""
+	}
+	text, err := json.Marshal(r.spec.When)
+	if err != nil {
+		panic("profiles: writing a condition: " + err.Error()) // texts always can be
+	}
+	return string(text)
+}
+
+func (l *loosening) addedRules() (all []string) {
+	for _, r := range l.after.rules {
+		if why := l.added(r); why != "" {
+			all = append(all, fmt.Sprintf("rule %s is new or changed, and %s", r.label, why))
+		}
+	}
+	return all
+}
+
+// added says how a rule more could loosen what there was; empty if it cannot.
+func (l *loosening) added(r *rule) string {
+	if r.action == ActionDeny || allCovered(r.tools, l.after.saying(Deny)) {
+		return ""
+	}
+	had := func(wanted func(o *rule) bool) bool { return twin(r, l.before.rules, wanted) }
+	every := func(ok func(pattern) bool) bool {
+		return !slices.ContainsFunc(r.tools, func(p pattern) bool { return !ok(p) })
+	}
+	switch r.action.disposition() {
+	case Allow:
+		if !every(l.passed) && !had(func(o *rule) bool { return o.action != 0 }) {
+			return "lets calls pass"
+		}
+	case Ask:
+		if !every(l.answered) && !had(func(o *rule) bool { return o.action.disposition() >= Ask }) {
+			return "makes calls askable that were denied because nothing named them"
+		}
+	}
+	if r.risk != 0 && !had(func(o *rule) bool { return o.risk >= r.risk }) {
+		// Where a rule speaks, what is known of the tool is not heard.
+		if r.risk < l.before.unknown && !had(func(o *rule) bool { return o.risk != 0 }) {
+			return fmt.Sprintf("says %s risk of tools that may have counted as riskier", r.risk)
+		}
+		if !l.steady() {
+			return fmt.Sprintf("says %s risk, at which people are asked in a looser way than at a lower one", r.risk)
+		}
+	}
+	switch {
+	case isTrue(r.remember) && !had(func(o *rule) bool { return isTrue(o.remember) }):
+		return "lets a yes be remembered"
+	case isFalse(r.requireReason) && !had(func(o *rule) bool { return isFalse(o.requireReason) }):
+		return "needs no reason"
+	case r.timeout != 0 && !l.everyDuty(func(d duty) bool { return r.timeout <= d.timeout }) && !had(func(o *rule) bool { return o.timeout != 0 }):
+		return fmt.Sprintf("waits %v for an answer", r.timeout)
+	case r.quorum != nil && !l.everyDuty(func(d duty) bool { return meets(r.quorum, d.quorum) }) && !had(func(o *rule) bool { return o.quorum != nil }):
+		return "sets another quorum"
+	}
+	return ""
+}
+
+func (l *loosening) everyDuty(ok func(duty) bool) bool {
+	return !slices.ContainsFunc(l.before.duties[Low:], func(d duty) bool { return !ok(d) })
+}
+
+// steady reports that people were asked at no risk in a looser way than at a
+// lower one, so that a raised risk loosens nothing.
+func (l *loosening) steady() bool {
+	for r := Low; r < Critical; r++ {
+		if looserDuty(l.before.duties[r], l.before.duties[r+1]) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// meets reports whether who satisfies one quorum has satisfied the other.
+func meets(q, other *Quorum) bool {
+	return other == nil || q != nil && q.Need >= other.Need && slices.Equal(q.Of, other.Of) && (q.InOrder || !other.InOrder)
+}
+
+func (l *loosening) lostRules() (all []string) {
+	for _, r := range l.before.rules {
+		if allCovered(r.tools, l.after.saying(Deny)) {
+			continue // denied in any case
+		}
+		if why := l.lost(r); why != "" {
+			all = append(all, fmt.Sprintf("rule %s is gone or changed, and %s", r.label, why))
+		}
+	}
+	return all
+}
+
+// lost says what a rule less could loosen; empty if nothing.
+func (l *loosening) lost(r *rule) string {
+	has := func(wanted func(n *rule) bool) bool { return twin(r, l.after.rules, wanted) }
+	if has(func(n *rule) bool { return n.action == ActionDeny }) {
+		return ""
+	}
+	switch r.action {
+	case ActionDeny:
+		return "denied calls"
+	case ActionManual:
+		if !has(func(n *rule) bool { return n.action == ActionManual }) {
+			return "wanted calls confirmed by hand"
+		}
+	case ActionAsk:
+		if !has(func(n *rule) bool { return n.action >= ActionAsk }) && !allCovered(r.tools, l.after.saying(Ask)) {
+			return "asked"
+		}
+	case ActionNotify:
+		if !has(func(n *rule) bool { return n.action == ActionNotify }) {
+			return "announced calls"
+		}
+	}
+	if r.risk != 0 && !has(func(n *rule) bool { return n.risk >= r.risk }) {
+		if r.risk > Low {
+			return fmt.Sprintf("said %s risk", r.risk)
+		}
+		if !l.steady() {
+			return "said low risk, at which people are asked in a stricter way than at a higher one"
+		}
+	}
+	switch {
+	case isFalse(r.remember) && !has(func(n *rule) bool { return isFalse(n.remember) }):
+		return "let no yes be remembered"
+	case isTrue(r.requireReason) && !has(func(n *rule) bool { return isTrue(n.requireReason) }):
+		return "wanted a reason"
+	case r.timeout != 0 && !has(func(n *rule) bool { return n.timeout != 0 && n.timeout <= r.timeout }):
+		return fmt.Sprintf("waited only %v for an answer", r.timeout)
+	case r.quorum != nil && !has(func(n *rule) bool { return meets(n.quorum, r.quorum) }):
+		return "wanted several people"
+	}
+	for _, check := range r.spec.Check {
+		if !has(func(n *rule) bool { return slices.Contains(n.spec.Check, check) }) {
+			return "checked " + check
+		}
+	}
+	for _, key := range sortedKeys(r.hidden) {
+		if !has(func(n *rule) bool { _, ok := n.hidden[key]; return ok }) {
+			return "hid " + key
+		}
+	}
+	if r.display != (Display{}) && !has(func(n *rule) bool { return n.display == n.display.tighter(r.display) }) {
+		return "showed less of the arguments"
+	}
+	return ""
+}
+
+func (l *loosening) settings() (all []string) {
+	if l.after.fallback > l.before.fallback {
+		all = append(all, fmt.Sprintf("elicitationFallback: %s instead of %s", l.after.fallback, l.before.fallback))
+	}
+	for r := Low; r <= Critical; r++ {
+		if why := looserDuty(l.before.duties[r], l.after.duties[r]); why != "" {
+			all = append(all, fmt.Sprintf("risk %s: %s", r, why))
+		}
+	}
+	if l.after.unknown > l.before.unknown && !l.steady() {
+		all = append(all, fmt.Sprintf("a tool of which nothing is known is %s, at which people are asked in a looser way than at a lower risk", l.after.unknown))
+	}
+	return all
+}
+
+// looserDuty says in what people are asked in a looser way; empty if in none.
+func looserDuty(was, is duty) string {
+	var all []string
+	if is.timeout > was.timeout {
+		all = append(all, fmt.Sprintf("%v for an answer instead of %v", is.timeout, was.timeout))
+	}
+	if is.remember && !was.remember {
+		all = append(all, "a yes may be remembered")
+	}
+	if was.requireReason && !is.requireReason {
+		all = append(all, "no reason is needed")
+	}
+	if !meets(is.quorum, was.quorum) {
+		all = append(all, "the quorum is gone or another")
+	}
+	return strings.Join(all, ", ")
+}
+
+func (l *loosening) limits() (all []string) {
+	a, b := l.before.limits, l.after.limits
+	for _, limit := range []struct {
+		name   string
+		raised bool
+	}{
+		{"cpu", raised(a.CPU, b.CPU)}, {"call", raised(a.Call, b.Call)}, {"heap", raised(a.Heap, b.Heap)},
+		{"calls", raised(a.Calls, b.Calls)}, {"parallel", raised(a.Parallel, b.Parallel)},
+		{"source", raised(a.Source, b.Source)}, {"input", raised(a.Input, b.Input)}, {"logs", raised(a.Logs, b.Logs)},
+		{"result", raised(a.Result, b.Result)}, {"reply", raised(a.Reply, b.Reply)},
+	} {
+		if limit.raised {
+			all = append(all, "limits: "+limit.name+" is higher or gone")
+		}
+	}
+	return all
+}
+
+// raised reports that a limit is higher, or is none any more.
+func raised[T ~int | ~int64](was, is *T) bool { return was != nil && (is == nil || *is > *was) }
