@@ -1,0 +1,258 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// An endpoint is a bridge that serves many sessions over HTTP.
+type endpoint struct {
+	cmd    *exec.Cmd
+	url    string
+	stderr bytes.Buffer
+}
+
+// serve starts a bridge without servers, with a limit of CPU time that a
+// hostile script meets soon.
+func (m *machine) serve(ctx context.Context) (*endpoint, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		return nil, err
+	}
+	config, err := json.Marshal(map[string]any{
+		"http": map[string]any{"listen": address}, "approvals": map[string]any{"listen": "off"}, "sandbox": map[string]any{"cpu": "1s"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.configs++
+	if err := os.WriteFile(m.config(), config, 0o600); err != nil {
+		return nil, err
+	}
+	e := &endpoint{cmd: exec.CommandContext(ctx, m.bridge, "serve", "--config", m.config()), url: "http://" + address + "/mcp"}
+	e.cmd.Env, e.cmd.Stderr = m.environ(), &e.stderr
+	if err := e.cmd.Start(); err != nil {
+		return nil, err
+	}
+	for range 200 {
+		if answer, err := http.Get("http://" + address + "/readyz"); err == nil {
+			answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
+				return e, nil
+			}
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+	return nil, errors.Join(fmt.Errorf("starting %s serve: not ready\n%s", m.bridge, e.stderr.String()), e.close())
+}
+
+// session opens a session of its own.
+func (e *endpoint) session(ctx context.Context) (*peer, error) {
+	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1.0.0"}, nil)
+	s, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: e.url}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w\n%s", e.url, err, e.stderr.String())
+	}
+	return &peer{s, e.cmd.Process.Pid, &e.stderr}, nil
+}
+
+// sessions opens n of them.
+func (e *endpoint) sessions(ctx context.Context, n int) (list []*peer, err error) {
+	for range n {
+		p, err := e.session(ctx)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(list))
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+func closeAll(list []*peer) (err error) {
+	for _, p := range list {
+		err = errors.Join(err, p.Close())
+	}
+	return err
+}
+
+// close ends the bridge. How it ends is of no interest.
+func (e *endpoint) close() error {
+	if err := e.cmd.Process.Signal(os.Interrupt); err != nil {
+		_ = e.cmd.Process.Kill() // there is no interrupt on Windows
+	}
+	_ = e.cmd.Wait()
+	return nil
+}
+
+// resident is the size of the bridge and all its workers.
+func (e *endpoint) resident() (total int64, err error) {
+	workers, err := children(e.cmd.Process.Pid, "codemode-worker")
+	if err != nil {
+		return 0, err
+	}
+	for _, pid := range append(workers, e.cmd.Process.Pid) {
+		n, err := residentBytes(pid)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// isolation measures what sessions cost and whether they feel each other.
+func (m *machine) isolation(ctx context.Context, t *table) (err error) {
+	e, err := m.serve(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	for _, measure := range []func(context.Context, *table, *endpoint) error{
+		m.firstAndHundredth, m.growth, m.throughput, m.neighbours,
+	} {
+		if err := measure(ctx, t, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *machine) firstAndHundredth(ctx context.Context, t *table, e *endpoint) error {
+	var first, hundredth []time.Duration
+	for range max(m.rounds/20, 5) {
+		p, err := e.session(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range 100 {
+			start := time.Now()
+			if err := p.eval(ctx, `return 1`, `1`); err != nil {
+				return err
+			}
+			switch i {
+			case 0:
+				first = append(first, time.Since(start))
+			case 99:
+				hundredth = append(hundredth, time.Since(start))
+			}
+		}
+		if err := p.Close(); err != nil {
+			return err
+		}
+	}
+	t.times("a session's hundredth eval, beside its first", median(first), median(hundredth), target{})
+	return nil
+}
+
+// growth compares the memory after a hundred evals with that after a
+// thousand more.
+func (m *machine) growth(ctx context.Context, t *table, e *endpoint) error {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		fmt.Fprintln(t.w, "growth: not measured, there is no /proc here")
+		return nil
+	}
+	p, err := e.session(ctx)
+	if err != nil {
+		return err
+	}
+	var sizes []int64
+	for _, n := range []int{100, 1000} {
+		for range n {
+			if err := p.eval(ctx, `const a = Array.from({length: 1000}, (_, i) => ({i})); return a.length`, `1000`); err != nil {
+				return err
+			}
+		}
+		size, err := e.resident()
+		if err != nil {
+			return err
+		}
+		sizes = append(sizes, size)
+	}
+	t.bytes("resident, bridge and workers, 1,100 evals", sizes[1], target{})
+	t.bytes("of that, more than after 100 evals", max(0, sizes[1]-sizes[0]), target{bytes: 8 << 20})
+	return p.Close()
+}
+
+// throughput runs evals in one, two and eight sessions at once.
+func (m *machine) throughput(ctx context.Context, t *table, e *endpoint) error {
+	for _, n := range []int{1, 2, 8} {
+		list, err := e.sessions(ctx, n)
+		if err != nil {
+			return err
+		}
+		each := max(4*m.rounds/n, 20)
+		errs := make([]error, n)
+		var all sync.WaitGroup
+		start := time.Now()
+		for i, p := range list {
+			all.Go(func() {
+				for range each {
+					if errs[i] = p.eval(ctx, `return 1`, `1`); errs[i] != nil {
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		took := time.Since(start)
+		if err := errors.Join(append(errs, closeAll(list))...); err != nil {
+			return err
+		}
+		t.row(fmt.Sprintf("evals a second, %d sessions at once", n), "-", fmt.Sprintf("%.0f", float64(n*each)/took.Seconds()), "-", target{}, true)
+	}
+	return nil
+}
+
+// neighbours compares the slowest evals of a session that is alone with those
+// of one beside which another session runs what never ends.
+func (m *machine) neighbours(ctx context.Context, t *table, e *endpoint) error {
+	list, err := e.sessions(ctx, 2)
+	if err != nil {
+		return err
+	}
+	innocent, hostile := list[0], list[1]
+	nothing := func() error { return nil }
+	quiet, err := m.p99(ctx, innocent, nothing)
+	if err != nil {
+		return err
+	}
+	for _, row := range []struct{ what, code string }{
+		{"a loop", `for (;;);`},
+		{"memory", `const a = []; for (;;) a.push(new Array(1000).fill({}))`},
+	} {
+		attack, stop := context.WithCancel(ctx)
+		var all sync.WaitGroup
+		began := make(chan struct{})
+		all.Go(func() {
+			close(began)
+			for attack.Err() == nil {
+				// Each ends at a limit, or with the measure: both are errors.
+				_, _ = hostile.call(attack, "eval", map[string]any{"code": row.code})
+			}
+		})
+		<-began
+		beside, err := m.p99(ctx, innocent, nothing)
+		stop()
+		all.Wait()
+		if err != nil {
+			return err
+		}
+		t.times("p99 of an eval, quiet and beside "+row.what, quiet, beside, target{ratio: 2})
+	}
+	return closeAll(list)
+}
