@@ -349,8 +349,11 @@ func (l *loosening) lost(r *rule) string {
 }
 
 func (l *loosening) settings() (all []string) {
-	if l.after.fallback > l.before.fallback {
-		all = append(all, fmt.Sprintf("elicitationFallback: %s instead of %s", l.after.fallback, l.before.fallback))
+	switch was, is := l.before.fallback, l.after.fallback; {
+	case is > was:
+		all = append(all, fmt.Sprintf("elicitationFallback: %s instead of %s", is, was))
+	case was == FallbackAllow && is == FallbackQueue: // see limitFallback
+		all = append(all, "elicitationFallback: critical, manual and quorum calls wait, and were refused")
 	}
 	for r := Low; r <= Critical; r++ {
 		if why := looserDuty(l.before.duties[r], l.after.duties[r]); why != "" {

@@ -176,7 +176,7 @@ type Store interface {
 	// Entries returns the entries that a filter lets through, the oldest first.
 	Entries(ctx context.Context, f Filter) ([]Entry, error)
 	// Requested returns a channel that is closed after the next change of an
-	// entry or grant by anyone; by another process, within 250 ms.
+	// entry, a grant or what is held by anyone; by another process, within 250 ms.
 	Requested() <-chan struct{}
 
 	// AddGrant keeps a new grant.
@@ -188,6 +188,12 @@ type Store interface {
 	UpdateGrant(ctx context.Context, id string, change func(*Grant) error) error
 	// DropGrants drops the grants of which drop is true.
 	DropGrants(ctx context.Context, drop func(Grant) bool) error
+
+	// ChangeHeld changes what is held of a configuration file, all others
+	// waiting meanwhile: change is given it, or nil, and returns what is to be
+	// held from now on, or nil; it changes nothing in place. An error leaves
+	// all as it was. It returns what change returned last.
+	ChangeHeld(ctx context.Context, file string, change func(*Held) (*Held, error)) (*Held, error)
 
 	// Forget drops the entries that were settled, or ran out, before a time.
 	Forget(ctx context.Context, before time.Time) error
@@ -213,6 +219,7 @@ type Memory struct {
 	mu      sync.Mutex
 	entries []Entry // the oldest first
 	grants  []Grant
+	held    map[string]*Held
 	changed chan struct{} // nil until somebody asks
 }
 

@@ -53,6 +53,10 @@ CREATE TABLE IF NOT EXISTS grants (
 	id   TEXT NOT NULL UNIQUE,
 	body TEXT NOT NULL
 );
+CREATE TABLE IF NOT EXISTS held (
+	file TEXT PRIMARY KEY,
+	body TEXT NOT NULL        -- approval.Held as JSON
+);
 `
 
 // requestsVersion is the version of that schema, in user_version.
@@ -308,6 +312,43 @@ func (r *Requests) DropGrants(ctx context.Context, drop func(approval.Grant) boo
 		return nil
 	})
 }
+
+// ChangeHeld changes what is held of a configuration file.
+func (r *Requests) ChangeHeld(ctx context.Context, file string, change func(*approval.Held) (*approval.Held, error)) (h *approval.Held, err error) {
+	err = r.change(ctx, func(c *sql.Conn) error {
+		var old *approval.Held
+		var kept approval.Held
+		switch err := readBody(c.QueryRowContext(ctx, "SELECT body FROM held WHERE file = ?", file), &kept); {
+		case err == nil:
+			old = &kept
+		case !errors.Is(err, sql.ErrNoRows):
+			return fmt.Errorf("reading what is held of %s: %w", file, err)
+		}
+		if h, err = change(old); err != nil {
+			return err
+		}
+		if h == old {
+			return errSame
+		}
+		if h == nil {
+			_, err = c.ExecContext(ctx, "DELETE FROM held WHERE file = ?", file)
+			return err
+		}
+		body, err := encode(h)
+		if err != nil {
+			return err
+		}
+		_, err = c.ExecContext(ctx, "INSERT INTO held (file, body) VALUES (?, ?) ON CONFLICT (file) DO UPDATE SET body = excluded.body", file, body)
+		return err
+	})
+	if errors.Is(err, errSame) {
+		err = nil
+	}
+	return h, err
+}
+
+// errSame ends a transaction that changed nothing, of which nobody is told.
+var errSame = errors.New("nothing was changed")
 
 // Forget drops entries that are over.
 func (r *Requests) Forget(ctx context.Context, before time.Time) error {

@@ -24,6 +24,7 @@ func Requests(t *testing.T, open func(t *testing.T) (store approval.Store, again
 		"entries come back as they were": entriesComeBack, "filters": entriesAreFiltered, "one settles": oneSettles,
 		"a refused change changes nothing": refusedChange, "unknown entries": unknownEntries, "changes are told": changesAreTold,
 		"grants": grantsAreKept, "a grant is used no more often than it may be": grantIsUsedUp, "forgetting": forgetting,
+		"a configuration is held": configurationIsHeld,
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, again := open(t)
@@ -285,5 +286,71 @@ func forgetting(t *testing.T, a, b approval.Store) {
 	must(t, b.Forget(t.Context(), noon.Add(time.Minute+1)))
 	if all := entries(t, a, approval.Filter{}); len(all) != 0 {
 		t.Errorf("left are %+v", all)
+	}
+}
+
+func configurationIsHeld(t *testing.T, a, b approval.Store) {
+	ctx := t.Context()
+	held := func(file string) *approval.Held {
+		h, err := approval.HeldOf(ctx, b, file)
+		must(t, err)
+		return h
+	}
+	hold := func(h approval.Held, now time.Time) approval.Held {
+		t.Helper()
+		kept, err := approval.Hold(ctx, a, h, now)
+		must(t, err)
+		return kept
+	}
+	if h := held("f"); h != nil {
+		t.Fatalf("held from the beginning: %+v", h)
+	}
+	if err := approval.Confirm(ctx, a, "f", "d1", "ann", "terminal", noon); !errors.Is(err, approval.ErrUnknown) {
+		t.Errorf("nothing was confirmed: %v", err)
+	}
+	one := approval.Held{File: "f", Digest: "d1", Since: noon.UTC(), Why: []string{"<looser>"}, Diff: []string{"+x"}, Approvers: []approval.Approver{{Name: "ann", Role: approval.Admin, Token: [32]byte{1}}}}
+	told := b.Requested()
+	hold(one, noon)
+	<-told
+	if h := held("f"); h == nil || !reflect.DeepEqual(*h, one) {
+		t.Errorf("held: %+v, want %+v", h, one)
+	}
+	told = a.Requested()
+	held("f")
+	if _, err := approval.HeldOf(ctx, a, "f"); err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-told:
+		t.Error("looking is told of as a change")
+	default:
+	}
+	other := one
+	other.Since = noon.Add(time.Hour).UTC()
+	if kept := hold(other, noon); !kept.Since.Equal(one.Since) {
+		t.Error("another bridge that holds the same text holds another one")
+	}
+	if err := approval.Confirm(ctx, b, "f", "d2", "ann", "terminal", noon); !errors.Is(err, approval.ErrUnknown) {
+		t.Errorf("another text was confirmed: %v", err)
+	}
+	must(t, approval.Confirm(ctx, b, "f", "d1", "ann", "terminal", noon))
+	must(t, approval.Confirm(ctx, b, "f", "d1", "bob", "page", noon))
+	if kept := hold(one, noon.Add(59*time.Second)); kept.By != "ann" || kept.Channel != "terminal" {
+		t.Errorf("confirmed just now by ann, and held: %+v", kept)
+	}
+	if kept := hold(one, noon.Add(time.Minute)); kept.By != "" {
+		t.Errorf("an old confirmation confirms a text that comes back: %+v", kept)
+	}
+	two := approval.Held{File: "f", Digest: "d2", Since: noon.UTC()}
+	if kept := hold(two, noon); kept.Digest != "d2" {
+		t.Errorf("a further edit does not replace the one before: %+v", kept)
+	}
+	if h := held("g"); h != nil {
+		t.Errorf("held of another file: %+v", h)
+	}
+	must(t, approval.Release(ctx, a, "g"))
+	must(t, approval.Release(ctx, a, "f"))
+	if h := held("f"); h != nil {
+		t.Errorf("still held: %+v", h)
 	}
 }
