@@ -451,8 +451,8 @@ func (a *app) authenticate(cfg *config.Config, fromStdin bool) (*approval.Approv
 	return people, who, nil
 }
 
-// readToken reads a token that nobody sees. What was typed before the question
-// stood there is thrown away.
+// readToken reads a token that nobody sees, not even one that is typed before
+// the question stands there: that is thrown away.
 func (a *app) readToken(fromStdin bool) (string, error) {
 	if fromStdin {
 		line, err := bufio.NewReader(io.LimitReader(a.in, 4096)).ReadString('\n')
@@ -465,11 +465,17 @@ func (a *app) readToken(fromStdin bool) (string, error) {
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return "", &usageError{errors.New("there is no terminal to ask for your token; give it with --token-stdin")}
 	}
-	if err := drain(file); err != nil {
+	shown, err := term.MakeRaw(int(file.Fd())) // from here on nothing is echoed
+	if err != nil {
+		return "", fmt.Errorf("reading the token: %w", err)
+	}
+	if err = drain(file); err != nil {
+		err = errors.Join(err, term.Restore(int(file.Fd()), shown))
 		return "", fmt.Errorf("reading the token: %w", err)
 	}
 	fmt.Fprint(a.err, "your approver's token: ")
 	text, err := term.ReadPassword(int(file.Fd()))
+	err = errors.Join(err, term.Restore(int(file.Fd()), shown))
 	fmt.Fprintln(a.err)
 	if err != nil {
 		return "", fmt.Errorf("reading the token: %w", err)

@@ -27,7 +27,8 @@ var (
 	eventWords = []string{
 		string(ledger.RunStarted), string(ledger.RunEnded), string(ledger.Preview), string(ledger.Intent), string(ledger.Outcome),
 		string(ledger.Refusal), string(ledger.SavedScript), string(ledger.Asked), string(ledger.Verdict), string(ledger.Granted), string(ledger.Revoked),
-		string(ledger.ConfigChanged), string(ledger.BridgeStarted), string(ledger.BridgeEnded), string(ledger.Pruned), string(ledger.Repaired),
+		string(ledger.ConfigChanged), string(ledger.BridgeStarted), string(ledger.BridgeEnded), string(ledger.SignedIn), string(ledger.StopAsked),
+		string(ledger.Pruned), string(ledger.Repaired),
 	}
 	decisionWords = []string{"allow", "ask", "deny"}
 	outcomeWords  = []string{ledger.Done, ledger.Failed, ledger.Refused, ledger.Unknown, ledger.Stopped}

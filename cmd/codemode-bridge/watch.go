@@ -1,16 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/sqlstore"
 
@@ -66,7 +70,7 @@ type watchDesk struct {
 type (
 	entriesMsg struct {
 		entries []approval.Entry
-		next    <-chan struct{} // closed after the next change
+		next    <-chan struct{} // closed after the next change; nil if another load waits for that
 		err     error
 	}
 	settledMsg struct {
@@ -84,19 +88,23 @@ type (
 
 // load reads the open requests.
 func (d *watchDesk) load() tea.Msg {
-	next := d.store.Requested()
 	all, err := d.store.Entries(d.ctx, approval.Filter{Open: time.Now()})
-	return entriesMsg{all, next, err}
+	return entriesMsg{entries: all, err: err}
 }
 
-// wait reads them again after a change.
-func (d *watchDesk) wait(next <-chan struct{}) tea.Cmd {
+// wait reads them after a change, and at once if changed is nil.
+func (d *watchDesk) wait(changed <-chan struct{}) tea.Cmd {
 	return func() tea.Msg {
-		select {
-		case <-next:
-		case <-d.ctx.Done():
+		if changed != nil {
+			select {
+			case <-changed:
+			case <-d.ctx.Done():
+			}
 		}
-		return d.load()
+		next := d.store.Requested() // before looking: nothing is missed
+		msg := d.load().(entriesMsg)
+		msg.next = next
+		return msg
 	}
 }
 
@@ -124,7 +132,7 @@ func (d *watchDesk) settle(e approval.Entry, v approval.Verdict) tea.Cmd {
 type watch struct {
 	desk interface {
 		load() tea.Msg
-		wait(next <-chan struct{}) tea.Cmd
+		wait(changed <-chan struct{}) tea.Cmd
 		settle(e approval.Entry, v approval.Verdict) tea.Cmd
 	}
 	name          string
@@ -139,9 +147,12 @@ type watch struct {
 	typing        *typing
 }
 
-// A typing is a line that a person writes before their answer counts.
+// A typing is a line that a person writes before their answer counts. The
+// answer is about the calls that were shown when it was begun.
 type typing struct {
 	id      string
+	about   canon.Digest
+	since   time.Time // when what it is about was on the screen in full
 	label   string
 	text    []rune
 	verdict approval.Verdict
@@ -156,7 +167,7 @@ func newWatch(desk *watchDesk, name string) *watch {
 	return &watch{desk: desk, name: name, now: time.Now(), shown: map[string]time.Time{}, width: 80, height: 24}
 }
 
-func (w *watch) Init() tea.Cmd { return tea.Batch(w.desk.load, second()) }
+func (w *watch) Init() tea.Cmd { return tea.Batch(w.desk.wait(nil), second()) }
 
 func second() tea.Cmd {
 	return tea.Tick(time.Second, func(t time.Time) tea.Msg { return secondMsg(t) })
@@ -165,25 +176,26 @@ func second() tea.Cmd {
 func (w *watch) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		w.width, w.height = max(msg.Width, 20), max(msg.Height, 8)
+		w.width, w.height = max(msg.Width, 30), max(msg.Height, 8)
 	case secondMsg:
 		w.now = time.Time(msg)
+		w.show(slices.DeleteFunc(slices.Clone(w.entries), func(e approval.Entry) bool { return !e.Open(w.now) }))
 		return w, second()
 	case entriesMsg:
 		return w, w.take(msg)
 	case settledMsg:
-		w.status = msg.id + ": " + msg.text
+		w.say(msg.id, msg.text)
 		if msg.err != nil {
-			w.status = msg.id + ": " + msg.err.Error()
+			w.say(msg.id, msg.err.Error())
 		}
 		return w, w.desk.load
 	case editedMsg:
 		e, ok := w.entry(msg.id)
 		if msg.err != nil || !ok {
-			w.status = fmt.Sprintf("%s: nothing was sent: %v", msg.id, msg.err)
+			w.say(msg.id, fmt.Sprintf("not answered: %v", cmp.Or(msg.err, errElsewhere)))
 			return w, nil
 		}
-		return w, w.begin(e, approval.Verdict{Approve: true, Args: msg.args})
+		w.begin(e, approval.Verdict{Approve: true, Args: msg.args})
 	case tea.PasteMsg:
 		if w.typing != nil {
 			w.typing.text = append(w.typing.text, []rune(oneLine(msg.String()))...)
@@ -194,34 +206,62 @@ func (w *watch) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return w, nil
 }
 
-// take shows the requests of this moment.
+// take shows the requests of this moment, and rings for new ones.
 func (w *watch) take(msg entriesMsg) tea.Cmd {
 	if msg.err != nil {
-		w.status = msg.err.Error()
-		return tea.Tick(time.Second, func(time.Time) tea.Msg { return w.desk.load() })
-	}
-	now := time.Now()
-	shown := map[string]time.Time{}
-	var bell tea.Cmd
-	for _, e := range msg.entries {
-		since, known := w.shown[e.ID+e.Digest().String()]
-		if !known {
-			since = now
-			bell = tea.Raw("\a")
+		w.status = canon.Visible(msg.err.Error())
+		if msg.next == nil {
+			return nil
 		}
-		shown[e.ID+e.Digest().String()] = since
+		return tea.Tick(time.Second, func(time.Time) tea.Msg { return w.desk.wait(nil)() })
 	}
-	w.entries, w.shown = msg.entries, shown
+	var cmds []tea.Cmd
+	if w.show(msg.entries) {
+		cmds = append(cmds, tea.Raw("\a"))
+	}
+	if msg.next != nil {
+		cmds = append(cmds, w.desk.wait(msg.next))
+	}
+	return tea.Batch(cmds...)
+}
+
+// show puts requests on the screen, and reports whether one of them is new or
+// has changed. What a person was about to answer must not have.
+func (w *watch) show(entries []approval.Entry) (news bool) {
+	shown := map[string]time.Time{}
+	for _, e := range entries {
+		since, known := w.shown[sight(e)]
+		if !known {
+			since, news = time.Now(), true
+		}
+		shown[sight(e)] = since
+	}
+	w.entries, w.shown = entries, shown
 	if _, ok := w.entry(w.chosen); !ok {
 		if w.chosen, w.details, w.scroll = "", false, 0; len(w.entries) > 0 {
 			w.chosen = w.entries[0].ID
 		}
-		if w.typing != nil {
-			w.typing, w.status = nil, w.typing.id+": it was settled elsewhere"
+	}
+	if t := w.typing; t != nil {
+		switch e, ok := w.entry(t.id); {
+		case !ok:
+			w.typing = nil
+			w.say(t.id, errElsewhere.Error())
+		case e.Digest() != t.about:
+			w.typing = nil
+			w.say(t.id, "there is more of it now: look again")
 		}
 	}
-	return tea.Batch(bell, w.desk.wait(msg.next))
+	return news
 }
+
+// sight names a request as it stands on the screen.
+func sight(e approval.Entry) string { return e.ID + " " + e.Digest().String() }
+
+var errElsewhere = errors.New("it is settled, or its time is over")
+
+// say shows a line about a request. Errors may quote what a server calls itself.
+func (w *watch) say(id, text string) { w.status = id + ": " + canon.Visible(text) }
 
 func (w *watch) entry(id string) (approval.Entry, bool) {
 	for _, e := range w.entries {
@@ -258,7 +298,7 @@ func (w *watch) key(msg tea.KeyPressMsg) tea.Cmd {
 		switch {
 		case !ok:
 			w.status = "nothing waits for a person"
-		case time.Since(w.shown[e.ID+e.Digest().String()]) < lookFor:
+		case time.Since(w.shown[sight(e)]) < lookFor:
 			w.status = e.ID + " has only just come: look at it first"
 		default:
 			return w.answer(e, msg.String())
@@ -284,30 +324,35 @@ func (w *watch) answer(e approval.Entry, key string) tea.Cmd {
 		return w.desk.settle(e, approval.Verdict{})
 	case "r", "x":
 		label := "why not (the script can read it): "
-		w.typing = &typing{id: e.ID, label: label, verdict: approval.Verdict{Stop: key == "x"}, then: reasonThen}
-		return nil
+		w.typing = &typing{id: e.ID, about: e.Digest(), label: label, verdict: approval.Verdict{Stop: key == "x"}, then: reasonThen}
 	case "e":
 		if len(e.Items) != 1 {
-			w.status = e.ID + " is about several calls: they are answered as they are"
+			w.say(e.ID, "several calls are answered as they are")
 			return nil
 		}
 		return edit(e)
 	case "s":
 		if !e.Decision.Remember {
-			w.status = fmt.Sprintf("%s: a call of %s risk is allowed once only", e.ID, e.Decision.Risk)
+			w.say(e.ID, fmt.Sprintf("a call of %s risk is allowed once only", e.Decision.Risk))
 			return nil
 		}
-		return w.begin(e, approval.Verdict{Approve: true, Scope: approval.Same})
+		w.begin(e, approval.Verdict{Approve: true, Scope: approval.Same})
 	default:
-		return w.begin(e, approval.Verdict{Approve: true})
+		w.begin(e, approval.Verdict{Approve: true})
 	}
+	return nil
 }
 
 // begin takes a yes through what it needs beside a key: the tool's name, a
-// reason, or at least a second key.
-func (w *watch) begin(e approval.Entry, v approval.Verdict) tea.Cmd {
-	w.details = true // nobody allows what they have not seen
-	t := &typing{id: e.ID, verdict: v, label: "y sends it: "}
+// reason, or at least a second key. Nobody allows what they have not seen: all
+// of it is on the screen meanwhile.
+func (w *watch) begin(e approval.Entry, v approval.Verdict) {
+	since := time.Now()
+	if w.details {
+		since = w.shown[sight(e)]
+	}
+	w.details = true
+	t := &typing{id: e.ID, about: e.Digest(), since: since, verdict: v, label: "y sends it: "}
 	t.then = func(_ *approval.Verdict, text string) *typing {
 		if text == "y" || text == "yes" {
 			return nil
@@ -317,20 +362,21 @@ func (w *watch) begin(e approval.Entry, v approval.Verdict) tea.Cmd {
 	if e.Decision.RequireReason {
 		t.label, t.then = "why (this call needs a reason): ", reasonThen
 	}
-	if e.Decision.Manual && v.Args == nil {
-		after := t
-		t = &typing{id: e.ID, verdict: v, label: fmt.Sprintf("type the tool's name, %s: ", e.Tool)}
-		t.then = func(v *approval.Verdict, text string) *typing {
-			v.Typed = text
-			if !e.Decision.RequireReason {
-				return nil
-			}
-			after.verdict = *v
-			return after
-		}
-	}
 	w.typing = t
-	return nil
+	if !e.Decision.Manual || v.Args != nil {
+		return
+	}
+	named := *t
+	named.label = fmt.Sprintf("type the tool's name, %s: ", canon.Visible(e.Tool))
+	named.then = func(v *approval.Verdict, text string) *typing {
+		v.Typed = text
+		if !e.Decision.RequireReason {
+			return nil
+		}
+		t.verdict = *v
+		return t
+	}
+	w.typing = &named
 }
 
 func reasonThen(v *approval.Verdict, text string) *typing {
@@ -343,12 +389,18 @@ func (w *watch) typed(msg tea.KeyPressMsg) tea.Cmd {
 	t := w.typing
 	switch msg.String() {
 	case "esc":
-		w.typing, w.status = nil, t.id+": not answered"
+		w.typing = nil
+		w.say(t.id, "not answered")
 	case "backspace":
 		if n := len(t.text); n > 0 {
 			t.text = t.text[:n-1]
 		}
 	case "enter":
+		if time.Since(t.since) < lookFor {
+			t.text = nil
+			w.say(t.id, "look at it first")
+			return nil
+		}
 		next := t.then(&t.verdict, strings.TrimSpace(string(t.text)))
 		if next != nil {
 			if next == t {
@@ -360,7 +412,7 @@ func (w *watch) typed(msg tea.KeyPressMsg) tea.Cmd {
 		w.typing = nil
 		e, ok := w.entry(t.id)
 		if !ok {
-			w.status = t.id + ": it was settled elsewhere"
+			w.say(t.id, errElsewhere.Error())
 			return nil
 		}
 		return w.desk.settle(e, t.verdict)
@@ -372,10 +424,10 @@ func (w *watch) typed(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// oneLine keeps what can stand on a line.
+// oneLine keeps what can stand on a line, and be seen there.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if !unicode.IsPrint(r) {
 			return -1
 		}
 		return r
@@ -384,7 +436,7 @@ func oneLine(s string) string {
 
 // edit lets the person change the arguments in their editor. What is hidden in
 // the display is not theirs to see, and so a call with hidden or cut values is
-// edited on the page, by whoever writes all of it anew.
+// edited by whoever writes all of it anew.
 func edit(e approval.Entry) tea.Cmd {
 	failed := func(err error) tea.Cmd {
 		return func() tea.Msg { return editedMsg{id: e.ID, err: err} }
@@ -445,7 +497,7 @@ func (w *watch) View() tea.View {
 // lines are the screen: every line of it fits, and consists of what the
 // renderer of requests let through and of our own words.
 func (w *watch) lines() []string {
-	head := fmt.Sprintf("Waiting: %d   approver: %s", len(w.entries), w.name)
+	head := fmt.Sprintf("Waiting: %d   approver: %s", len(w.entries), canon.Visible(w.name))
 	lines := []string{w.fit(head), ""}
 	if len(w.entries) == 0 {
 		lines = append(lines, w.fit("Nothing waits for a person. Questions appear here as they come."))
@@ -482,12 +534,27 @@ func (w *watch) lines() []string {
 		lines = append(lines, "")
 	}
 	lines = append(lines[:w.height-2], w.fit(w.status))
-	help := "j/k move  v details  a approve  s for the session  e edit  d deny  r deny, why  x deny, stop  q quit"
 	if w.typing != nil {
-		help = w.typing.label + string(w.typing.text) + "_   (enter, esc)"
-		return append(lines, w.tail(help))
+		return append(lines, w.tail(w.typing.label+string(w.typing.text)+"_   (enter, esc)"))
 	}
-	return append(lines, w.fit(help))
+	return append(lines, w.fit(w.help()))
+}
+
+// help is what the keys do, in as many words as there is room for.
+func (w *watch) help() string {
+	for _, text := range helps {
+		if len(text) <= w.width {
+			return text
+		}
+	}
+	return helps[len(helps)-1]
+}
+
+var helps = []string{
+	"a approve  s for the session  e edit  d deny  r deny, why  x deny, stop  v details  j/k move  q quit",
+	"a approve  s session  e edit  d deny  r why  x stop  v details  j/k move  q quit",
+	"a yes s session e edit d no r why x stop v all q",
+	"a yes d no v all q quit",
 }
 
 // row is a request in the list.
@@ -498,9 +565,9 @@ func (w *watch) row(e approval.Entry) string {
 	}
 	risk := e.Decision.Risk.String()
 	left := max(0, e.Until.Sub(w.now)).Round(time.Second)
-	rest := fmt.Sprintf(" %s  %s  %s", approval.Summary(e.Request), orNobody(approval.Describe(e.Request, approval.DescribeOptions{}).Client), e.ID)
+	rest := fmt.Sprintf(" %s  %s  %s", canon.Visible(approval.Summary(e.Request)), orNobody(canon.Visible(e.Client)), e.ID)
 	end := fmt.Sprintf("  %s left", left)
-	space := w.width - len(mark) - 8 - len(end)
+	space := max(1, w.width-len(mark)-8-len(end))
 	return mark + riskStyles[risk].Render(fmt.Sprintf("%-8s", strings.ToUpper(risk))) + padded(cutTo(rest, space), space) + end
 }
 
@@ -508,17 +575,31 @@ func (w *watch) fit(s string) string { return cutTo(s, w.width) }
 
 // tail keeps the end of a line that is too long: where one types.
 func (w *watch) tail(s string) string {
-	for runes := []rune(s); lipgloss.Width(s) > w.width; s = string(runes) {
-		runes = runes[1:]
+	runes := []rune(s)
+	from, room := len(runes), w.width
+	for from > 0 && room >= lipgloss.Width(string(runes[from-1])) {
+		from--
+		room -= lipgloss.Width(string(runes[from]))
 	}
-	return s
+	return string(runes[from:])
 }
 
-func cutTo(s string, width int) string {
-	for runes := []rune(s); lipgloss.Width(s) > width && len(runes) > 0; s = string(runes) {
-		runes = runes[:len(runes)-1]
+// head is as much of a line as fits into a width, in bytes.
+func head(s string, width int) int {
+	for at, r := range s {
+		if width -= lipgloss.Width(string(r)); width < 0 {
+			return at
+		}
 	}
-	return s
+	return len(s)
+}
+
+// cutTo shortens a line to a width, and shows that.
+func cutTo(s string, width int) string {
+	if head(s, width) == len(s) {
+		return s
+	}
+	return s[:head(s, width-1)] + "…"
 }
 
 func padded(s string, width int) string {
@@ -527,13 +608,13 @@ func padded(s string, width int) string {
 
 // wrapped breaks a line where the screen ends; nothing of it is left out.
 func wrapped(s string, width int) []string {
+	const indent = "      "
 	var all []string
-	for {
-		head := cutTo(s, width)
-		if head == "" || head == s {
-			return append(all, s)
+	for from := ""; ; from = indent {
+		n := head(s, width-len(from))
+		if all = append(all, from+s[:n]); n == len(s) {
+			return all
 		}
-		all = append(all, head)
-		s = "      " + s[len(head):]
+		s = s[n:]
 	}
 }
