@@ -254,6 +254,13 @@ var acts = map[string]func(*fake){
 		}
 		f.done(got)
 	},
+	// waits: makes a call and says in the same write that it waits for it
+	"waits": func(f *fake) {
+		f.made++
+		f.conn.Write(wire.KindCall, wire.Call{Run: f.run.ID, Number: f.made, Op: wire.OpTool, Name: "t"})
+		_, body := f.reply()
+		f.done(body)
+	},
 	// work MS: works, calls, and works again
 	"work": func(f *fake) {
 		time.Sleep(time.Duration(f.word(1)) * time.Millisecond)
