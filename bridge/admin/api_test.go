@@ -429,6 +429,9 @@ func TestPartsMayBeMissing(t *testing.T) {
 	for _, path := range []string{"/", "/r/" + e.ID, "/runs", "/grants"} {
 		v.do("GET", path, "").want(200)
 	}
+	for _, path := range []string{"/servers", "/profiles", "/history"} {
+		v.with("Accept", "text/html").do("GET", path, "").want(404).says("<h1>This bridge has no ", `<a href="/">`)
+	}
 }
 
 // Every page renders for every role, with the buttons that the role has.
@@ -455,6 +458,7 @@ func TestPagesRender(t *testing.T) {
 		}
 	}
 	b.as("ada").do("GET", "/r/none", "").refused(404, "not_found")
+	(visitor{b: b}).with("Accept", "text/html").do("GET", "/<b>x", "").want(404).says("<h1>There is nothing here")
 }
 
 // Every route of the API is documented, and nothing else.

@@ -167,6 +167,7 @@ func (s *Site) events(who *caller, w http.ResponseWriter, r *http.Request) error
 		return s.socket(who, w, r)
 	}
 	control := http.NewResponseController(w)
+	control.SetReadDeadline(time.Time{}) // the server's is for the request, which has been read
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // a proxy shall not wait for more
 	err := s.follow(r.Context(), who, func(e *Event) error {

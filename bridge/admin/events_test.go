@@ -202,6 +202,26 @@ func TestStreamsEndWithTheRight(t *testing.T) {
 	}
 }
 
+// The server's bound on reading a request does not end a stream.
+func TestStreamsOutliveTheReadTimeout(t *testing.T) {
+	b := newBench(t)
+	server := httptest.NewUnstartedServer(b.site)
+	server.Config.ReadTimeout = 30 * time.Millisecond
+	server.Start()
+	defer server.Close()
+	defer b.site.Close()
+	streams := []follower{b.stream(server, bearer("vic")), b.socket(server, bearer("vic"))}
+	for _, f := range streams {
+		f.want("hello", "")
+	}
+	<-time.After(100 * time.Millisecond) // long after it
+	e, _ := b.ask(question{})
+	for _, f := range streams {
+		f.want("pending", e.ID)
+		go f.ended()
+	}
+}
+
 func TestStreamsAreBounded(t *testing.T) {
 	b := newBench(t, func(o *Options) { o.MaxStreams = 1 })
 	server := b.listen()

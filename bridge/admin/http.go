@@ -191,23 +191,30 @@ func classify(err error) *failure {
 	return &failure{http.StatusInternalServerError, "internal", "something went wrong", "see the bridge's log"}
 }
 
-// fail answers with an error: to a person who is not signed in with the page
-// to sign in on, else as JSON.
+// fail answers with an error: as JSON, or to a browser that wants a page with
+// one, which is the page to sign in on if that is what is missing.
 func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
 	f := classify(err)
 	if f.status == http.StatusInternalServerError {
 		s.o.Logger.Error("serving the approval page", "path", r.URL.Path, "err", err)
 	}
 	h := w.Header()
-	switch f.status {
-	case http.StatusTooManyRequests:
+	api := strings.HasPrefix(r.URL.Path, "/api/")
+	switch {
+	case f.status == http.StatusTooManyRequests:
 		h.Set("Retry-After", fmt.Sprint(int(wrongEvery.Seconds())))
-	case http.StatusUnauthorized:
-		if !strings.HasPrefix(r.URL.Path, "/api/") {
-			s.render(w, http.StatusUnauthorized, "login", frame{Title: "Sign in"})
-			return
-		}
+	case f.status == http.StatusUnauthorized && api:
 		h.Set("WWW-Authenticate", `Bearer realm="codemode-bridge"`)
+	case f.status == http.StatusUnauthorized:
+		s.render(w, f.status, "login", frame{Title: "Sign in"})
+		return
+	case !api && strings.Contains(r.Header.Get("Accept"), "text/html"):
+		var who *caller // whose tabs are shown: nobody's where the request is none of ours
+		if f.code != "host" && f.code != "origin" {
+			who, _ = s.identify(r, false)
+		}
+		s.render(w, f.status, "failure", frame{Title: strings.ToUpper(f.message[:1]) + f.message[1:], Tab: "failure", Who: who, Body: f.hint})
+		return
 	}
 	type body struct {
 		Code    string `json:"code"`

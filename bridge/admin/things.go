@@ -90,6 +90,7 @@ func (s *Site) result(who *caller, w http.ResponseWriter, r *http.Request) error
 
 // sendResult answers 200 with a run's result, or 202 with what it waits for.
 func (s *Site) sendResult(w http.ResponseWriter, r *http.Request, id string, wait time.Duration, untilAsked bool) error {
+	http.NewResponseController(w).SetReadDeadline(time.Time{}) // the server's is for the request, which has been read
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
 	for {
