@@ -57,7 +57,7 @@ const featureWords = `
 function FEATURES() {
   console; json; emit; setTimeout; queueMicrotask; structuredClone; URL; TextEncoder; atob; crypto; performance;
   AbortController; EventTarget; DOMException; Promise.withResolvers; Array.fromAsync; Object.groupBy; Symbol.asyncIterator;
-  "isWellFormed"; "RegExp.escape"; [].union; Iterator; "x".matchAll; (1).toLocaleString; BigInt; ToolError; ToolCallDeniedError;
+  "isWellFormed"; "RegExp.escape"; [].union; Iterator; "x".matchAll; (1).toLocaleString; Intl; BigInt; ToolError; ToolCallDeniedError;
   ArgumentError; UnknownOutcomeError; DivergedError; LimitError;
 }
 `
