@@ -376,6 +376,12 @@ func (f *fakeRuns) Changed() <-chan struct{} {
 	return f.changed
 }
 
+func (f *fakeRuns) set(all []Run) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = all
+}
+
 func (f *fakeRuns) end(id string, state RunState, result string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

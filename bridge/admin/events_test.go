@@ -107,7 +107,7 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 		f.want("grants", "")
-		b.runs.all = []Run{{ID: "r9", State: Running}}
+		b.runs.set([]Run{{ID: "r9", State: Running}})
 		b.runs.end("r9", Done, "")
 		f.want("runs", "")
 		go f.ended()
@@ -284,6 +284,7 @@ func TestWebhook(t *testing.T) {
 		e, _ := b.ask(question{args: []string{`{"to":"SECRETARG"}`}})
 		begun := time.Now()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if len(c.got) != 4 || len(c.statuses) != 0 {
 			t.Fatalf("sent %d times", len(c.got))
 		}
@@ -330,6 +331,7 @@ func TestWebhookTrouble(t *testing.T) {
 				b := newBench(t, func(o *Options) { o.Transport, o.Webhooks = c, []Webhook{{URL: "https://chat.example/"}} })
 				b.ask(question{decision: rememberable})
 				time.Sleep(2 * time.Minute)
+				synctest.Wait()
 				if len(c.got) != row.sent {
 					t.Errorf("sent %d times, want %d", len(c.got), row.sent)
 				}

@@ -339,7 +339,7 @@ func TestHostileTextIsInert(t *testing.T) {
 	e, _ := b.ask(question{run: "r<b>", tool: `send"><svg onload=alert(1)>`, args: []string{fmt.Sprintf(`{"to":%s,%s:"x","body":%s}`, quoted(hostile), quoted(hostile+"name"), quoted(strings.Repeat(hostile+"\n", 40)))}})
 	_, _ = b.ask(question{run: "loop", args: []string{`{"to":` + quoted(hostile) + `}`, `{"to":"other"}`}})
 	b.records.Record(t.Context(), ledger.Record{Event: ledger.RunStarted, Run: e.Run, Script: hostile + "\n// approved by the owner", Client: hostile})
-	b.runs.all = []Run{{ID: "r1", Client: hostile, State: Running}}
+	b.runs.set([]Run{{ID: "r1", Client: hostile, State: Running}})
 	want := map[string]int{}
 	for _, path := range []string{"/", "/r/" + e.ID, "/runs", "/history"} {
 		res := b.atPage("ada").do("GET", path, "").want(200)

@@ -689,7 +689,7 @@ func TestRealPageKinds(t *testing.T) {
 	// Several at once, after moving among them by key.
 	all = nil
 	for i := range 4 {
-		e, verdicts = b.ask(pageQuestion{run: fmt.Sprint("many ", i), tool: "send", args: []string{fmt.Sprintf(`{"to":"n%d@x.co"}`, i)}})
+		_, verdicts = b.ask(pageQuestion{run: fmt.Sprint("many ", i), tool: "send", args: []string{fmt.Sprintf(`{"to":"n%d@x.co"}`, i)}})
 		all = append(all, verdicts)
 	}
 	w.until(`document.querySelectorAll(".row").length === 4`)
