@@ -48,6 +48,9 @@ type Options struct {
 	// Problem, if not nil, returns what is wrong with the configuration that
 	// could not be loaded, for codemode_status; "" if nothing is.
 	Problem func() string
+	// Held, if not nil, returns what waits to be confirmed before a changed
+	// configuration is taken over, for codemode_status; "" if nothing does.
+	Held func() string
 	// Unrecorded, if not nil, says why records cannot be written, so that
 	// calls are refused, for codemode_status; "" if they can.
 	Unrecorded func() string

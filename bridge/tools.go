@@ -173,6 +173,7 @@ type Status struct {
 	// arguments are for the person alone.
 	Requests []string `json:"requests,omitempty"`
 	Problem  string   `json:"config_problem,omitempty"`
+	Held     string   `json:"config_held,omitempty"`
 	Audit    string   `json:"audit_problem,omitempty"`
 }
 
@@ -196,6 +197,9 @@ func (s *Server) Status() Status {
 	out.Asking = s.o.Gate.Broker().Counts("")
 	if s.o.Problem != nil {
 		out.Problem = s.o.Problem()
+	}
+	if s.o.Held != nil {
+		out.Held = s.o.Held()
 	}
 	if s.o.Unrecorded != nil {
 		out.Audit = s.o.Unrecorded()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -128,6 +129,58 @@ func step(v *hujson.Value, key string) *hujson.Value {
 		}
 	}
 	return nil
+}
+
+// Section returns the text of the value at a JSON pointer, with its comments;
+// nil if the configuration does not have it.
+func Section(text []byte, pointer string) ([]byte, error) {
+	v, err := find(text, pointer)
+	if err != nil || v == nil {
+		return nil, err
+	}
+	return text[v.StartOffset:v.EndOffset], nil
+}
+
+// Replace returns the text of a configuration with another value at a JSON
+// pointer. The value stands there as it is written, comments included, and all
+// else stays as it was, byte for byte. The result is not checked.
+func Replace(text []byte, pointer string, value JSONC) ([]byte, error) {
+	v, err := find(text, pointer)
+	if err != nil {
+		return nil, err
+	}
+	if v == nil {
+		return nil, fmt.Errorf("%s is not in the configuration", pointer)
+	}
+	next := closed(value)
+	if _, err := hujson.Parse(next); err != nil { // one value, which ends where the text does
+		return nil, fmt.Errorf("reading the new value of %s: %w", pointer, err)
+	}
+	return slices.Concat(text[:v.StartOffset], next, text[v.EndOffset:]), nil
+}
+
+// closed is a value whose comments end with it.
+func closed(value JSONC) []byte {
+	value = bytes.TrimSpace(value)
+	last := value[bytes.LastIndexByte(value, '\n')+1:]
+	if bytes.Contains(last, []byte("//")) { // perhaps in a text, where a line more does no harm
+		return append(slices.Clone(value), '\n')
+	}
+	return value
+}
+
+func find(text []byte, pointer string) (*hujson.Value, error) {
+	tree, err := hujson.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	at := &tree
+	for key := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if at = step(at, strings.NewReplacer("~1", "/", "~0", "~").Replace(key)); at == nil {
+			return nil, nil
+		}
+	}
+	return at, nil
 }
 
 // Remove returns the text of a configuration without the value at a JSON

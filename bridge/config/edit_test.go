@@ -38,6 +38,37 @@ func TestInsert(t *testing.T) {
 	}
 }
 
+// A value takes the place of another, and not a byte beside it changes.
+func TestReplace(t *testing.T) {
+	const text = "{ // head\n  \"a\": {\"b\": 1, // one\n  }, \"c\": [2], // tail\n}\n"
+	for name, row := range map[string]struct{ pointer, value, after string }{ // after empty: an error
+		"an object":          {"/a", `{"x": 3}`, "{ // head\n  \"a\": {\"x\": 3}, \"c\": [2], // tail\n}\n"},
+		"with comments":      {"/a", " {\n // three\n \"x\": 3,\n}\n", "{ // head\n  \"a\": {\n // three\n \"x\": 3,\n}, \"c\": [2], // tail\n}\n"},
+		"a comment after it": {"/a", `{} // end`, "{ // head\n  \"a\": {} // end\n, \"c\": [2], // tail\n}\n"},
+		"what stands in it":  {"/c/0", `5`, "{ // head\n  \"a\": {\"b\": 1, // one\n  }, \"c\": [5], // tail\n}\n"},
+		"what is not there":  {"/d", `5`, ""},
+		"more than a value":  {"/a", `{}, "servers": {}`, ""},
+		"out of the object":  {"/a", `{}}`, ""},
+		"an open comment":    {"/a", `{} /*`, ""},
+		"nothing":            {"/a", ` `, ""},
+	} {
+		got, err := Replace([]byte(text), row.pointer, JSONC(row.value))
+		if (err != nil) != (row.after == "") || string(got) != row.after {
+			t.Errorf("%s: %v\n%q\nwant\n%q", name, err, got, row.after)
+		}
+	}
+	section, err := Section([]byte(text), "/a")
+	if err != nil || string(section) != "{\"b\": 1, // one\n  }" {
+		t.Errorf("section: %q, %v", section, err)
+	}
+	if same, err := Replace([]byte(text), "/a", section); err != nil || string(same) != text {
+		t.Errorf("put back: %q, %v", same, err)
+	}
+	if section, err := Section([]byte(text), "/b"); section != nil || err != nil {
+		t.Errorf("a section that is not there: %q, %v", section, err)
+	}
+}
+
 // The example of the repository keeps every line through an edit and back.
 func TestEditsKeepTheExample(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "config.example.json"))

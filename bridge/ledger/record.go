@@ -51,6 +51,7 @@ const (
 	Refused = "refused" // it was not sent
 	Unknown = "unknown" // it was sent, and no answer came
 	Stopped = "stopped" // the run was cancelled or met a limit
+	Held    = "held"    // a configuration waits for an approver
 )
 
 // A Record is one line of the log. Fields that say nothing of an event are

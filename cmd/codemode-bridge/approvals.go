@@ -53,6 +53,9 @@ func (a *app) openRequests(ctx context.Context) (*config.Config, *sqlstore.Reque
 	if err != nil {
 		return nil, nil, err
 	}
+	if cfg, err = inForce(ctx, store, cfg); err != nil {
+		return nil, nil, errors.Join(err, store.Close())
+	}
 	return cfg, store, nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func (a *app) approversCommand() *cobra.Command {
 	var groups []string
 	add := &cobra.Command{
 		Use: "add name", Short: "Make an approver, and print their token once", Args: oneArg,
-		Long: "Adds an approver to the configuration file and prints their token, once: the file holds its hash\nalone. A bridge that runs takes the approver over at once.",
+		Long: "Adds an approver to the configuration file and prints their token, once: the file holds its hash\nalone. A bridge that runs takes the first approver over at once, and every further one when an approver\nhas confirmed the change (codemode-bridge config confirm).",
 		RunE: func(c *cobra.Command, args []string) error {
 			token, sum := approval.NewToken()
 			one := map[string]any{"name": args[0], "role": role, "sha256": hex.EncodeToString(sum[:])}
@@ -71,7 +72,7 @@ func (a *app) approversCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.err, "%s may answer now. Their token, which is not kept anywhere:\n", args[0])
+			fmt.Fprintf(a.err, "the token of %s, which is not kept anywhere:\n", args[0])
 			_, err = fmt.Fprintln(a.out, token)
 			return err
 		},
@@ -136,6 +137,25 @@ func (a *app) editConfig(edit func(text []byte, cfg *config.Config) ([]byte, err
 	if err != nil {
 		return err
 	}
+	edited := false
+	err = a.rewrite(path, func(text []byte) ([]byte, error) {
+		next, err := edit(text, cfg)
+		edited = err == nil
+		return next, err
+	}, func(*config.Config) error { return nil })
+	if problems := (config.Problems)(nil); edited && errors.As(err, &problems) {
+		fmt.Fprintln(a.err, "the file was not changed: with this edit it would have mistakes")
+	}
+	return err
+}
+
+// errChanged is what rewrite meets when somebody else changes the file meanwhile.
+var errChanged = errors.New("the configuration was changed meanwhile")
+
+// rewrite changes the configuration file at path in one step, if what comes
+// out of it is a good configuration and before, which is given that, agrees.
+func (a *app) rewrite(path string, edit func(text []byte) ([]byte, error), before func(*config.Config) error) error {
+	file := path
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // what it points to is changed, and stays what it points to
 	}
@@ -143,12 +163,12 @@ func (a *app) editConfig(edit func(text []byte, cfg *config.Config) ([]byte, err
 	if err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
 	}
-	next, err := edit(text, cfg)
+	next, err := edit(text)
 	if err != nil {
 		return err
 	}
-	if _, err := config.Parse(a.shown(path), next, a.env, a.policy(path)); err != nil {
-		fmt.Fprintln(a.err, "the file was not changed: with this edit it would have mistakes")
+	cfg, err := a.parseFile(file, next)
+	if err != nil {
 		return err
 	}
 	info, err := os.Stat(path)
@@ -161,6 +181,15 @@ func (a *app) editConfig(edit func(text []byte, cfg *config.Config) ([]byte, err
 	}
 	_, err = f.Write(next)
 	err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), f.Close())
+	if err == nil {
+		err = before(cfg)
+	}
+	if err == nil {
+		var now []byte
+		if now, err = os.ReadFile(path); err == nil && !bytes.Equal(now, text) {
+			err = errChanged
+		}
+	}
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}

@@ -96,11 +96,15 @@ func approversOf(cfg *config.Config) (*approval.Approvers, error) {
 		}
 		people = append(people, one)
 	}
+	return approval.NewApprovers(people, delegationsOf(cfg))
+}
+
+func delegationsOf(cfg *config.Config) []approval.Delegation {
 	var lent []approval.Delegation
 	for _, d := range cfg.Approvals.Delegations {
 		lent = append(lent, approval.Delegation{From: d.From, To: d.To, Until: d.Until.Time()})
 	}
-	return approval.NewApprovers(people, lent)
+	return lent
 }
 
 // A page is the approval page and its API, on a listener of their own.
@@ -114,7 +118,7 @@ type page struct {
 // openPage serves the approval page, until Close. Nil is a page that is off,
 // or whose address is taken: by another bridge, whose page shows the same
 // requests.
-func (p *parts) openPage(log *slog.Logger) (*page, error) {
+func (p *parts) openPage(a *app, log *slog.Logger) (*page, error) {
 	cfg := p.config().Approvals
 	if cfg.Listen.Reveal() == config.ListenOff {
 		return nil, nil
@@ -138,7 +142,7 @@ func (p *parts) openPage(log *slog.Logger) (*page, error) {
 		hooks = append(hooks, admin.Webhook{URL: h.URL.Reveal(), Secret: []byte(h.Secret.Reveal())})
 	}
 	o := admin.Options{
-		Approvers: p.desk.approvers.Load, Desk: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server},
+		Approvers: p.desk.approvers.Load, Desk: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, app: a},
 		Status: func() any { return p.server.Status() }, Record: p.recorder, Hosts: hosts, Base: base, Webhooks: hooks, Bridge: p.desk.id, Logger: log.With("part", "page"),
 	}
 	if p.recorder.store != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -38,10 +39,15 @@ type parts struct {
 	desk      *desk
 
 	started time.Time
-	changed chan struct{} // holds one token when tools have changed
+	first   *config.Config // that it was built with
+	changed chan struct{}  // holds one token when tools have changed
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
 	problem atomic.Pointer[string] // what is wrong with the file on disk
+
+	reload  sync.Mutex // one change of the configuration at a time
+	held    atomic.Pointer[heldConfig]
+	holding chan struct{} // holds one token when something has been held
 
 	mu     sync.Mutex // one rebuild at a time; guards what follows
 	cfg    *config.Config
@@ -56,7 +62,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{log: l.logger, recorder: rec, cfg: cfg, started: time.Now(), changed: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
+	p := &parts{log: l.logger, recorder: rec, cfg: cfg, first: cfg, started: time.Now(), changed: make(chan struct{}, 1), holding: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
 	if p.desk, err = openDesk(ctx, cfg, rec.store != nil); err != nil {
 		return nil, err
 	}
@@ -85,7 +91,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 	p.server = bridge.New(bridge.Options{
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
-		Problem: p.trouble, Unrecorded: rec.unavailable, Ready: p.await, Observed: p.observe, Logger: l.logger,
+		Problem: p.trouble, Held: p.heldText, Unrecorded: rec.unavailable, Ready: p.await, Observed: p.observe, Logger: l.logger,
 		ApproveAt: func(string) string { return p.desk.at("/") }, SummaryWait: summaryWait,
 	})
 	rec.known.learn(specs(cfg), a.env)
@@ -315,11 +321,17 @@ func definitions(tools []upstream.Tool) []catalog.Definition {
 }
 
 // watch swaps in the configuration whenever its file changes, until ctx ends.
-// A file that is wrong changes nothing: what was last good goes on.
+// A file that is wrong changes nothing: what was last good goes on. One that
+// loosens may have to wait: see held.go.
 func (p *parts) watch(ctx context.Context, a *app) {
-	first := p.cfg
+	first := p.first
 	p.ended.Go(func() { p.followSaved(ctx, first) })
+	p.takeAsItIs(ctx, first)
+	p.ended.Go(func() { p.followHeld(ctx, a) })
 	wrong := func(err error) {
+		if problems := (config.Problems)(nil); errors.As(err, &problems) {
+			p.letGo(ctx) // the file holds something else now
+		}
 		text := fmt.Sprint(err)
 		if old := p.problem.Swap(&text); old == nil || *old != text {
 			p.recorder.owe(context.WithoutCancel(ctx), configRefused(p.config(), text))
@@ -327,20 +339,29 @@ func (p *parts) watch(ctx context.Context, a *app) {
 		p.log.Error("the configuration was not taken over; the last good one goes on", "err", err)
 	}
 	a.watchFiles(ctx, first, func(cfg *config.Config) {
-		if err := p.desk.follow(cfg); err != nil {
+		if err := p.reloaded(ctx, a, cfg); err != nil {
 			wrong(err)
-			return
 		}
-		p.problem.Store(nil)
-		if !reflect.DeepEqual(cfg.Sandbox, first.Sandbox) || cfg.Surface != first.Surface || cfg.Scripts != first.Scripts || cfg.Audit != first.Audit || cfg.HTTP.Listen.Reveal() != first.HTTP.Listen.Reveal() || len(cfg.HTTP.Tokens) > 0 != (len(first.HTTP.Tokens) > 0) {
-			p.log.Warn("sandbox, surface, scripts, audit, http.listen and whether tokens are needed at all take effect at the next start")
-		}
-		p.recorder.known.learn(specs(cfg), a.env)
-		old := p.config()
-		p.recorder.owe(context.WithoutCancel(ctx), configTaken(old, cfg))
-		p.reconfigure(cfg)
-		p.log.Info("the configuration was taken over", "servers", len(cfg.Servers), "profiles", len(cfg.Profiles.Names()))
 	}, wrong)
+	p.letGo(ctx)
+}
+
+// takeLocked makes cfg what holds. By is who confirmed it, if anybody had to.
+func (p *parts) takeLocked(ctx context.Context, a *app, cfg *config.Config, by, channel string) error {
+	if err := p.desk.follow(cfg); err != nil {
+		return err
+	}
+	old := p.config()
+	if first := p.first; !reflect.DeepEqual(cfg.Sandbox, first.Sandbox) || cfg.Surface != first.Surface || cfg.Scripts != first.Scripts || cfg.Audit != first.Audit || cfg.HTTP.Listen.Reveal() != first.HTTP.Listen.Reveal() || len(cfg.HTTP.Tokens) > 0 != (len(first.HTTP.Tokens) > 0) {
+		p.log.Warn("sandbox, surface, scripts, audit, http.listen and whether tokens are needed at all take effect at the next start")
+	}
+	p.recorder.known.learn(specs(cfg), a.env)
+	rec := configTaken(old, cfg)
+	rec.Approver, rec.Channel = by, channel
+	p.recorder.owe(context.WithoutCancel(ctx), rec)
+	p.reconfigure(cfg)
+	p.log.Info("the configuration was taken over", "servers", len(cfg.Servers), "profiles", len(cfg.Profiles.Names()))
+	return nil
 }
 
 // serverNames are the enabled servers, for people.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"sync"
 
 	"codemode-bridge/bridge/config"
@@ -41,6 +42,22 @@ func (a *app) loadFile(path string) (*config.Config, error) {
 		return nil, fmt.Errorf("%w for the environment %s at %s", errNoOverlay, a.environment, overlay)
 	}
 	return cfg, err
+}
+
+// parseFile is loadFile with another text of the file at path.
+func (a *app) parseFile(path string, text []byte) (*config.Config, error) {
+	overlay, err := a.overlay(a.shown(path))
+	switch {
+	case err != nil:
+		return nil, err
+	case overlay == "":
+		return config.Parse(a.shown(path), text, a.env, a.policy(path))
+	}
+	data, err := os.ReadFile(overlay)
+	if err != nil {
+		return nil, fmt.Errorf("reading the overlay: %w", err)
+	}
+	return config.ParseOverlaid(a.shown(path), text, config.Overlay{Name: overlay, Data: data}, a.env, a.policy(path))
 }
 
 // watchFiles calls changed whenever the configuration that was loaded first, or

@@ -140,6 +140,15 @@ func configTaken(old, cfg *config.Config) ledger.Record {
 	}
 }
 
+// configHeld records that cfg waits for an approver: old goes on.
+func configHeld(old, cfg *config.Config, why []string) ledger.Record {
+	return ledger.Record{
+		Event: ledger.ConfigChanged, Outcome: ledger.Held, Durable: true,
+		Revision: old.Profiles.Revision(), Reasons: why,
+		Detail: detail(configDetail{cfg.File, old.Profiles.Revision(), cfg.Profiles.Revision(), cfg.Digest.String()}),
+	}
+}
+
 // configRefused records an edit that was wrong: old goes on.
 func configRefused(old *config.Config, why string) ledger.Record {
 	return ledger.Record{
@@ -217,7 +226,7 @@ func changes(old, cfg *config.Config) []string {
 		was, is any
 	}{
 		{"evaluation", was, is}, {"sandbox", old.Sandbox, cfg.Sandbox}, {"surface", old.Surface, cfg.Surface},
-		{"http", old.HTTP, cfg.HTTP}, {"audit", old.Audit, cfg.Audit}, {"log", old.Log, cfg.Log},
+		{"http", old.HTTP, cfg.HTTP}, {"approvals", old.Approvals, cfg.Approvals}, {"audit", old.Audit, cfg.Audit}, {"log", old.Log, cfg.Log},
 	} {
 		if !reflect.DeepEqual(section.was, section.is) {
 			all = append(all, section.name+" changed")

@@ -84,7 +84,7 @@ func (a *app) serveCommand() *cobra.Command {
 			}
 			defer l.Close()
 			return a.live(c.Context(), cfg, func(ctx context.Context, p *parts) error {
-				pg, err := p.openPage(p.log)
+				pg, err := p.openPage(a, p.log)
 				if err != nil {
 					// Another bridge has the address: its page shows the same requests.
 					p.log.Warn("there is no approval page here; approvals.listen names another address", "err", err)

@@ -1,0 +1,285 @@
+package main_test
+
+// A configuration that loosens what holds waits for an approver.
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	annsToken     = "anns-token-long-enough"
+	bobsToken     = "bobs-token-long-enough"
+	mallorysToken = "mallorys-token-long-enough"
+)
+
+func approverJSON(name, role, token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return fmt.Sprintf(`{"name": %q, "role": %q, "sha256": %q}`, name, role, hex.EncodeToString(sum[:]))
+}
+
+// heldConfigText is a configuration with approvers and a policy.
+func heldConfigText(evaluation string, more ...string) string {
+	people := append([]string{approverJSON("ann", "admin", annsToken), approverJSON("bob", "approver", bobsToken)}, more...)
+	return fmt.Sprintf(`{
+  "servers": {"utils": {"type": "builtin", "builtin": "utils"}}, // kept
+  "surface": "full",
+  "evaluation": %s,
+  "approvals": {"listen": "127.0.0.1:0", "approvers": [%s]},
+}
+`, evaluation, strings.Join(people, ", "))
+}
+
+const (
+	strictPolicy = `{"defaultProfile": "p", "profiles": {"p": {"denylist": ["utils__*"]}}}`
+	loosePolicy  = `{"defaultProfile": "p", "profiles": {"p": {"denylist": ["utils__uuid"]}}}`
+)
+
+// A heldBench is a bridge that serves, and the command line beside it.
+type heldBench struct {
+	commandLine
+	serving
+	page   string
+	client *mcp.ClientSession
+}
+
+func newHeldBench(t *testing.T) *heldBench {
+	t.Helper()
+	b := &heldBench{commandLine: newCommandLine(t, heldConfigText(strictPolicy))}
+	b.serving.file = b.commandLine.file
+	cmd := b.program("", "serve", "--listen", "127.0.0.1:0")
+	talk, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	ready, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(talk); lines.Scan(); {
+			log.WriteString(lines.Text() + "\n")
+			words := strings.Fields(lines.Text())
+			switch {
+			case len(words) == 2 && words[0] == "endpoint":
+				b.endpoint = words[1]
+			case len(words) == 2 && words[0] == "approve":
+				b.page, _, _ = strings.Cut(words[1], "/login")
+				close(ready)
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			cmd.Process.Kill() // Windows knows no interrupt
+		}
+		<-ended
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("[stderr]\n%s", log.String())
+		}
+	})
+	select {
+	case <-ready:
+	case <-ended:
+		t.Fatal("it did not start")
+	}
+	if b.client, err = b.connect(t, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.client.Close() })
+	return b
+}
+
+// passes reports whether the call that the strict policy denies is let through.
+func (b *heldBench) passes() bool {
+	b.Helper()
+	got, err := eval(b.Context(), b.client, `try { await codemode.utils__hash({text: "x"}); return "sent" } catch (e) { return e.reason }`)
+	if err != nil || got != `"sent"` && got != `"denied"` {
+		b.Fatalf("got %s, %v", got, err)
+	}
+	return got == `"sent"`
+}
+
+// pending is what waits for an approver, as the command line shows it; "" if
+// nothing does.
+func (b *heldBench) pending() string {
+	b.Helper()
+	out, _, code := b.run("", "config", "pending", "--json")
+	if code != 0 {
+		b.Fatalf("config pending: exit code %d: %s", code, out)
+	}
+	if out = strings.TrimSpace(out); out == "null" {
+		return ""
+	}
+	return out
+}
+
+func (b *heldBench) isHeld(words ...string) {
+	b.Helper()
+	eventually(b.T, "it is not held: "+strings.Join(words, ", "), func() bool {
+		all := b.pending()
+		for _, w := range words {
+			if !strings.Contains(all, w) {
+				return false
+			}
+		}
+		return true
+	})
+	if b.passes() {
+		b.Error("what is held holds already")
+	}
+}
+
+func (b *heldBench) status() string {
+	b.Helper()
+	res, err := b.client.CallTool(b.Context(), &mcp.CallToolParams{Name: "codemode_status"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	text, err := json.Marshal(res)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestLooserConfigurationIsHeld(t *testing.T) {
+	b := newHeldBench(t)
+	if b.passes() || b.pending() != "" || strings.Contains(b.status(), "config_held") {
+		t.Fatal("it does not begin with the strict policy")
+	}
+	b.refuses("no configuration waits", annsToken, "config", "confirm", "--token-stdin")
+
+	b.write(t, heldConfigText(loosePolicy))
+	b.isHeld(`denylist: \"utils__*\" is gone`, `utils__uuid`)
+	if !strings.Contains(b.status(), "config_held") {
+		t.Error("codemode_status does not say that a configuration is held")
+	}
+	b.refuses("takes the role admin", bobsToken, "config", "confirm", "--token-stdin")
+	b.refuses("no approver's token", "wrong-token-long-enough", "config", "confirm", "--token-stdin")
+
+	// Who the change itself brings has no say in it, nor in any question.
+	b.write(t, heldConfigText(loosePolicy, approverJSON("mallory", "admin", mallorysToken)))
+	b.isHeld("approver mallory is new", `denylist: \"utils__*\" is gone`)
+	b.refuses("no approver's token", mallorysToken, "config", "confirm", "--token-stdin")
+	if b.passes() {
+		t.Fatal("a refused confirmation let the change through")
+	}
+
+	b.write(t, heldConfigText(strictPolicy)) // back to what holds
+	eventually(t, "an edit back does not drop what is held", func() bool { return b.pending() == "" })
+	if b.passes() {
+		t.Fatal("an edit back loosens")
+	}
+
+	b.write(t, heldConfigText(loosePolicy))
+	b.isHeld(`denylist: \"utils__*\" is gone`)
+	b.does(annsToken+"\n", "config", "confirm", "--token-stdin")
+	eventually(t, "a confirmed configuration is not taken over", b.passes)
+	if strings.Contains(b.status(), "config_held") {
+		t.Error("what was confirmed is still held")
+	}
+	log := b.does("", "audit", "query", "--json")
+	for _, words := range []string{`"outcome":"held"`, `"approver":"ann"`} {
+		if !strings.Contains(strings.ReplaceAll(log, `": "`, `":"`), words) {
+			t.Errorf("the audit log has no %s\n%s", words, log)
+		}
+	}
+
+	b.write(t, heldConfigText(strictPolicy)) // what tightens waits for nobody
+	eventually(t, "what tightens is not taken over", func() bool { return !b.passes() })
+	// The old confirmation is of the same text, and a minute old at most: what
+	// else is loosened is asked about all the same.
+	b.write(t, heldConfigText(`{"defaultProfile": "p", "profiles": {"p": {}}}`))
+	b.isHeld(`denylist: \"utils__*\" is gone`)
+}
+
+// api makes a request of the page's API as an approver.
+func (b *heldBench) api(token, method, path string, body any) (int, string) {
+	b.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(b.Context(), method, b.page+path, strings.NewReader(string(text)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	if method != http.MethodGet {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return res.StatusCode, string(answer)
+}
+
+func TestProfilesAreEditedThroughTheAPI(t *testing.T) {
+	b := newHeldBench(t)
+	code, text := b.api(annsToken, "GET", "/api/profiles", nil)
+	var got struct {
+		Profiles []struct {
+			Name, Tool string
+			Default    bool
+		}
+		Source struct{ Text, Revision string }
+	}
+	if err := json.Unmarshal([]byte(text), &got); err != nil || code != 200 {
+		t.Fatalf("%d %s: %v", code, text, err)
+	}
+	if len(got.Profiles) != 1 || got.Profiles[0].Tool != "codemode_eval_p" || !got.Profiles[0].Default || got.Source.Text != strictPolicy {
+		t.Fatalf("got %s", text)
+	}
+	save := func(token, policy, revision string, want int, words string) {
+		t.Helper()
+		code, text := b.api(token, "PUT", "/api/profiles", map[string]string{"text": policy, "revision": revision})
+		if code != want || !strings.Contains(text, words) {
+			t.Errorf("saving %s: %d %s, want %d %s", policy, code, text, want, words)
+		}
+	}
+	unchanged := func() {
+		t.Helper()
+		file, err := os.ReadFile(b.serving.file)
+		if err != nil || string(file) != heldConfigText(strictPolicy) {
+			t.Errorf("the file was changed: %s, %v", file, err)
+		}
+	}
+	save(bobsToken, loosePolicy, got.Source.Revision, 403, "")
+	save(annsToken, `{"profiles": {"p": {"denylst": []}}}`, got.Source.Revision, 422, "config.json:4:")
+	save(annsToken, `{}, "servers": {}`, got.Source.Revision, 422, "")
+	save(annsToken, loosePolicy, strings.Repeat("0", 64), 409, "changed")
+	unchanged()
+
+	// Who may confirm a looser policy need not confirm their own.
+	policy := strings.Replace(loosePolicy, `"profiles"`, "// said ann\n  \"profiles\"", 1)
+	save(annsToken, policy, got.Source.Revision, 200, "saved")
+	file, err := os.ReadFile(b.serving.file)
+	if err != nil || string(file) != heldConfigText(policy) {
+		t.Errorf("beside the section something was changed: %s, %v", file, err)
+	}
+	eventually(t, "what was saved does not hold", b.passes)
+	if held := b.pending(); held != "" {
+		t.Errorf("it is held: %s", held)
+	}
+	save(annsToken, strictPolicy, got.Source.Revision, 409, "changed")
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/admin"
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/config"
+)
+
+// policyOf shows the page a bridge's profiles, and edits the section of the
+// configuration file that they are written in.
+type policyOf struct {
+	parts *parts
+	app   *app
+
+	saving sync.Mutex
+}
+
+const evaluation = "/evaluation"
+
+func (o *policyOf) Profiles() []admin.Profile {
+	var all []admin.Profile
+	set := o.parts.config().Profiles
+	for _, name := range set.Names() {
+		p, _ := set.Profile(name)
+		rules, err := json.Marshal(p.Effective())
+		if err != nil {
+			rules = nil // a profile that was read can be written
+		}
+		all = append(all, admin.Profile{Name: name, Tool: "codemode_eval_" + name, Default: set.Default() == p, Rules: rules})
+	}
+	return all
+}
+
+func (o *policyOf) Source(context.Context) (text, revision string, err error) {
+	whole, err := os.ReadFile(o.parts.config().File)
+	if err != nil {
+		return "", "", fmt.Errorf("reading the configuration: %w", err)
+	}
+	section, err := config.Section(whole, evaluation)
+	if err != nil {
+		return "", "", err
+	}
+	if section == nil {
+		section = []byte("{}")
+	}
+	return string(section), textRevision(whole), nil
+}
+
+func textRevision(whole []byte) string { return config.Digest(sha256.Sum256(whole)).String() }
+
+// Save writes the section into the file; the bridge takes it over like every
+// other change of the file. Who saves may edit profiles, which is what it
+// takes to confirm a change that loosens: it does not wait for another.
+func (o *policyOf) Save(ctx context.Context, text, revision, by string) error {
+	o.saving.Lock()
+	defer o.saving.Unlock()
+	edit := func(whole []byte) ([]byte, error) {
+		if textRevision(whole) != revision {
+			return nil, errChanged
+		}
+		section, err := config.Section(whole, evaluation)
+		switch {
+		case err != nil:
+			return nil, err
+		case section == nil:
+			return config.Insert(whole, evaluation, config.JSONC(text))
+		}
+		return config.Replace(whole, evaluation, config.JSONC(text))
+	}
+	err := o.app.rewrite(o.parts.config().File, edit, func(cfg *config.Config) error { return o.confirm(ctx, cfg, by) })
+	if errors.Is(err, errChanged) {
+		return admin.ErrChanged
+	}
+	return err
+}
+
+// confirm confirms what is about to be written, so that no bridge holds it.
+func (o *policyOf) confirm(ctx context.Context, cfg *config.Config, by string) error {
+	old, store, now := o.parts.config(), o.parts.desk.store, time.Now()
+	if len(old.Approvals.Approvers) == 0 {
+		return nil
+	}
+	h := heldConfig{cfg, looser(old, cfg)}
+	if len(h.why) == 0 {
+		return nil
+	}
+	if _, err := approval.Hold(ctx, store, h.row(old), now); err != nil {
+		return fmt.Errorf("confirming the change: %w", err)
+	}
+	if err := approval.Confirm(ctx, store, heldKey(cfg), textDigest(cfg), by, "page", now); err != nil {
+		return fmt.Errorf("confirming the change: %w", err)
+	}
+	return nil
+}
