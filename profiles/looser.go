@@ -276,8 +276,11 @@ func (l *loosening) steady() bool {
 }
 
 // meets reports whether who satisfies one quorum has satisfied the other.
-func meets(q, other *Quorum) bool {
-	return other == nil || q != nil && q.Need >= other.Need && slices.Equal(q.Of, other.Of) && (q.InOrder || !other.InOrder)
+func meets(q, other *Quorum) bool { return other == nil || q != nil && q.Meets(*other) }
+
+// Meets reports whether whoever satisfies q has satisfied another quorum too.
+func (q Quorum) Meets(other Quorum) bool {
+	return q.Need >= other.Need && slices.Equal(q.Of, other.Of) && (q.InOrder || !other.InOrder)
 }
 
 func (l *loosening) lostRules() (all []string) {

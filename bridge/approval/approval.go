@@ -99,8 +99,10 @@ type Request struct {
 	Done int `json:"done"`
 	// Separate reports that the requester's own yes does not count.
 	Separate bool `json:"separate,omitempty"`
-	// Asked is when the question was opened, Until when it is answered no.
+	// Asked is when the question was opened, Grown when the last call joined
+	// it, Until when it is answered no.
 	Asked time.Time `json:"asked"`
+	Grown time.Time `json:"grown"`
 	Until time.Time `json:"until"`
 }
 
@@ -120,7 +122,9 @@ type Item struct {
 
 // NeedsApprover reports that only somebody who proves who they are may say
 // yes: on the page, in the terminal or through the API.
-func (r Request) NeedsApprover() bool { return r.Decision.Manual || len(r.Decision.Quorums) > 0 }
+func (r Request) NeedsApprover() bool {
+	return r.Decision.Manual || len(r.Decision.Quorums) > 0 || r.Separate
+}
 
 // SameCalls reports whether two requests are about the same calls with the
 // same arguments, of whatever run and session.
@@ -169,12 +173,14 @@ type Verdict struct {
 	Text  string `json:"text,omitempty"` // what the person wrote, for the script and the record
 	By    string `json:"by,omitempty"`   // who decided; empty for nobody
 	For   string `json:"for,omitempty"`  // in whose name, if By may not by themselves
-	// Roles are the approver's, and Strong says that it was proved who it is:
-	// both are set by the channel and never by the person.
-	Roles   []string  `json:"roles,omitempty"`
-	Strong  bool      `json:"strong,omitempty"`
-	Channel string    `json:"channel,omitempty"` // elicitation, page, terminal, api; or fallback, grant, timeout, limit, run
-	Time    time.Time `json:"time"`
+	// Roles are the approver's, Lent those of each approver in whose name they
+	// may decide, and Strong says that it was proved who it is. All three are
+	// set by the channel and never by the person.
+	Roles   []string            `json:"roles,omitempty"`
+	Lent    map[string][]string `json:"lent,omitempty"`
+	Strong  bool                `json:"strong,omitempty"`
+	Channel string              `json:"channel,omitempty"` // elicitation, page, terminal, api; or fallback, grant, timeout, limit, run
+	Time    time.Time           `json:"time"`
 }
 
 // Who is who decided, and in whose name.
@@ -207,7 +213,7 @@ func (v Verdict) Valid(r Request, now time.Time) error {
 		return fmt.Errorf("only a yes to everything as it was shown can be remembered")
 	case d.RequireReason && strings.TrimSpace(v.Text) == "":
 		return fmt.Errorf("a yes to this call needs a reason")
-	case d.Risk == profiles.Critical && now.Before(r.Asked.Add(readFor)):
+	case d.Risk == profiles.Critical && now.Before(r.Grown.Add(readFor)):
 		return fmt.Errorf("a yes to a critical call counts %v after it was shown, not sooner: read it first", readFor)
 	case r.NeedsApprover() && !v.Strong:
 		return fmt.Errorf("this call needs an approver on the page, in the terminal or through the API")

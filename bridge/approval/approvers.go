@@ -82,6 +82,16 @@ func NewApprovers(all []Approver, delegations []Delegation) (*Approvers, error) 
 		}
 		names[a.Name] = true
 	}
+	for _, one := range all { // a quorum names people, groups and roles alike
+		if verbs[Role(one.Name)] != nil {
+			return nil, fmt.Errorf("an approver cannot be called %q: that is a role", one.Name)
+		}
+		for _, group := range one.Groups {
+			if names[group] || verbs[Role(group)] != nil {
+				return nil, fmt.Errorf("a group of approver %s cannot be called %q: that is an approver or a role", one.Name, group)
+			}
+		}
+	}
 	for _, d := range delegations {
 		if !names[d.From] || !names[d.To] || d.From == d.To {
 			return nil, fmt.Errorf("a delegation from %q to %q is not between two approvers", d.From, d.To)
@@ -145,17 +155,21 @@ func (a Approver) allows(risk profiles.Risk) bool {
 // in whose names they may speak, and by which channel it came. It refuses
 // what they may not decide. A no is open to everybody who may answer.
 func (a *Approvers) Sign(who Approver, r Request, v Verdict, channel string, now time.Time) (Verdict, error) {
-	names := a.names(who, now)
-	v.By, v.Strong, v.Channel, v.For, v.Roles = who.Name, true, channel, "", append(slices.Clone(who.Groups), string(who.Role))
+	v.By, v.Strong, v.Channel, v.For, v.Roles, v.Lent = who.Name, true, channel, "", append(slices.Clone(who.Groups), string(who.Role)), nil
 	if !v.Approve && v.Reason == "" {
 		v.Reason = Declined
 	}
 	may := who.May(Answer) && (!v.Approve || who.allows(r.Decision.Risk))
-	for _, name := range names {
-		v.Roles = append(v.Roles, name.Name)
-		v.Roles = append(v.Roles, name.Groups...)
-		if !may && name.May(Answer) && (!v.Approve || name.allows(r.Decision.Risk)) {
-			may, v.For = true, name.Name
+	for _, other := range a.names(who, now) {
+		if !other.May(Answer) || v.Approve && !other.allows(r.Decision.Risk) {
+			continue
+		}
+		if v.Lent == nil {
+			v.Lent = map[string][]string{}
+		}
+		v.Lent[other.Name] = append(slices.Clone(other.Groups), string(other.Role))
+		if !may {
+			may, v.For = true, other.Name
 		}
 	}
 	switch {

@@ -111,9 +111,18 @@ func TestTokens(t *testing.T) {
 func TestApproversThatMakeNoSense(t *testing.T) {
 	ann := Approver{Name: "ann", Role: Admin}
 	for name, try := range map[string]func() error{
-		"no name": func() error { _, err := NewApprovers([]Approver{{Role: Admin}}, nil); return err },
-		"twice":   func() error { _, err := NewApprovers([]Approver{ann, ann}, nil); return err },
-		"no role": func() error { _, err := NewApprovers([]Approver{{Name: "bob"}}, nil); return err },
+		"no name":           func() error { _, err := NewApprovers([]Approver{{Role: Admin}}, nil); return err },
+		"twice":             func() error { _, err := NewApprovers([]Approver{ann, ann}, nil); return err },
+		"no role":           func() error { _, err := NewApprovers([]Approver{{Name: "bob"}}, nil); return err },
+		"a role for a name": func() error { _, err := NewApprovers([]Approver{{Name: "admin", Role: Admin}}, nil); return err },
+		"a role for a group": func() error {
+			_, err := NewApprovers([]Approver{{Name: "bob", Role: Admin, Groups: []string{"viewer"}}}, nil)
+			return err
+		},
+		"a name for a group": func() error {
+			_, err := NewApprovers([]Approver{ann, {Name: "bob", Role: Admin, Groups: []string{"ann"}}}, nil)
+			return err
+		},
 		"lent to nobody": func() error {
 			_, err := NewApprovers([]Approver{ann}, []Delegation{{From: "ann", To: "bob"}})
 			return err

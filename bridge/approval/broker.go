@@ -79,15 +79,16 @@ type Broker struct {
 	limits Limits
 	store  Store
 
-	mu       sync.Mutex
-	open     map[string]*open           // by request ID
-	waiting  []*open                    // for their turn, in order
-	synced   <-chan struct{}            // closed when the store has news
-	asked    map[string][]time.Time     // by session: when questions came up
-	refused  map[string]map[Key]Verdict // by run: calls that were refused
-	vain     map[string]int             // by run: refused questions
-	spared   map[string]pause           // by session: whose person said no lately
-	watchers map[string][]chan struct{}
+	mu        sync.Mutex
+	open      map[string]*open           // by request ID
+	waiting   []*open                    // for their turn, in order
+	admitting bool                       // admitLocked is at work
+	synced    <-chan struct{}            // closed when the store has news
+	asked     map[string][]time.Time     // by session: when questions came up
+	refused   map[string]map[Key]Verdict // by run: calls that were refused
+	vain      map[string]int             // by run: refused questions
+	spared    map[string]pause           // by session: whose person said no lately
+	watchers  map[string][]chan struct{}
 }
 
 // An open is a request that is not settled, and those who wait for it.
@@ -216,7 +217,7 @@ func (b *Broker) syncLocked() {
 		}
 		all, err := b.store.Entries(context.Background(), Filter{ID: id})
 		if err == nil && len(all) == 1 && all[0].Verdict != nil {
-			b.settleLocked(o, *all[0].Verdict)
+			b.finishLocked(o, *all[0].Verdict)
 		}
 	}
 }
@@ -242,10 +243,11 @@ func newID() string { return "q" + strings.ToLower(rand.Text()[:10]) }
 func (b *Broker) openLocked(o *open) {
 	o.request.Separate = b.o.Separate()
 	o.request.Asked = time.Now()
+	o.request.Grown = o.request.Asked
 	o.request.Until = o.request.Asked.Add(o.request.Decision.Timeout)
 	o.request.Summary = b.summarise(o.request)
 	if err := b.store.Put(context.Background(), Entry{Request: o.request, Bridge: b.o.Bridge}); err != nil {
-		b.settleLocked(o, Verdict{Reason: AuditUnavailable, Channel: "limit", Text: err.Error()})
+		b.finishLocked(o, Verdict{Reason: AuditUnavailable, Channel: "limit", Text: err.Error()})
 		return
 	}
 	o.asked = true
@@ -268,20 +270,20 @@ func (b *Broker) joinLocked(r Request) *open {
 		more := o.request
 		more.Items = append(slices.Clone(o.request.Items), item)
 		slices.SortFunc(more.Items, func(x, y Item) int { return x.Call - y.Call })
-		more.Summary = b.summarise(more)
+		more.Summary, more.Grown = b.summarise(more), time.Now()
 		if o.asked {
 			_, err := b.store.Update(context.Background(), o.request.ID, func(e *Entry) error {
 				if e.Verdict != nil {
 					return &SettledError{*e.Verdict}
 				}
-				e.Items, e.Summary = more.Items, more.Summary
+				e.Items, e.Summary, e.Grown = more.Items, more.Summary, more.Grown
 				return nil
 			})
 			if err != nil {
 				continue
 			}
 		}
-		o.request.Items, o.request.Summary = more.Items, more.Summary // Ask reads the others
+		o.request.Items, o.request.Summary, o.request.Grown = more.Items, more.Summary, more.Grown // Ask reads the others
 		b.wakeLocked(r.Run)
 		return o
 	}
@@ -376,35 +378,11 @@ func (b *Broker) Requested() <-chan struct{} { return b.store.Requested() }
 
 // expire answers a request no because nobody did in time.
 func (b *Broker) expire(o *open) {
-	b.close(o, Verdict{Reason: Timeout, Channel: "timeout"})
-}
-
-// close settles a request that nobody may answer any more, unless a verdict
-// has come first.
-func (b *Broker) close(o *open, v Verdict) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open[o.request.ID] == o {
-		b.settleLocked(o, b.storedLocked(o, v))
+		b.endLocked(o, Verdict{Reason: Timeout, Channel: "timeout"})
 	}
-}
-
-// storedLocked settles a request in the store, and returns the verdict that
-// counts: v, or one that came first. If the store fails, it is a no.
-func (b *Broker) storedLocked(o *open, v Verdict) Verdict {
-	if !o.asked {
-		return v
-	}
-	e, err := b.store.Update(context.Background(), o.request.ID, func(e *Entry) error {
-		if e.Verdict == nil {
-			e.settle(v, time.Now())
-		}
-		return nil
-	})
-	if err != nil || e.Verdict == nil {
-		return v
-	}
-	return *e.Verdict
 }
 
 // roomLocked reports whether one more request may be open.
@@ -492,7 +470,7 @@ func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Ve
 		return err
 	})
 	if o := b.open[id]; o != nil && err == nil && e.Verdict != nil {
-		b.settleLocked(o, *e.Verdict)
+		b.finishLocked(o, *e.Verdict)
 	}
 	if err == nil {
 		err = late
@@ -500,18 +478,20 @@ func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Ve
 	return e, err
 }
 
-func (b *Broker) settleLocked(o *open, v Verdict) {
+// finishLocked ends an open request with a verdict that its store has, and
+// does everything that a verdict brings with it: grants, calls that are not
+// asked again, a pause after a no, and the turn of the next.
+func (b *Broker) finishLocked(o *open, v Verdict) {
 	if v.Time.IsZero() {
 		v.Time = time.Now()
 	}
-	o.verdict = v
 	r := o.request
 	b.spareLocked(r.session(), v)
 	if !v.Approve {
 		b.vain[r.Run]++
 	}
-	if v.Approve && (v.Scope == Same || v.Scope == AnyArgs) {
-		b.addGrants(r, v)
+	if v.Approve && (v.Scope == Same || v.Scope == AnyArgs) && b.addGrants(r, v) != nil {
+		v.Scope = Once // what is not kept is not granted: the next call is asked again
 	}
 	for _, i := range r.Items { // nobody said no: the next call may be asked again
 		if said := v.about(i.Call); !said.Approve && said.Reason != NoApprover && said.Reason != AuditUnavailable {
@@ -521,15 +501,31 @@ func (b *Broker) settleLocked(o *open, v Verdict) {
 			b.refused[r.Run][i.Key] = said
 		}
 	}
-	b.closeLocked(o)
+	o.verdict = v
+	delete(b.open, r.ID)
+	close(o.settled)
+	b.wakeLocked(r.Run)
+	if v.Args != nil { // its call has them now; they may hold what nobody else should read
+		_, _ = b.store.Update(context.Background(), r.ID, func(e *Entry) error { e.Verdict.Args = nil; return nil })
+	}
+	b.admitLocked()
 }
 
-// closeLocked ends a request and lets the next have its turn.
-func (b *Broker) closeLocked(o *open) {
-	delete(b.open, o.request.ID)
-	close(o.settled)
-	b.admitLocked()
-	b.wakeLocked(o.request.Run)
+// endLocked ends an open request that nobody may answer any more, unless a
+// verdict has come first: then with that.
+func (b *Broker) endLocked(o *open, v Verdict) {
+	if o.asked {
+		e, err := b.store.Update(context.Background(), o.request.ID, func(e *Entry) error {
+			if e.Verdict == nil {
+				e.settle(v, time.Now())
+			}
+			return nil
+		})
+		if err == nil && e.Verdict != nil { // if the store fails, it is a no all the same
+			v = *e.Verdict
+		}
+	}
+	b.finishLocked(o, v)
 }
 
 // spareLocked lets a person who said no wait for the session's next question:
@@ -554,6 +550,11 @@ func (b *Broker) admit() {
 
 // admitLocked opens what waits, in order, as far as there is room.
 func (b *Broker) admitLocked() {
+	if b.admitting { // one that could not be opened has ended: go on where it was opened
+		return
+	}
+	b.admitting = true
+	defer func() { b.admitting = false }()
 	for i := 0; i < len(b.waiting); {
 		o := b.waiting[i]
 		withdrawn := b.open[o.request.ID] != o
@@ -575,9 +576,40 @@ func (b *Broker) withdraw(o *open) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if o.waits--; o.waits == 0 && b.open[o.request.ID] == o {
-		o.verdict = b.storedLocked(o, Verdict{Reason: Expired, Channel: "run", Time: time.Now()})
-		b.closeLocked(o)
+		b.endLocked(o, Verdict{Reason: Expired, Channel: "run"})
 	}
+}
+
+// NeedsApprover reports that only somebody who proves who they are may say yes
+// to a call that was decided so.
+func (b *Broker) NeedsApprover(d profiles.Decision) bool {
+	return Request{Decision: d, Separate: b.o.Separate()}.NeedsApprover()
+}
+
+// Abandon settles the open requests of processes that have ended: no call
+// waits for them any more.
+func (b *Broker) Abandon(ctx context.Context, ended func(bridge string) bool) error {
+	all, err := b.store.Entries(ctx, Filter{Open: time.Now()})
+	for _, e := range all {
+		if err == nil && ended(e.Bridge) {
+			_, err = b.store.Update(ctx, e.ID, func(e *Entry) error {
+				if e.Verdict == nil {
+					e.settle(Verdict{Reason: Expired, Channel: "run"}, time.Now())
+				}
+				return nil
+			})
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("ending the questions of bridges that are gone: %w", err)
+	}
+	return nil
+}
+
+// Tidy forgets requests that ended before a time, and grants that are over.
+func (b *Broker) Tidy(ctx context.Context, before time.Time) error {
+	now := time.Now()
+	return errors.Join(b.store.Forget(ctx, before), b.store.DropGrants(ctx, func(g Grant) bool { return !now.Before(g.Until) }))
 }
 
 // Watch returns a channel that is told when a run's requests change. The
@@ -606,16 +638,14 @@ func (b *Broker) wakeLocked(run string) {
 	}
 }
 
-// EndRun forgets a run. What it still asks is withdrawn; no call of it may be
-// asked about any more.
+// EndRun forgets a run, whose calls have all been answered or are on their way
+// back. What it still asks is withdrawn.
 func (b *Broker) EndRun(run string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, o := range b.open {
 		if o.request.Run == run {
-			o.verdict = Verdict{Reason: Expired, Channel: "run", Time: time.Now()}
-			b.storedLocked(o, o.verdict)
-			b.closeLocked(o)
+			b.endLocked(o, Verdict{Reason: Expired, Channel: "run"})
 		}
 	}
 	delete(b.refused, run)

@@ -37,18 +37,18 @@ func (g Grant) covers(k Key) bool {
 }
 
 // addGrants remembers a yes: for each call as it is, or once for the tool
-// with any arguments. A grant that the store does not keep is not given: the
-// call is asked again.
-func (b *Broker) addGrants(r Request, v Verdict) {
+// with any arguments.
+func (b *Broker) addGrants(r Request, v Verdict) error {
 	for _, i := range r.Items {
 		g := Grant{ID: "g" + newID()[1:], Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: r.Script, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
 		if g.AnyArgs {
 			g.Key.Args = canon.Digest{}
 		}
-		if b.store.AddGrant(context.Background(), g) != nil || g.AnyArgs {
-			return
+		if err := b.store.AddGrant(context.Background(), g); err != nil || g.AnyArgs {
+			return err
 		}
 	}
+	return nil
 }
 
 var errUsedUp = errors.New("the grant is used up")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -143,17 +144,36 @@ func (e *Entry) Missing() string {
 	return strings.Join(missing, "; ")
 }
 
-// tally returns the votes that count for a quorum: of different people, of
-// those it names by name or role, and in its order if it has one.
+// tally returns the votes that count for a quorum: each for one person of
+// those that it names by name, group or role, and in its order if it has one.
+// Who decides in another's name counts as that other, who then has no vote of
+// their own.
 func tally(q profiles.Quorum, votes []Verdict) []Verdict {
 	var counted []Verdict
+	used := map[string]bool{}
 	for _, v := range votes {
-		is := func(who string) bool { return v.By == who || slices.Contains(v.Roles, who) }
-		switch {
-		case slices.ContainsFunc(counted, func(c Verdict) bool { return c.By == v.By }):
-		case q.InOrder && (len(counted) >= len(q.Of) || !is(q.Of[len(counted)])):
-		case len(q.Of) > 0 && !slices.ContainsFunc(q.Of, is):
-		default:
+		wanted := func(name string, words []string) bool {
+			is := func(who string) bool { return name == who || slices.Contains(words, who) }
+			switch {
+			case used[name] || used[v.By]:
+				return false
+			case q.InOrder:
+				return len(counted) < len(q.Of) && is(q.Of[len(counted)])
+			default:
+				return len(q.Of) == 0 || slices.ContainsFunc(q.Of, is)
+			}
+		}
+		name := ""
+		if v.For == "" && wanted(v.By, v.Roles) {
+			name = v.By
+		}
+		for _, other := range slices.Sorted(maps.Keys(v.Lent)) {
+			if name == "" && wanted(other, v.Lent[other]) {
+				name = other
+			}
+		}
+		if name != "" {
+			used[name], used[v.By] = true, true
 			counted = append(counted, v)
 		}
 	}

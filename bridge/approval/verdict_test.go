@@ -30,6 +30,8 @@ func TestWhoMayAnswerWhat(t *testing.T) {
 	manual := question(1, func(r *Request) { r.Decision.Manual = true })
 	separate := question(1, func(r *Request) { r.Separate, r.Requester = true, "ann" })
 	own := question(1, func(r *Request) { r.Requester = "ann" })
+	client := by("the person at claude (ann)")
+	client.Strong = false
 	fold := question(1)
 	fold.Items = append(fold.Items, question(2).Items[0])
 	typed, edited, rows := by("ann"), by("ann"), by("ann")
@@ -40,25 +42,26 @@ func TestWhoMayAnswerWhat(t *testing.T) {
 		v    Verdict
 		want string // part of the error; empty: it is valid
 	}{
-		"manual, typed":                     {manual, typed, ""},
-		"manual, typed wrongly":             {manual, with(typed, func(v *Verdict) { v.Typed = "deletes" }), "typed: delete"},
-		"manual, not typed":                 {manual, by("ann"), "typed: delete"},
-		"manual, edited":                    {manual, edited, ""},
-		"manual, typed at the client":       {manual, with(typed, func(v *Verdict) { v.Strong = false }), "approver"},
-		"no to manual at the client":        {manual, no, ""},
-		"one's own, where that counts":      {own, by("ann"), ""},
-		"one's own, where it does not":      {separate, by("ann"), "asked for this call"},
-		"another's":                         {separate, by("bob"), ""},
-		"one's own no":                      {separate, Verdict{Reason: Declined, By: "ann"}, ""},
-		"some rows":                         {fold, rows, ""},
-		"a row that is not there":           {fold, with(rows, func(v *Verdict) { v.Rows = []int{3} }), "call 3"},
-		"no rows":                           {fold, with(rows, func(v *Verdict) { v.Rows = []int{} }), "at least one"},
-		"edited, of several calls":          {fold, edited, "one call"},
-		"edited, for the session":           {question(1, remembered), with(edited, func(v *Verdict) { v.Scope = Same }), "remembered"},
-		"some rows, for the session":        {question(1, remembered), with(rows, func(v *Verdict) { v.Scope, v.Rows = Same, []int{1} }), "remembered"},
-		"edited, where several must agree":  {question(1, quorum(2, false)), edited, "one person"},
-		"of a quorum, at the client":        {question(1, quorum(2, false)), yes, "approver"},
-		"of a quorum, by whom asked for it": {question(1, quorum(2, false), func(r *Request) { r.Requester = "ann" }), by("ann"), "asked for this call"},
+		"manual, typed":                           {manual, typed, ""},
+		"manual, typed wrongly":                   {manual, with(typed, func(v *Verdict) { v.Typed = "deletes" }), "typed: delete"},
+		"manual, not typed":                       {manual, by("ann"), "typed: delete"},
+		"manual, edited":                          {manual, edited, ""},
+		"manual, typed at the client":             {manual, with(typed, func(v *Verdict) { v.Strong = false }), "approver"},
+		"no to manual at the client":              {manual, no, ""},
+		"one's own, where that counts":            {own, by("ann"), ""},
+		"one's own, where it does not":            {separate, by("ann"), "asked for this call"},
+		"another's":                               {separate, by("bob"), ""},
+		"at the client, where one's own does not": {separate, client, "approver"},
+		"one's own no":                            {separate, Verdict{Reason: Declined, By: "ann"}, ""},
+		"some rows":                               {fold, rows, ""},
+		"a row that is not there":                 {fold, with(rows, func(v *Verdict) { v.Rows = []int{3} }), "call 3"},
+		"no rows":                                 {fold, with(rows, func(v *Verdict) { v.Rows = []int{} }), "at least one"},
+		"edited, of several calls":                {fold, edited, "one call"},
+		"edited, for the session":                 {question(1, remembered), with(edited, func(v *Verdict) { v.Scope = Same }), "remembered"},
+		"some rows, for the session":              {question(1, remembered), with(rows, func(v *Verdict) { v.Scope, v.Rows = Same, []int{1} }), "remembered"},
+		"edited, where several must agree":        {question(1, quorum(2, false)), edited, "one person"},
+		"of a quorum, at the client":              {question(1, quorum(2, false)), yes, "approver"},
+		"of a quorum, by whom asked for it":       {question(1, quorum(2, false), func(r *Request) { r.Requester = "ann" }), by("ann"), "asked for this call"},
 	} {
 		err := row.v.Valid(row.r, time.Now())
 		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
@@ -91,16 +94,19 @@ func TestQuorum(t *testing.T) {
 		votes  string // names in the order they say yes; in brackets those whose yes counts for nothing
 		ok     bool
 	}{
-		"two of anybody":             {quorum(2, false), "ann bob", true},
-		"one twice":                  {quorum(2, false), "ann (ann)", false},
-		"two of three":               {quorum(2, false, "ann", "bob", "eve"), "eve ann", true},
-		"a stranger":                 {quorum(2, false, "ann", "bob"), "(dan) bob ann", true},
-		"in order":                   {quorum(2, true, "ann", "bob"), "ann bob", true},
-		"out of order":               {quorum(2, true, "ann", "bob"), "(bob) ann bob", true},
-		"roles":                      {quorum(2, true, "lead", "security"), "ann:lead eve:security", true},
-		"one person with both roles": {quorum(2, true, "lead", "security"), "ann:lead:security (ann:lead:security)", false},
-		"two quorums, met together":  {func(r *Request) { quorum(1, false, "ann")(r); quorum(2, false)(r) }, "bob ann", true},
-		"two quorums, one not met":   {func(r *Request) { quorum(1, false, "ann")(r); quorum(2, false)(r) }, "bob eve", false},
+		"two of anybody":                 {quorum(2, false), "ann bob", true},
+		"one twice":                      {quorum(2, false), "ann (ann)", false},
+		"two of three":                   {quorum(2, false, "ann", "bob", "eve"), "eve ann", true},
+		"a stranger":                     {quorum(2, false, "ann", "bob"), "(dan) bob ann", true},
+		"in order":                       {quorum(2, true, "ann", "bob"), "ann bob", true},
+		"out of order":                   {quorum(2, true, "ann", "bob"), "(bob) ann bob", true},
+		"roles":                          {quorum(2, true, "lead", "security"), "ann:lead eve:security", true},
+		"one person with both roles":     {quorum(2, true, "lead", "security"), "ann:lead:security (ann:lead:security)", false},
+		"a delegate beside who lent":     {quorum(2, true, "ann", "bob"), "ann (carl>ann) bob", true},
+		"a delegate instead of who lent": {quorum(2, true, "ann", "bob"), "carl>ann (ann) bob", true},
+		"one delegate of both":           {quorum(2, false, "ann", "bob"), "carl>ann>bob (carl>ann>bob) bob", true},
+		"two quorums, met together":      {func(r *Request) { quorum(1, false, "ann")(r); quorum(2, false)(r) }, "bob ann", true},
+		"two quorums, one not met":       {func(r *Request) { quorum(1, false, "ann")(r); quorum(2, false)(r) }, "bob eve", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
@@ -109,8 +115,17 @@ func TestQuorum(t *testing.T) {
 				for _, vote := range strings.Fields(row.votes) {
 					stillAsks(t, c)
 					name, void := strings.CutPrefix(vote, "(")
-					who := strings.Split(strings.TrimSuffix(name, ")"), ":")
-					e, err := b.Settle(t.Context(), q.ID, q.Digest(), by(who[0], who[1:]...))
+					name, lent, _ := strings.Cut(strings.TrimSuffix(name, ")"), ">")
+					who := strings.Split(name, ":")
+					v := by(who[0], who[1:]...)
+					if lent != "" { // a viewer, who speaks for others alone
+						v.Lent = map[string][]string{}
+						for _, other := range strings.Split(lent, ">") {
+							v.Lent[other] = nil
+							v.For = other
+						}
+					}
+					e, err := b.Settle(t.Context(), q.ID, q.Digest(), v)
 					if (err != nil) != void {
 						t.Fatalf("%s: %v", vote, err)
 					}

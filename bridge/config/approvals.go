@@ -142,8 +142,19 @@ func (d *decoder) checkApprovals(c *Config) {
 		if one.Name == "owner" {
 			d.at(at+"/name", `"owner" is who starts the bridge`, "choose another name")
 		}
-		if slices.Contains(one.Groups, "") {
-			d.at(at+"/groups", "a group has no name", "")
+		if slices.Contains([]ApproverRole{RoleViewer, RoleApprover, RoleAdmin}, ApproverRole(one.Name)) {
+			d.at(at+"/name", fmt.Sprintf("%q is a role", one.Name), "choose another name: a quorum names people, groups and roles alike")
+		}
+	}
+	for i, one := range a.Approvers {
+		for j, group := range one.Groups {
+			at := fmt.Sprintf("/approvals/approvers/%d/groups/%d", i, j)
+			switch {
+			case group == "":
+				d.at(at, "a group has no name", "")
+			case people.names[group], slices.Contains([]ApproverRole{RoleViewer, RoleApprover, RoleAdmin}, ApproverRole(group)):
+				d.at(at, fmt.Sprintf("%q is an approver or a role, not a group", group), "choose another name: a quorum names people, groups and roles alike")
+			}
 		}
 	}
 	for i, token := range c.HTTP.Tokens { // who may call is not who may allow

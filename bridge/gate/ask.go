@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
@@ -51,7 +52,7 @@ func (r *Run) ask(ctx context.Context, c *call) error {
 // its questions to approvers only where the profile says so, or where nobody
 // else may answer.
 func (r *Run) mayAsk(d profiles.Decision) bool {
-	strong := d.Manual || len(d.Quorums) > 0
+	strong := r.gate.broker.NeedsApprover(d)
 	switch {
 	case r.Reach == ByElicitation && !strong:
 		return true
@@ -88,6 +89,8 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 		r.Stop(err)
 	case err != nil && ctx.Err() == nil:
 		return verdict, unrecorded(c, err)
+	case verdict.Reason == approval.AuditUnavailable:
+		return verdict, unrecorded(c, errors.New(verdict.Text)) // not for the script
 	}
 	if verdict.Reason == approval.Timeout && r.Attached != nil && !r.Attached() {
 		// Nobody holds the run: it ends here rather than going on alone.
@@ -122,7 +125,7 @@ func (r *Run) fallBack(ctx context.Context, c *call) error {
 	d := c.decision
 	verdict := approval.Verdict{Reason: approval.ElicitationUnsupported, Channel: "fallback"}
 	switch {
-	case r.Reach != NoElicitation, d.Manual, len(d.Quorums) > 0, d.Fallback == profiles.FallbackQueue:
+	case r.Reach != NoElicitation, r.gate.broker.NeedsApprover(d), d.Fallback == profiles.FallbackQueue:
 		verdict.Reason = approval.NoApprover
 	case d.Fallback == profiles.FallbackAllow:
 		verdict = approval.Verdict{Approve: true, Scope: approval.Once, Channel: "fallback"}
@@ -148,7 +151,15 @@ var errExpired = errors.New("the run expired: nobody answered and no client was 
 // stricter reports whether a decision asks for more than the one that was
 // answered yes. One that denies is for the caller to see.
 func stricter(now, asked profiles.Decision) bool {
-	return now.Disposition == profiles.Ask && (now.Risk > asked.Risk || now.Manual && !asked.Manual || now.RequireReason && !asked.RequireReason || len(now.Quorums) > len(asked.Quorums))
+	if now.Disposition != profiles.Ask {
+		return false
+	}
+	for _, q := range now.Quorums {
+		if !slices.ContainsFunc(asked.Quorums, func(had profiles.Quorum) bool { return had.Meets(q) }) {
+			return true
+		}
+	}
+	return now.Risk > asked.Risk || now.Manual && !asked.Manual || now.RequireReason && !asked.RequireReason
 }
 
 // allowed reports whether policy allows c by itself or a person did.

@@ -126,8 +126,8 @@ func TestAskedCall(t *testing.T) {
 		reason approval.Reason // empty: it was sent
 		events string
 	}{
-		{"yes", func(a *asking) { a.answer(agreed) }, "", "run_started request verdict intent outcome:done"},
-		{"no", func(a *asking) { a.answer(declined) }, approval.ElicitationDeclined, "run_started request verdict refusal:refused"},
+		{"yes", func(a *asking) { a.answer(agreed) }, "", "run_started request answer verdict intent outcome:done"},
+		{"no", func(a *asking) { a.answer(declined) }, approval.ElicitationDeclined, "run_started request answer verdict refusal:refused"},
 		{"silence", func(a *asking) { time.Sleep(a.question().Decision.Timeout) }, approval.Timeout, "run_started request verdict refusal:refused"},
 		{"nobody reached", func(a *asking) { a.answer(approval.Verdict{Reason: approval.NoApprover}) }, approval.NoApprover, "run_started request verdict refusal:refused"},
 		{"the run is stopped", func(a *asking) { a.cancel(errors.New("pressed stop")) }, approval.Expired, "run_started request verdict refusal:refused"},

@@ -23,19 +23,33 @@ type Desk struct {
 	Redact func(string) string
 }
 
-// Settle brings a person's verdict to the request with the given id. A verdict
-// that settles nothing, because another came first or it may not be given, is
-// recorded and its error returned; one yes of several is recorded too. That a
-// channel reached nobody settles nothing as long as an approver may still
-// answer.
+// Settle brings a person's verdict to the request with the given id. What a
+// person said is recorded before it counts, also where no call waits for it any
+// more; that it settles nothing, because another came first or it may not be
+// given, is recorded too and its error returned. That a channel reached nobody
+// settles nothing as long as an approver may still answer.
 func (d *Desk) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.Entry, error) {
 	if v.Reason == approval.NoApprover && !v.Approve && d.Approvers != nil && d.Approvers() {
 		return approval.Entry{}, nil
 	}
+	if v.Approve || v.Reason != approval.NoApprover { // else nobody has said anything
+		if err := d.record(ctx, ledger.Answered, id, approval.Entry{}, v, nil); err != nil {
+			return approval.Entry{}, err
+		}
+	}
 	e, err := d.Broker.Settle(ctx, id, about, v)
 	if err == nil && e.Verdict != nil {
-		return e, nil // its call records it
+		return e, nil // its call records it as the verdict
 	}
+	if lost := d.record(ctx, ledger.Verdict, id, e, v, err); err == nil {
+		err = lost
+	}
+	return e, err
+}
+
+// record writes down what a person said to a request, or what was wrong with
+// that.
+func (d *Desk) record(ctx context.Context, event ledger.Event, id string, e approval.Entry, v approval.Verdict, wrong error) error {
 	redact, now := canon.Redact, time.Now
 	if d.Redact != nil {
 		redact = d.Redact
@@ -43,19 +57,19 @@ func (d *Desk) Settle(ctx context.Context, id string, about canon.Digest, v appr
 	if d.Now != nil {
 		now = d.Now
 	}
-	rec := ledger.Record{Event: ledger.Verdict, Time: now(), Run: e.Run, Server: e.Server, Tool: e.Tool, Request: canon.Visible(id),
+	rec := ledger.Record{Event: event, Time: now(), Run: e.Run, Server: e.Server, Tool: e.Tool, Request: canon.Visible(id),
 		Approver: v.Who(), Channel: v.Channel, Answer: answerWord(v), Durable: true}
 	if len(e.Items) > 0 {
 		rec.Call, rec.Session, rec.Profile = e.Items[0].Call, e.Items[0].Key.Session, e.Items[0].Key.Profile
 		rec.Trace = trace(e.Run, rec.Call)
 	}
-	if err != nil {
-		rec.Outcome, rec.Error = ledger.Refused, canon.Visible(redact(err.Error()))
-	} else {
+	switch {
+	case wrong != nil:
+		rec.Outcome, rec.Error = ledger.Refused, canon.Visible(redact(wrong.Error()))
+	case event == ledger.Verdict:
 		rec.Error = e.Missing()
+	default:
+		rec.Error = canon.Visible(redact(v.Text))
 	}
-	if lost := d.Recorder.Record(context.WithoutCancel(ctx), rec); err == nil {
-		err = lost
-	}
-	return e, err
+	return d.Recorder.Record(context.WithoutCancel(ctx), rec)
 }

@@ -90,7 +90,8 @@ type call struct {
 	verdict  *approval.Verdict // of a person, if one was asked
 	shown    *canon.Digest     // of the arguments that were asked about, if a person edited them
 	sources  []string          // of its arguments, in words, once it is asked about
-	counted  bool              // among the run's facts
+	counted  bool              // among the run's facts, with so many bytes:
+	bytes    int64
 }
 
 // Begin starts a run and records it. The profile is looked up once here and
@@ -372,7 +373,7 @@ func (r *Run) othersLocked(c *call) profiles.RunFacts {
 	facts.Tools = slices.Clone(facts.Tools)
 	if c.counted {
 		facts.Calls--
-		facts.Bytes -= int64(len(c.args.Bytes()))
+		facts.Bytes -= c.bytes
 	}
 	return facts
 }
@@ -384,7 +385,8 @@ func (r *Run) countLocked(c *call) {
 	}
 	c.counted = true
 	r.facts.Calls++
-	r.facts.Bytes += int64(len(c.args.Bytes()))
+	c.bytes = int64(len(c.args.Bytes()))
+	r.facts.Bytes += c.bytes
 	if path := c.tool.Path(); !slices.Contains(r.facts.Tools, path) {
 		r.facts.Tools = append(r.facts.Tools, path)
 	}

@@ -27,7 +27,8 @@ const (
 	Outcome    Event = "outcome" // a call that was sent has ended
 	Refusal    Event = "refusal" // a call was not sent
 	Asked      Event = "request" // a person is asked about a call
-	Verdict    Event = "verdict" // the answer came, or stands in for one
+	Answered   Event = "answer"  // a person has answered; recorded before it counts
+	Verdict    Event = "verdict" // the answer that a call acts on, or what stands in for one
 
 	SavedScript Event = "saved_script" // the run's script runs a saved one, whose calls are the run's
 
