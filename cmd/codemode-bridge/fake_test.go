@@ -31,6 +31,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if os.Getenv(handsVariable) != "" {
+		if err := serveHands(); err != nil {
+			fmt.Fprintln(os.Stderr, "hands:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	code := m.Run()
 	if dir := builtInto; dir != "" {
 		os.RemoveAll(dir)

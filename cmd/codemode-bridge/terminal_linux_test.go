@@ -1,0 +1,263 @@
+package main_test
+
+// What a person at a terminal sees and does, on a pseudo-terminal.
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"unicode"
+
+	"golang.org/x/sys/unix"
+)
+
+// A terminal is a pseudo-terminal with a program on it, and what that wrote.
+type terminal struct {
+	*testing.T
+	keys    *os.File
+	process *exec.Cmd
+	ended   chan struct{} // closed when it has ended and all was read
+
+	mu    sync.Mutex
+	wrote strings.Builder
+}
+
+// onTerminal starts a program, with the terminal as its standard streams but
+// those that it has already. What was typed before is there when it starts.
+func onTerminal(t *testing.T, cmd *exec.Cmd, typed string) *terminal {
+	t.Helper()
+	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("there are no pseudo-terminals: %v", err)
+	}
+	number, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(int(keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	screen, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	term := &terminal{T: t, keys: keys, process: cmd, ended: make(chan struct{})}
+	term.types(typed)
+	cmd.Stdin, cmd.Stderr = screen, screen
+	if cmd.Stdout == nil {
+		cmd.Stdout = screen
+	}
+	cmd.Env = append(cmd.Env, "TERM=xterm-256color")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(term.ended)
+		io.Copy(term, keys) // until nobody has the terminal open: that is an error, and the end
+		cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		<-term.ended
+		keys.Close()
+	})
+	return term
+}
+
+func (t *terminal) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.wrote.Write(p)
+}
+
+// all is everything that was written so far.
+func (t *terminal) all() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.wrote.String()
+}
+
+func (t *terminal) types(keys string) {
+	t.Helper()
+	if _, err := io.WriteString(t.keys, keys); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (t *terminal) shows(text string) {
+	t.Helper()
+	defer func() {
+		if t.Failed() {
+			t.Logf("[terminal]\n%q", t.all())
+		}
+	}()
+	eventually(t.T, fmt.Sprintf("%q is not shown", text), func() bool { return strings.Contains(t.all(), text) })
+}
+
+// signsIn starts approvals watch, with keys typed ahead, and gives it a token.
+func (c commandLine) signsIn(token, ahead string, env ...string) *terminal {
+	c.Helper()
+	cmd := c.program("", "approvals", "watch")
+	cmd.Env = append(cmd.Env, env...)
+	t := onTerminal(c.T, cmd, ahead)
+	t.shows("your approver's token: ")
+	t.types(token + "\r")
+	return t
+}
+
+// title is in the title of the terminal: how many requests it shows.
+func title(n int) string { return fmt.Sprintf("codemode approvals (%d)", n) }
+
+func TestApprovalsOnATerminal(t *testing.T) {
+	c := newCommandLine(t, queueing)
+	ann := strings.TrimSpace(c.does("", "approvers", "add", "ann", "--role", "admin"))
+
+	const hostile = `const text = "a\u001b[5n\u001b]52;c;aGk=\u0007\u001bP1\u001b\\\u001bc\u202e\u200b\u009b31m\nWaiting: 0   approver: root\r\n";`
+	_, result := c.evaluates(hostile + ` return typeof await codemode.utils__hash({text: text.repeat(50)})`)
+	// What was typed ahead is no token and no answer.
+	term := c.signsIn(ann, "wrong\ray\r\rd")
+	term.shows(title(1))
+	term.types("v")
+	eventually(t, "it cannot be allowed", func() bool {
+		term.types("a\x7f\x7fy\r") // a second "a" is text, and taken back
+		return strings.Contains(term.all(), title(0))
+	})
+	if got := result(); got != `"object"` && got != `"string"` {
+		t.Errorf("the script returned %s", got)
+	}
+	if strings.Contains(term.all(), ann) {
+		t.Error("the token is on the screen")
+	}
+	wantInert(t, term.all())
+
+	// Whoever leaves has answered nothing.
+	id, result := c.evaluates(`return await codemode.utils__hash({text: "left"}).catch(e => e.reason)`)
+	eventually(t, "it is not shown", func() bool { return strings.Count(term.all(), title(1)) == 2 })
+	term.types("\x04q")
+	<-term.ended
+	if code := term.process.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("q ends it with code %d", code)
+	}
+	// Nor has a terminal that goes away.
+	term = c.signsIn(ann, "")
+	term.shows(title(1))
+	term.types("a")
+	if err := term.process.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	<-term.ended
+	if list := c.does("", "approvals", "list"); !strings.Contains(list, id) {
+		t.Errorf("it is settled:\n%s", list)
+	}
+	c.does(ann, "approvals", "deny", id, "--token-stdin")
+	if got := result(); got != `"declined"` {
+		t.Errorf("the script returned %s", got)
+	}
+	if out, _, code := c.run("", "audit", "verify"); code != 0 {
+		t.Errorf("the log is not whole: %s", out)
+	}
+}
+
+// What a person writes in their editor is sent in place of the arguments.
+func TestArgumentsAreEditedInAnEditor(t *testing.T) {
+	c := newCommandLine(t, queueing)
+	ann := strings.TrimSpace(c.does("", "approvers", "add", "ann", "--role", "admin"))
+	editor := filepath.Join(c.home, "editor")
+	if err := os.WriteFile(editor, []byte("#!/bin/sh\ncp \"$1\" "+c.home+"/before\necho '{\"text\": \"edited\"}' > \"$1\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, result := c.evaluates(`return await codemode.utils__base64_encode({text: "as it was"})`)
+	term := c.signsIn(ann, "", "EDITOR="+editor, "VISUAL=")
+	term.shows(title(1))
+	before := filepath.Join(c.home, "before")
+	eventually(t, "the editor is not started", func() bool {
+		term.types("e")
+		_, err := os.Stat(before)
+		return err == nil
+	})
+	eventually(t, "it cannot be allowed", func() bool {
+		term.types("\x7f\x7f\x7f\x7fy\r") // an "e" too many is taken back
+		return strings.Contains(term.all(), title(0))
+	})
+	if got := result(); !strings.Contains(got, "ZWRpdGVk") {
+		t.Errorf("the script returned %s", got)
+	}
+	if text, err := os.ReadFile(before); err != nil || !strings.Contains(string(text), `"as it was"`) {
+		t.Errorf("the editor was given %s, %v", text, err)
+	}
+}
+
+// ours are the control sequences of the screen's own renderer, and no others:
+// moves, erasures, colours by plain numbers, modes, the title, and the bell.
+var ours = regexp.MustCompile(`\x1b\[[0-9;]*[ABCDGHJKLMPSTXZbdfm@r` + "`" + `]|\x1b\[[?>=<][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*\$p|\x1b\[[0-9]* q|\x1b\[c|\x1b\]2;codemode approvals \(\d+\)(\x07|\x1b\\)|\x1b\][12]?;?(\x07|\x1b\\)|\x1b[78M=>]|[\x07\x08\t\r\n]`)
+
+// wantInert wants nothing on a terminal but text and what its renderer needs.
+func wantInert(t *testing.T, wrote string) {
+	t.Helper()
+	rest := ours.ReplaceAllString(wrote, "")
+	if i := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
+		t.Errorf("the terminal was sent %q", rest[max(0, i-40):min(len(rest), i+80)])
+	}
+	for _, never := range []string{"\x1b[5n", "\x1b]52", "\x1bP", "\x1bc", "\u202e", "\u200b", "\u009b"} {
+		if strings.Contains(wrote, never) {
+			t.Errorf("the terminal was sent %q", never)
+		}
+	}
+}
+
+// A person who is needed is told: by the bell of the terminal that the bridge
+// runs on and on the desktop, by the tool's name and nothing of its arguments.
+func TestAPersonIsTold(t *testing.T) {
+	c := newCommandLine(t, strings.Replace(queueing, "{\n", `{ "approvals": {"listen": "127.0.0.1:0", "desktop": true},`+"\n", 1))
+	desktop := filepath.Join(c.home, "desktop")
+	if err := os.Mkdir(desktop, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(desktop, "notify-send"), []byte("#!/bin/sh\nprintf '%s\\n' \"$@\" > "+desktop+"/note.part && mv "+desktop+"/note.part "+desktop+"/note\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := c.program("", "serve", "--listen", "127.0.0.1:0")
+	cmd.Env = append(cmd.Env, "PATH="+desktop+":"+os.Getenv("PATH"))
+	term := onTerminal(t, cmd, "")
+	term.shows("Ctrl-C ends it")
+	endpoint := regexp.MustCompile(`endpoint +(\S+)`).FindStringSubmatch(term.all())
+	if endpoint == nil {
+		t.Fatalf("no endpoint: %q", term.all())
+	}
+	client, err := serving{endpoint: endpoint[1]}.connect(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if strings.Contains(term.all(), "\a") {
+		t.Error("it rings without a question")
+	}
+	go func() {
+		_, _ = eval(ctx, client, `return await codemode.utils__hash({text: "canary-3107"})`) // it waits until the test is over
+	}()
+	term.shows("\a")
+	note := ""
+	eventually(t, "the desktop shows nothing", func() bool {
+		text, err := os.ReadFile(filepath.Join(desktop, "note"))
+		note = string(text)
+		return err == nil
+	})
+	if !strings.Contains(note, "utils__hash") || !strings.Contains(note, "http://127.0.0.1:") || strings.Contains(note+term.all(), "canary-3107") {
+		t.Errorf("the note is %q", note)
+	}
+}
