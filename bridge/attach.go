@@ -133,7 +133,7 @@ func (a *attachment) elicit(ctx context.Context, q approval.Request) {
 	}
 	verdict := approval.Verdict{Reason: approval.NoApprover, Channel: "elicitation", Text: "the client could not ask"}
 	if err == nil {
-		verdict = verdictOf(q, res, time.Since(asked) < instant)
+		verdict = verdictOf(q, res, time.Since(asked) < instant, true)
 	}
 	a.settle(q.ID, q.Digest(), verdict)
 }
@@ -199,7 +199,7 @@ func (a *attachment) answered(st state) {
 		if !ok || !form || st.Asked[id] != q.Digest().String() {
 			continue // asked again, or never asked
 		}
-		a.settle(id, q.Digest(), verdictOf(q, res, false))
+		a.settle(id, q.Digest(), verdictOf(q, res, false, false))
 	}
 }
 
@@ -256,7 +256,7 @@ type choice struct{ value, title string }
 // verdictOf reads an elicitation's result. Only an accepted form with one of
 // the choices that were offered can be a yes; a form that is dismissed the
 // moment it is shown was seen by nobody.
-func verdictOf(q approval.Request, res *mcp.ElicitResult, atOnce bool) approval.Verdict {
+func verdictOf(q approval.Request, res *mcp.ElicitResult, atOnce, session bool) approval.Verdict {
 	v := approval.Verdict{Reason: approval.ElicitationDeclined, Channel: "elicitation"}
 	reason, _ := res.Content["reason"].(string)
 	v.Text = canon.Visible(clipRunes(reason, 500))
@@ -267,7 +267,7 @@ func verdictOf(q approval.Request, res *mcp.ElicitResult, atOnce bool) approval.
 		case decision == "no", decision == "stop":
 			v.Stop = decision == "stop"
 			return v
-		case scope == approval.Once, q.Decision.Remember && (scope == approval.Same || scope == approval.AnyArgs):
+		case scope == approval.Once, session && q.Decision.Remember && (scope == approval.Same || scope == approval.AnyArgs):
 			return approval.Verdict{Approve: true, Scope: scope, Channel: v.Channel, Text: v.Text}
 		default:
 			v.Reason, v.Text = approval.NoApprover, "the client sent no decision"

@@ -54,6 +54,9 @@ func (s *Server) Start(profile, code string, input json.RawMessage, requester st
 			return "", s.noProfile(profile)
 		}
 	}
+	if s.fetched(requester) >= maxStarted {
+		return "", fmt.Errorf("%d runs of %s are under way: fetch or stop some first", maxStarted, requester)
+	}
 	sess := &session{id: newID("s"), client: "api", owner: requester, brief: true, sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1), over: true}
 	r, err := s.start(sess, gate.Origin{Profile: profile, Reach: gate.ByApprovers}, requester, evalArgs{Code: code, Input: input})
 	if err != nil {
@@ -61,6 +64,23 @@ func (s *Server) Start(profile, code string, input json.RawMessage, requester st
 		return "", err
 	}
 	return r.id, nil
+}
+
+// maxStarted bounds the runs that one requester has started here and that are
+// under way: each holds a worker.
+const maxStarted = 16
+
+// fetched counts them.
+func (s *Server) fetched(requester string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, r := range s.live {
+		if r.fetched && r.principal == requester {
+			n++
+		}
+	}
+	return n
 }
 
 // Run returns the state of a run that is live, or whose answer is kept.

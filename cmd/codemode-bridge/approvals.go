@@ -79,6 +79,11 @@ type requestRow struct {
 }
 
 func newRequestRow(e approval.Entry) requestRow {
+	if e.Verdict != nil { // what the person wrote may hold what nobody else should read
+		v := *e.Verdict
+		v.Args, v.Text = nil, canon.Visible(canon.Redact(v.Text))
+		e.Verdict = &v
+	}
 	return requestRow{ID: e.ID, Description: approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes}), Asked: e.Asked, Ends: e.Until, Verdict: e.Verdict}
 }
 
@@ -223,25 +228,22 @@ func verdictWords(v approval.Verdict) string {
 	}
 	text := fmt.Sprintf("%s (%s, %s)", word, canon.Visible(by), v.Time.Local().Format("15:04:05"))
 	if v.Text != "" {
-		text += ": " + canon.Visible(v.Text)
+		text += ": " + canon.Visible(canon.Redact(v.Text))
 	}
 	return text
 }
 
 // findRequest finds a request by its id, or by how the id begins.
 func findRequest(ctx context.Context, store *sqlstore.Requests, id string) (approval.Entry, error) {
-	all, err := store.Entries(ctx, approval.Filter{})
+	found, err := store.Entries(ctx, approval.Filter{ID: id})
 	if err != nil {
 		return approval.Entry{}, err
 	}
-	var found []approval.Entry
-	for _, e := range all {
-		switch {
-		case e.ID == id:
-			return e, nil
-		case len(id) >= 3 && strings.HasPrefix(e.ID, id):
-			found = append(found, e)
+	if len(found) == 0 && len(id) >= 3 {
+		if found, err = store.Entries(ctx, approval.Filter{Newest: 1000}); err != nil {
+			return approval.Entry{}, err
 		}
+		found = slices.DeleteFunc(found, func(e approval.Entry) bool { return !strings.HasPrefix(e.ID, id) })
 	}
 	switch len(found) {
 	case 1:
@@ -279,7 +281,7 @@ func (a *app) approvalsApprove() *cobra.Command {
 	var scope string
 	c := &cobra.Command{
 		Use: "approve id...", Short: "Allow calls, as an approver", Args: minArgs(1), ValidArgsFunction: a.completeRequest,
-		Long: "Allows calls. Your approver's token is asked for on the terminal and not shown; a program uses the\nHTTP API, or --token-stdin. What is sent is exactly what approvals show prints.",
+		Long: "Allows calls. Your approver's token is asked for on the terminal and not shown; a program uses the\nHTTP API, or --token-stdin. The calls are printed first: what is sent is exactly that.",
 		RunE: func(c *cobra.Command, ids []string) error {
 			o.verdict.Approve, o.verdict.Scope = true, approval.Scope(strings.ReplaceAll(scope, "-", "_"))
 			return a.answer(c.Context(), ids, o)
@@ -328,6 +330,9 @@ func (a *app) answer(ctx context.Context, ids []string, o answering) error {
 			if _, err := canon.Parse([]byte(o.args)); err != nil {
 				return &usageError{fmt.Errorf("--args is not what a tool takes: %w", err)}
 			}
+			if strings.Contains(o.args, "[hidden") {
+				return &usageError{errors.New("--args holds what stands for a hidden value; write the value itself")}
+			}
 			o.verdict.Args = json.RawMessage(o.args)
 		}
 		var entries []approval.Entry
@@ -341,6 +346,11 @@ func (a *app) answer(ctx context.Context, ids []string, o answering) error {
 		if o.identical {
 			if entries, err = withIdentical(ctx, store, entries); err != nil {
 				return err
+			}
+		}
+		if o.verdict.Approve { // what is allowed is what was shown: these calls, by their digest
+			for _, e := range entries {
+				fmt.Fprintln(a.err, strings.Join(requestLines(e, time.Now()), "\n"))
 			}
 		}
 		people, who, err := a.authenticate(cfg, o.fromStdin)

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -37,7 +39,7 @@ type desk struct {
 // openDesk opens the requests. Without an audit log they are kept in memory,
 // and no other process can answer them.
 func openDesk(ctx context.Context, cfg *config.Config, kept bool) (*desk, error) {
-	d := &desk{id: "b" + strings.ToLower(rand.Text()[:10]), store: new(approval.Memory), close: func() error { return nil }}
+	d := &desk{id: fmt.Sprintf("b%d-%s", os.Getpid(), strings.ToLower(rand.Text()[:10])), store: new(approval.Memory), close: func() error { return nil }}
 	if err := d.follow(cfg); err != nil {
 		return nil, err
 	}
@@ -82,6 +84,36 @@ func (d *desk) broker(a config.Approvals) *approval.Broker {
 		Store: d.store, Bridge: d.id, Separate: d.separate.Load, Asked: d.asked,
 		Limits: approval.Limits{PerRun: a.PerRun, PerSession: a.PerSession, PerBridge: a.PerBridge, Budget: a.Budget, BudgetTime: time.Duration(a.BudgetTime), Flood: a.Flood},
 	})
+}
+
+// ended reports whether a bridge that put requests has ended. A bridge is
+// named by its process and a random word.
+func ended(bridge string) bool {
+	pid, _, ok := strings.Cut(strings.TrimPrefix(bridge, "b"), "-")
+	n, err := strconv.Atoi(pid)
+	return ok && err == nil && !processLives(n)
+}
+
+// tidy ends the questions of bridges that are gone, and forgets requests and
+// grants that are long over, now and once a day until ctx ends.
+func (p *parts) tidy(ctx context.Context, keep time.Duration) {
+	if keep <= 0 {
+		keep = 30 * 24 * time.Hour
+	}
+	tick := time.NewTicker(24 * time.Hour)
+	defer tick.Stop()
+	for {
+		broker := p.gate.Broker()
+		err := errors.Join(broker.Abandon(ctx, ended), broker.Tidy(ctx, time.Now().Add(-keep)))
+		if err != nil && ctx.Err() == nil {
+			p.log.Error("tidying the requests", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // approversOf are the approvers of a configuration.

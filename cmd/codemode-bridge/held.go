@@ -34,10 +34,12 @@ type heldConfig struct {
 // row is what the store keeps of it.
 func (h *heldConfig) row(old *config.Config) approval.Held {
 	row := approval.Held{File: heldKey(h.cfg), Digest: textDigest(h.cfg), Since: time.Now(), Why: h.why, Diff: profileDiff(old.Profiles, h.cfg.Profiles)}
-	if people, err := approversOf(old); err == nil { // which was in force, so it is right
+	less := *old
+	less.Approvals = meanwhile(old.Approvals, h.cfg.Approvals)
+	if people, err := approversOf(&less); err == nil { // less than was in force, so it is right
 		row.Approvers = people.All()
 	}
-	row.Delegations = delegationsOf(old)
+	row.Delegations = delegationsOf(&less)
 	return row
 }
 
@@ -71,25 +73,106 @@ func looser(old, cfg *config.Config) []string {
 			why = append(why, "server "+name+": its new and changed tools are not held back any more")
 		}
 	}
-	was, is := old.Approvals, cfg.Approvals
+	return append(why, widened(old.Approvals, cfg.Approvals)...)
+}
+
+// widened says who may allow more by a change of the section approvals. What
+// only takes away is not held: who loses a right loses it at once.
+func widened(was, is config.Approvals) (why []string) {
 	for _, name := range approverNames(was, is) {
 		before, after := approverOf(was, name), approverOf(is, name)
 		switch {
 		case before == nil:
-			why = append(why, "approvals: approver "+name+" is new")
-		case after == nil:
-			why = append(why, "approvals: approver "+name+" is gone")
-		case !reflect.DeepEqual(before, after):
-			why = append(why, "approvals: approver "+name+" is changed")
+			why = append(why, fmt.Sprintf("approvals: %s is new: %s", name, rights(after)))
+		case after != nil && !reflect.DeepEqual(narrowed(*before, *after), *after):
+			why = append(why, fmt.Sprintf("approvals: %s is changed: %s", name, rights(after)))
 		}
 	}
-	if !slices.Equal(was.Delegations, is.Delegations) {
-		why = append(why, "approvals: delegations are changed")
+	for _, d := range is.Delegations {
+		if !slices.ContainsFunc(was.Delegations, func(had config.Delegation) bool { return lends(had, d) }) {
+			why = append(why, fmt.Sprintf("approvals: %s may decide in the name of %s until %s", d.To, d.From, d.Until))
+		}
 	}
-	if was.SeparateApprover != is.SeparateApprover {
-		why = append(why, fmt.Sprintf("approvals: separateApprover is %t", is.SeparateApprover))
+	if was.SeparateApprover && !is.SeparateApprover {
+		why = append(why, "approvals: who asks for a call may allow it")
 	}
 	return why
+}
+
+// rights are what an approver may do, in words.
+func rights(one *config.Approver) string {
+	text := string(one.Role)
+	if one.Risk != "" {
+		text += ", up to " + string(one.Risk) + " risk"
+	}
+	if len(one.Groups) > 0 {
+		text += ", in " + strings.Join(one.Groups, ", ")
+	}
+	return text + ", token " + one.Digest.String()[:8] + "..."
+}
+
+// lends reports whether one delegation covers another.
+func lends(had, d config.Delegation) bool {
+	return had.From == d.From && had.To == d.To && !d.Until.Time().After(had.Until.Time())
+}
+
+var (
+	roleOrder = []config.ApproverRole{config.RoleViewer, config.RoleApprover, config.RoleAdmin}
+	riskOrder = []config.RiskLevel{config.RiskLow, config.RiskMedium, config.RiskHigh, config.RiskCritical}
+)
+
+// highest is the risk that an approver may allow.
+func highest(one config.Approver) config.RiskLevel {
+	switch {
+	case one.Risk != "":
+		return one.Risk
+	case one.Role == config.RoleAdmin:
+		return config.RiskCritical
+	}
+	return config.RiskHigh
+}
+
+// narrowed is what an approver may do both before and after a change. One with
+// another token may do nothing: nobody knows who has it.
+func narrowed(before, after config.Approver) config.Approver {
+	both := after
+	if slices.Index(roleOrder, before.Role) < slices.Index(roleOrder, after.Role) {
+		both.Role = before.Role
+	}
+	if before.Digest != after.Digest {
+		both.Role, both.Digest = config.RoleViewer, before.Digest
+	}
+	if slices.Index(riskOrder, highest(before)) < slices.Index(riskOrder, highest(after)) {
+		both.Risk = highest(before)
+	}
+	both.Groups = slices.DeleteFunc(slices.Clone(after.Groups), func(g string) bool { return !slices.Contains(before.Groups, g) })
+	if len(both.Groups) == len(after.Groups) {
+		both.Groups = after.Groups
+	}
+	return both
+}
+
+// meanwhile is who may answer while a change is held: what both allow.
+func meanwhile(was, is config.Approvals) config.Approvals {
+	both := was
+	both.Approvers, both.Delegations = nil, nil
+	for _, one := range was.Approvers {
+		if after := approverOf(is, one.Name); after != nil && after.Digest == one.Digest {
+			both.Approvers = append(both.Approvers, narrowed(one, *after))
+		} else if after != nil {
+			both.Approvers = append(both.Approvers, one) // another token waits to be confirmed
+		}
+	}
+	named := func(name string) bool {
+		return slices.ContainsFunc(both.Approvers, func(one config.Approver) bool { return one.Name == name })
+	}
+	for _, d := range was.Delegations {
+		if named(d.From) && named(d.To) && slices.ContainsFunc(is.Delegations, func(now config.Delegation) bool { return now.From == d.From && now.To == d.To }) {
+			both.Delegations = append(both.Delegations, d)
+		}
+	}
+	both.SeparateApprover = was.SeparateApprover || is.SeparateApprover
+	return both
 }
 
 func approverNames(of ...config.Approvals) []string {
@@ -138,6 +221,11 @@ func (p *parts) reloaded(ctx context.Context, a *app, cfg *config.Config) error 
 		return p.takeLocked(ctx, a, cfg, row.By, row.Channel)
 	}
 	p.held.Store(h)
+	less := *old // what the change takes from approvers holds at once
+	less.Approvals = meanwhile(old.Approvals, cfg.Approvals)
+	if err := p.desk.follow(&less); err != nil {
+		return err
+	}
 	p.recorder.owe(context.WithoutCancel(ctx), configHeld(old, cfg, h.why))
 	p.log.Warn("the configuration loosens what holds, so it waits for an approver: codemode-bridge config pending shows it, config confirm takes it over", "why", h.why)
 	select {

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
 	"codemode-bridge/bridge/admin"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/profiles"
 )
 
 // policyOf shows the page a bridge's profiles, and edits the section of the
@@ -92,6 +94,10 @@ func (o *policyOf) confirm(ctx context.Context, cfg *config.Config, by string) e
 	h := heldConfig{cfg, looser(old, cfg)}
 	if len(h.why) == 0 {
 		return nil
+	}
+	// The page shows profiles alone: who saves them confirms nothing else.
+	if more := h.why[len(profiles.Looser(old.Profiles, cfg.Profiles)):]; len(more) > 0 {
+		return fmt.Errorf("the file holds other changes that wait to be confirmed (%s): codemode-bridge config pending shows them, config confirm takes them over", strings.Join(more, "; "))
 	}
 	if _, err := approval.Hold(ctx, store, h.row(old), now); err != nil {
 		return fmt.Errorf("confirming the change: %w", err)

@@ -127,6 +127,7 @@ func (a *app) live(ctx context.Context, cfg *config.Config, serve func(context.C
 	watching, stop := context.WithCancel(ctx)
 	p.ended.Go(func() { p.watch(watching, a) })
 	p.ended.Go(func() { rec.keep(watching, time.Duration(cfg.Audit.Keep)) })
+	p.ended.Go(func() { p.tidy(watching, time.Duration(cfg.Audit.Keep)) })
 	err = serve(ctx, p)
 	stop()
 	p.Close(grace)
