@@ -564,11 +564,23 @@ func (w *watch) row(e approval.Entry) string {
 		mark = "> "
 	}
 	risk := e.Decision.Risk.String()
-	left := max(0, e.Until.Sub(w.now)).Round(time.Second)
-	rest := fmt.Sprintf(" %s  %s  %s", canon.Visible(approval.Summary(e.Request)), orNobody(canon.Visible(e.Client)), e.ID)
-	end := fmt.Sprintf("  %s left", left)
+	rest := fmt.Sprintf(" %s  %s  %s", approval.Summary(e.Request), orNobody(canon.Visible(e.Client)), e.ID)
+	end := fmt.Sprintf("  %s left", countdown(e.Until.Sub(w.now)))
 	space := max(1, w.width-len(mark)-8-len(end))
 	return mark + riskStyles[risk].Render(fmt.Sprintf("%-8s", strings.ToUpper(risk))) + padded(cutTo(rest, space), space) + end
+}
+
+// countdown is a time that is left, in its two largest units.
+func countdown(left time.Duration) string {
+	s := int(max(0, left).Round(time.Second).Seconds())
+	switch {
+	case s >= 24*3600:
+		return fmt.Sprintf("%dd%02dh", s/86400, s/3600%24)
+	case s >= 3600:
+		return fmt.Sprintf("%dh%02dm", s/3600, s/60%60)
+	default:
+		return fmt.Sprintf("%dm%02ds", s/60, s%60)
+	}
 }
 
 func (w *watch) fit(s string) string { return cutTo(s, w.width) }
@@ -606,12 +618,16 @@ func padded(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-lipgloss.Width(s)))
 }
 
-// wrapped breaks a line where the screen ends; nothing of it is left out.
+// wrapped breaks a line where the screen ends, after a word if one ends near
+// there; nothing of it is left out.
 func wrapped(s string, width int) []string {
 	const indent = "      "
 	var all []string
 	for from := ""; ; from = indent {
 		n := head(s, width-len(from))
+		if at := strings.LastIndexByte(s[:n], ' '); n < len(s) && at > n/2 {
+			n = at + 1
+		}
 		if all = append(all, from+s[:n]); n == len(s) {
 			return all
 		}

@@ -257,3 +257,33 @@ func TestScreenIsInert(t *testing.T) {
 		}
 	})
 }
+
+func TestCountdown(t *testing.T) {
+	for left, want := range map[time.Duration]string{
+		-time.Second: "0m00s", 59*time.Second + 600*time.Millisecond: "1m00s", 5 * time.Minute: "5m00s",
+		3*time.Hour + 7*time.Minute: "3h07m", 168 * time.Hour: "7d00h", 26 * time.Hour: "1d02h",
+	} {
+		if got := countdown(left); got != want {
+			t.Errorf("%v is shown as %s, want %s", left, got, want)
+		}
+	}
+}
+
+// A long line is broken at words where it can be, and loses nothing.
+func TestWrappedLosesNothing(t *testing.T) {
+	for _, s := range []string{"", "short", strings.Repeat("word ", 60), strings.Repeat("x", 500), "a " + strings.Repeat("漢", 200), "  indented " + strings.Repeat("yz ", 90)} {
+		all := wrapped(s, 40)
+		joined := all[0]
+		for _, line := range all[1:] {
+			joined += strings.TrimPrefix(line, "      ")
+		}
+		for _, line := range all {
+			if lipgloss.Width(line) > 40 {
+				t.Errorf("%d wide: %q", lipgloss.Width(line), line)
+			}
+		}
+		if joined != s {
+			t.Errorf("%q became %q", s, all)
+		}
+	}
+}
