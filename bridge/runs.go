@@ -102,7 +102,7 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 		case <-ctx.Done():
 			r.err = context.Cause(ctx)
 		}
-		if r.err != nil && ctx.Err() != nil {
+		if ctx.Err() != nil { // stopped: what the script has still returned does not count
 			r.err = context.Cause(ctx)
 		}
 		why := ""

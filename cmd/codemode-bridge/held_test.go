@@ -173,7 +173,7 @@ func TestLooserConfigurationIsHeld(t *testing.T) {
 
 	// Who the change itself brings has no say in it, nor in any question.
 	b.write(t, heldConfigText(loosePolicy, approverJSON("mallory", "admin", mallorysToken)))
-	b.isHeld("approver mallory is new", `denylist: \"utils__*\" is gone`)
+	b.isHeld("mallory is new: admin", `denylist: \"utils__*\" is gone`)
 	b.refuses("no approver's token", mallorysToken, "config", "confirm", "--token-stdin")
 	if b.passes() {
 		t.Fatal("a refused confirmation let the change through")

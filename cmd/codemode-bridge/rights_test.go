@@ -1,0 +1,64 @@
+package main
+
+import (
+	"crypto/sha256"
+	"reflect"
+	"strings"
+	"testing"
+
+	"codemode-bridge/bridge/config"
+)
+
+func someone(name string, role config.ApproverRole, risk config.RiskLevel, groups ...string) config.Approver {
+	return config.Approver{Name: name, Role: role, Risk: risk, Groups: groups, Digest: sha256.Sum256([]byte(name))}
+}
+
+// What a change gives waits for somebody who may confirm it; what it takes is
+// gone at once, also while the rest of it waits.
+func TestRightsThatAChangeGivesAndTakes(t *testing.T) {
+	ann, bob := someone("ann", config.RoleAdmin, ""), someone("bob", config.RoleApprover, config.RiskMedium, "ops")
+	lent := config.Delegation{From: "ann", To: "bob", Until: "2999-12-31"}
+	was := config.Approvals{Approvers: []config.Approver{ann, bob}, Delegations: []config.Delegation{lent}}
+	anew := func(one config.Approver) config.Approver {
+		one.Digest = sha256.Sum256([]byte("another token"))
+		return one
+	}
+	for name, row := range map[string]struct {
+		is        config.Approvals
+		why       string           // of what waits; empty: nothing does
+		meanwhile config.Approvals // who may answer
+	}{
+		"nothing": {was, "", was},
+		"one is gone": {
+			config.Approvals{Approvers: []config.Approver{ann}}, "",
+			config.Approvals{Approvers: []config.Approver{ann}}},
+		"less risk, no group, no delegation": {
+			config.Approvals{Approvers: []config.Approver{ann, someone("bob", config.RoleApprover, config.RiskLow)}}, "",
+			config.Approvals{Approvers: []config.Approver{ann, someone("bob", config.RoleApprover, config.RiskLow)}}},
+		"a lower role": {
+			config.Approvals{Approvers: []config.Approver{someone("ann", config.RoleViewer, ""), bob}, Delegations: was.Delegations}, "",
+			config.Approvals{Approvers: []config.Approver{someone("ann", config.RoleViewer, ""), bob}, Delegations: was.Delegations}},
+		"nobody allows their own": {
+			config.Approvals{Approvers: was.Approvers, Delegations: was.Delegations, SeparateApprover: true}, "",
+			config.Approvals{Approvers: was.Approvers, Delegations: was.Delegations, SeparateApprover: true}},
+		"one is new and one is gone": {
+			config.Approvals{Approvers: []config.Approver{ann, someone("eve", config.RoleAdmin, "")}}, "eve is new: admin",
+			config.Approvals{Approvers: []config.Approver{ann}}},
+		"a higher role":   {config.Approvals{Approvers: []config.Approver{ann, someone("bob", config.RoleAdmin, config.RiskMedium, "ops")}, Delegations: was.Delegations}, "bob is changed: admin", was},
+		"a higher risk":   {config.Approvals{Approvers: []config.Approver{ann, someone("bob", config.RoleApprover, config.RiskHigh, "ops")}, Delegations: was.Delegations}, "bob is changed", was},
+		"another group":   {config.Approvals{Approvers: []config.Approver{ann, someone("bob", config.RoleApprover, config.RiskMedium, "ops", "cfo")}, Delegations: was.Delegations}, "in ops, cfo", was},
+		"another token":   {config.Approvals{Approvers: []config.Approver{anew(ann), bob}, Delegations: was.Delegations}, "ann is changed", was},
+		"lent for longer": {config.Approvals{Approvers: was.Approvers, Delegations: []config.Delegation{{From: "ann", To: "bob", Until: "3000-01-01"}}}, "bob may decide in the name of ann", was},
+		"lent on":         {config.Approvals{Approvers: was.Approvers, Delegations: append([]config.Delegation{{From: "bob", To: "ann", Until: "2999-01-01"}}, lent)}, "ann may decide in the name of bob", was},
+	} {
+		if got := strings.Join(widened(was, row.is), "; "); (got == "") != (row.why == "") || !strings.Contains(got, row.why) {
+			t.Errorf("%s: waits because %q, want %q", name, got, row.why)
+		}
+		if got := meanwhile(was, row.is); !reflect.DeepEqual(got, row.meanwhile) {
+			t.Errorf("%s: meanwhile\n%+v, want\n%+v", name, got, row.meanwhile)
+		}
+	}
+	if got := widened(config.Approvals{SeparateApprover: true}, config.Approvals{}); len(got) != 1 {
+		t.Errorf("their own yes counts again, and nothing waits: %q", got)
+	}
+}
