@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -197,12 +198,8 @@ func (s *Site) identify(r *http.Request, changes bool) (*caller, error) {
 // holds reports whether an approver is still there with the same token and
 // rights.
 func (s *Site) holds(who approval.Approver) bool {
-	for _, a := range s.o.Approvers().All() {
-		if a.Name == who.Name {
-			return a.Token == who.Token && a.Role == who.Role && a.Risk == who.Risk
-		}
-	}
-	return false
+	now, ok := s.o.Approvers().Find(who.Name, who.Token)
+	return ok && now.Role == who.Role && now.Risk == who.Risk && slices.Equal(now.Groups, who.Groups)
 }
 
 var errStranger = &failure{http.StatusUnauthorized, "unauthorized", "this needs an approver",

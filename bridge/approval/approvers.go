@@ -113,6 +113,17 @@ func (a *Approvers) All() []Approver {
 	return slices.Clone(a.all)
 }
 
+// Find returns the approver of a name as they are now, if the token, known by
+// its SHA-256, is still theirs.
+func (a *Approvers) Find(name string, token [sha256.Size]byte) (Approver, bool) {
+	for _, one := range a.All() {
+		if one.Name == name && one.Token == token {
+			return one, true
+		}
+	}
+	return Approver{}, false
+}
+
 // Authenticate finds whose token it is. It takes as long for a wrong token as
 // for a right one.
 func (a *Approvers) Authenticate(token string) (Approver, bool) {

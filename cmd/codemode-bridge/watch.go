@@ -35,7 +35,7 @@ func (a *app) approvalsWatch() *cobra.Command {
 				if out, isFile := a.out.(*os.File); !ok || !isFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
 					return &usageError{errors.New("there is no terminal here; approvals list, approve and deny work without one")}
 				}
-				people, who, err := a.authenticate(cfg, fromStdin)
+				_, who, err := a.authenticate(cfg, fromStdin)
 				if err != nil {
 					return err
 				}
@@ -44,7 +44,16 @@ func (a *app) approvalsWatch() *cobra.Command {
 					return err
 				}
 				defer func() { err = errors.Join(err, s.Close()) }()
-				d := &watchDesk{ctx: c.Context(), store: store, settling: s, people: people, who: who}
+				d := &watchDesk{ctx: c.Context(), store: store, settling: s, who: who, people: func() (*approval.Approvers, error) {
+					cfg, err := a.load()
+					if err == nil {
+						cfg, err = inForce(c.Context(), store, cfg)
+					}
+					if err != nil {
+						return nil, err
+					}
+					return approversOf(cfg)
+				}}
 				_, err = tea.NewProgram(newWatch(d, who.Name), tea.WithContext(c.Context()), tea.WithInput(in), tea.WithOutput(a.out)).Run()
 				if errors.Is(err, tea.ErrProgramKilled) || errors.Is(err, tea.ErrInterrupted) {
 					return errInterrupted
@@ -62,8 +71,9 @@ type watchDesk struct {
 	ctx      context.Context
 	store    approval.Store
 	settling settling
-	people   *approval.Approvers
-	who      approval.Approver
+	who      approval.Approver // as they came in
+	// people are the approvers of this moment: rights may be taken meanwhile.
+	people func() (*approval.Approvers, error)
 }
 
 // Messages of the screen.
@@ -111,7 +121,15 @@ func (d *watchDesk) wait(changed <-chan struct{}) tea.Cmd {
 // settle brings a verdict on a request.
 func (d *watchDesk) settle(e approval.Entry, v approval.Verdict) tea.Cmd {
 	return func() tea.Msg {
-		signed, err := d.people.Sign(d.who, e.Request, v, "terminal", time.Now())
+		people, err := d.people()
+		if err != nil {
+			return settledMsg{id: e.ID, err: err}
+		}
+		who, ok := people.Find(d.who.Name, d.who.Token)
+		if !ok {
+			return settledMsg{id: e.ID, err: fmt.Errorf("%s is no approver any more", d.who.Name)}
+		}
+		signed, err := people.Sign(who, e.Request, v, "terminal", time.Now())
 		if err != nil {
 			return settledMsg{id: e.ID, err: err}
 		}
@@ -351,7 +369,7 @@ func (w *watch) begin(e approval.Entry, v approval.Verdict) {
 	if w.details {
 		since = w.shown[sight(e)]
 	}
-	w.details = true
+	w.details, w.scroll = true, 0
 	t := &typing{id: e.ID, about: e.Digest(), since: since, verdict: v, label: "y sends it: "}
 	t.then = func(_ *approval.Verdict, text string) *typing {
 		if text == "y" || text == "yes" {
@@ -388,6 +406,10 @@ func reasonThen(v *approval.Verdict, text string) *typing {
 func (w *watch) typed(msg tea.KeyPressMsg) tea.Cmd {
 	t := w.typing
 	switch msg.String() {
+	case "pgdown":
+		w.scroll += w.height / 2
+	case "pgup":
+		w.scroll = max(0, w.scroll-w.height/2)
 	case "esc":
 		w.typing = nil
 		w.say(t.id, "not answered")
