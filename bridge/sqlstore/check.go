@@ -44,7 +44,7 @@ func (f *file) check(ctx context.Context, o *Options, known *mark, afresh bool) 
 			return err
 		}
 	}
-	last, err := lastCheckpoint(o.CheckpointFile)
+	last, err := lastCheckpoint(o)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (f *file) verify(ctx context.Context, o *Options, against *ledger.Checkpoin
 	if against != nil {
 		signed = append(signed, *against)
 	}
-	kept, err := readCheckpoints(o.CheckpointFile)
+	kept, err := readCheckpoints(o)
 	if err != nil {
 		return ledger.Report{}, err
 	}
@@ -180,13 +180,15 @@ func (f *file) verify(ctx context.Context, o *Options, against *ledger.Checkpoin
 	return report, nil
 }
 
-// readCheckpoints reads the second place. A last line that was not written to
-// its end does not count.
-func readCheckpoints(path string) ([]ledger.Checkpoint, error) {
-	if path == "" {
+// readCheckpoints reads the second place. A line that is no checkpoint, such as
+// one whose end found no room on the disk, is logged and does not count: who
+// can only append gains nothing by it, and who can do more could have removed
+// the line. A last line without its end may yet be written.
+func readCheckpoints(o *Options) ([]ledger.Checkpoint, error) {
+	if o.CheckpointFile == "" {
 		return nil, nil
 	}
-	f, err := os.Open(path)
+	f, err := os.Open(o.CheckpointFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -205,7 +207,8 @@ func readCheckpoints(path string) ([]ledger.Checkpoint, error) {
 		}
 		c, err := ledger.ParseCheckpoint(line)
 		if err != nil {
-			return nil, damaged("line %d of %s is no checkpoint", n, path)
+			o.Logger.Warn("a line among the checkpoints is no checkpoint", "file", o.CheckpointFile, "line", n)
+			continue
 		}
 		all = append(all, c)
 	}
@@ -213,23 +216,42 @@ func readCheckpoints(path string) ([]ledger.Checkpoint, error) {
 
 // lastCheckpoint returns the newest checkpoint of the second place; nil when
 // there is none.
-func lastCheckpoint(path string) (*ledger.Checkpoint, error) {
-	all, err := readCheckpoints(path)
+func lastCheckpoint(o *Options) (*ledger.Checkpoint, error) {
+	all, err := readCheckpoints(o)
 	if len(all) == 0 || err != nil {
 		return nil, err
 	}
 	return &all[len(all)-1], nil
 }
 
-// appendCheckpoint writes a checkpoint to the second place.
+// appendCheckpoint writes a checkpoint to the second place, on a line of its
+// own even where an earlier one was not written to its end.
 func appendCheckpoint(path string, c ledger.Checkpoint) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("writing a checkpoint: %w", err)
 	}
-	_, err = f.WriteString(c.String() + "\n")
+	line := c.String() + "\n"
+	torn, err := unfinished(f)
+	if torn {
+		line = "\n" + line
+	}
+	if err == nil {
+		_, err = f.WriteString(line)
+	}
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("writing a checkpoint: %w", err)
 	}
 	return nil
+}
+
+// unfinished reports whether the last line of a file has no end.
+func unfinished(f *os.File) (bool, error) {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return false, err
+	}
+	var last [1]byte
+	_, err = f.ReadAt(last[:], info.Size()-1)
+	return last[0] != '\n', err
 }

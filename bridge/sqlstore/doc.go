@@ -40,4 +40,8 @@
 // A file that is gone, was replaced, shortened or is an older copy is noticed
 // by what this process remembers of it. What is damaged is never written to;
 // Repair sets it aside.
+//
+// Opening checks the end of a long log; a goroutine checks the rest, after
+// every opening. The damage that it finds lasts as long as that file stands in
+// its place, whatever opening it again says.
 package sqlstore

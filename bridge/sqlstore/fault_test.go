@@ -11,9 +11,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/ledger"
 )
 
@@ -89,13 +92,6 @@ func TestFilesVanish(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func rename(t *testing.T, from, to string) {
-	t.Helper()
-	if err := os.Rename(from, to); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -234,4 +230,76 @@ func forbidden(path string) error {
 		return fmt.Errorf("a file that may not be written counts as damaged: %w", err)
 	}
 	return nil
+}
+
+// A checkpoint is signed with the key of the rows it is of, whatever stands in
+// their place by then.
+func TestCheckpointOfWhatWasWritten(t *testing.T) {
+	o := place(t, 4)
+	db := open(t, o)
+	put(t, db, 1)
+	key := db.key
+	c := place(t, 3).copyTo(t, t.TempDir())
+	rename(t, c.Path, o.Path)
+	rename(t, c.Key, o.Key)
+	os.Remove(o.Path + "-wal")
+	os.Remove(o.Path + "-shm")
+	if err := db.Record(t.Context(), ledger.Record{Event: ledger.Intent}); !errors.Is(err, ledger.ErrDamaged) {
+		t.Errorf("recording in another log: %v", err)
+	}
+	closeStore(t, db)
+	if last, err := lastCheckpoint(&o); err != nil || last.Seq != 5 || !last.SignedWith(key) {
+		t.Errorf("the last checkpoint is %+v, %v", last, err)
+	}
+}
+
+// A file that was moved away is not written to behind the back of those who
+// open what stands in its place, and those who wait are told of it once.
+func TestRequestsMoved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "requests.db")
+	synctest.Test(t, func(t *testing.T) {
+		r := openRequests(t, path)
+		if err := r.Put(t.Context(), approval.Entry{Request: approval.Request{ID: "q1"}}); err != nil {
+			t.Fatal(err)
+		}
+		r.Requested()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		changed := r.Requested()
+		if err := os.Rename(path, path+".away"); err != nil {
+			t.Fatal(err)
+		}
+		<-changed
+		for _, there := range []bool{false, true} {
+			if there {
+				if err := os.WriteFile(path, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, entries := r.Entries(t.Context(), approval.Filter{})
+			_, grants := r.Grants(t.Context())
+			_, update := r.Update(t.Context(), "q1", func(*approval.Entry) error { return nil })
+			put := r.Put(t.Context(), approval.Entry{Request: approval.Request{ID: "q2"}})
+			for what, err := range map[string]error{"Entries": entries, "Grants": grants, "Update": update, "Put": put} {
+				if err == nil || !strings.Contains(err.Error(), "moved or replaced") {
+					t.Errorf("%s, with another file %v: %v", what, there, err)
+				}
+			}
+		}
+		changed = r.Requested()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		select {
+		case <-changed:
+			t.Error("those who wait were told again of the same failure")
+		default:
+		}
+		if err := os.Rename(path+".away", path); err != nil {
+			t.Fatal(err)
+		}
+		<-changed
+		if all, err := r.Entries(t.Context(), approval.Filter{}); err != nil || len(all) != 1 {
+			t.Errorf("put back: %v, %v", all, err)
+		}
+	})
 }

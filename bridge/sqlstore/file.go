@@ -29,7 +29,8 @@ type file struct {
 	key  []byte
 	read *sql.DB // for readers
 
-	info  os.FileInfo // of the file that is open
+	info  os.FileInfo // of the file that is open, when it was opened; for everybody
+	size  int64       // of it, when it was last looked at
 	wal   os.FileInfo // of its -wal; nil until it was written to
 	write *sql.DB
 	conn  *sql.Conn // the only connection of write
@@ -104,7 +105,10 @@ func openFile(ctx context.Context, o *Options, known *mark, afresh bool) (_ *fil
 	if err != nil {
 		return nil, err
 	}
-	f := &file{info: info}
+	if err := checkWAL(ctx, o); err != nil {
+		return nil, opening(o.Path, err)
+	}
+	f := &file{info: info, size: info.Size()}
 	mode := "rw"
 	if o.ReadOnly {
 		mode = "ro"
@@ -202,7 +206,7 @@ func (o *Options) place(known *mark, afresh bool) (os.FileInfo, error) {
 		if _, err := os.Stat(o.Key); err == nil {
 			return nil, damaged("its file %s is gone, though its key is there", o.Path)
 		}
-		if last, err := lastCheckpoint(o.CheckpointFile); err != nil {
+		if last, err := lastCheckpoint(o); err != nil {
 			return nil, err
 		} else if last != nil {
 			return nil, damaged("its file %s is gone, though %s has a checkpoint of it", o.Path, o.CheckpointFile)
@@ -340,10 +344,10 @@ func (f *file) same(path string) error {
 		return unavailable("its file is gone: %v", err)
 	case !os.SameFile(info, f.info):
 		return unavailable("its file %s was replaced", path)
-	case info.Size() < f.info.Size():
+	case info.Size() < f.size:
 		return unavailable("its file %s was shortened", path)
 	}
-	f.info = info
+	f.size = info.Size()
 	if f.wal != nil {
 		wal, err := os.Stat(path + "-wal")
 		if err != nil || !os.SameFile(wal, f.wal) || wal.Size() < f.wal.Size() {
@@ -517,6 +521,14 @@ func (f *file) resync(ctx context.Context) error {
 		return unavailable("an earlier write is not yet safe: somebody else is reading")
 	}
 	return nil
+}
+
+// fold copies what the write-ahead log holds to the file, as far as nobody else
+// reads an older state. It waits for nobody. Who closes last removes the
+// -wal, but a process that only reads cannot, and then the rows are in the file
+// all the same.
+func (f *file) fold(ctx context.Context) error {
+	return f.exec(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
 }
 
 // closeWriting ends the connection that writes. SQLite keeps one open as long

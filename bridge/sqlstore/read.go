@@ -16,7 +16,7 @@ func (db *DB) reading() (*file, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.file == nil || db.file.read == nil {
-		return nil, db.fault
+		return nil, db.wrong()
 	}
 	return db.file, nil
 }

@@ -54,11 +54,6 @@ func Repair(ctx context.Context, o Options) (Repaired, error) {
 			return done, fmt.Errorf("setting the damaged key aside: %w", err)
 		}
 	}
-	if _, err := readCheckpoints(o.CheckpointFile); errors.Is(err, ledger.ErrDamaged) {
-		if err := os.Rename(o.CheckpointFile, o.CheckpointFile+stamp); err != nil {
-			return done, fmt.Errorf("setting the damaged checkpoints aside: %w", err)
-		}
-	}
 	f, err := openFile(ctx, &o, nil, true)
 	if err != nil {
 		if f != nil {

@@ -3,9 +3,11 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +26,8 @@ import (
 // Every change is one synced transaction that begins with the write lock.
 // Its methods may be called by any number of goroutines.
 type Requests struct {
+	path string
+	info os.FileInfo // of the file that was opened
 	pool *sql.DB
 
 	closed chan struct{} // closed by Close
@@ -34,8 +38,10 @@ type Requests struct {
 	watching bool // a goroutine looks for changes of other processes
 }
 
-// lookEvery is how often the file is looked at for changes of other processes.
-const lookEvery = 100 * time.Millisecond
+const (
+	lookEvery = 100 * time.Millisecond // between looks at the file for changes of other processes
+	lookAgain = time.Second            // after one that failed
+)
 
 const requestsSchema = `
 CREATE TABLE IF NOT EXISTS requests (
@@ -67,16 +73,24 @@ func OpenRequests(ctx context.Context, path string) (*Requests, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of the requests: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	// One that is there is not opened: closing it would drop the locks that
+	// SQLite has on it for this process.
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("making the file of the requests: %w", err)
+	}
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening the requests: %w", err)
 	}
-	f.Close()
 	pool, err := connect(path, "rw", 8)
 	if err != nil {
 		return nil, fmt.Errorf("opening the requests: %w", err)
 	}
-	r := &Requests{pool: pool, closed: make(chan struct{}), changed: make(chan struct{})}
+	r := &Requests{path: path, info: info, pool: pool, closed: make(chan struct{}), changed: make(chan struct{})}
 	if err := r.prepare(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the requests in %s: %w", path, err), pool.Close())
 	}
@@ -108,9 +122,22 @@ func (r *Requests) Close() error {
 	return r.pool.Close()
 }
 
+// same says that the path no longer leads to the file that is open: who opens
+// it now, such as a terminal, sees other requests than this process.
+func (r *Requests) same() error {
+	info, err := os.Stat(r.path)
+	if err == nil && os.SameFile(info, r.info) {
+		return nil
+	}
+	return fmt.Errorf("the file of the requests, %s, was moved or replaced after it was opened: put it back, or start codemode-bridge again", r.path)
+}
+
 // change runs do in a transaction that has the write lock from its start.
 func (r *Requests) change(ctx context.Context, do func(c *sql.Conn) error) (err error) {
 	ctx = context.WithoutCancel(ctx) // a change is short, and whole or not at all
+	if err := r.same(); err != nil {
+		return err
+	}
 	c, err := r.pool.Conn(ctx)
 	if err != nil {
 		return err
@@ -125,18 +152,23 @@ func (r *Requests) change(ctx context.Context, do func(c *sql.Conn) error) (err 
 		}
 		if err != nil {
 			_, undo := c.ExecContext(ctx, "ROLLBACK")
-			if undo != nil && !errors.Is(err, undo) { // the connection is of no use any more
-				_ = c.Raw(func(any) error { return errBad })
+			if undo != nil { // the connection is of no use any more
+				drop(c)
 			}
 			return
 		}
 		r.touch()
 	}()
+	if err := r.same(); err != nil { // the lock may have been waited for
+		return err
+	}
 	return do(c)
 }
 
-// errBad makes database/sql drop a connection.
-var errBad = errors.New("the transaction could not be undone")
+// drop closes a connection that is not to be used again.
+func drop(c *sql.Conn) {
+	_ = c.Raw(func(any) error { return driver.ErrBadConn })
+}
 
 // Put keeps a new entry.
 func (r *Requests) Put(ctx context.Context, e approval.Entry) error {
@@ -227,6 +259,9 @@ func (r *Requests) Entries(ctx context.Context, f approval.Filter) ([]approval.E
 		limit = f.Newest
 	}
 	query := "SELECT body FROM (SELECT seq, body FROM requests WHERE " + where + " ORDER BY seq DESC LIMIT ?) ORDER BY seq"
+	if err := r.same(); err != nil {
+		return nil, err
+	}
 	return list[approval.Entry](ctx, r.pool, query, append(args, limit)...)
 }
 
@@ -264,6 +299,9 @@ func (r *Requests) AddGrant(ctx context.Context, g approval.Grant) error {
 
 // Grants returns all grants, the oldest first.
 func (r *Requests) Grants(ctx context.Context) ([]approval.Grant, error) {
+	if err := r.same(); err != nil {
+		return nil, err
+	}
 	return list[approval.Grant](ctx, r.pool, "SELECT body FROM grants ORDER BY seq")
 }
 
@@ -370,38 +408,57 @@ func (r *Requests) Requested() <-chan struct{} {
 	return r.changed
 }
 
-// follow tells of what other processes have changed. What it cannot look at,
-// it tells of as well: those who wait then see the error themselves.
+// follow tells of what other processes have changed. When it cannot look any
+// more it tells of that, once, for those who wait then see the error
+// themselves; and once more when it can again.
 func (r *Requests) follow() {
 	ctx := context.Background()
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	var c *sql.Conn // data_version is about what others did to this connection's eyes
-	var seen int64
+	timer := time.NewTimer(lookEvery)
+	defer timer.Stop()
+	var c *sql.Conn
 	defer func() {
 		if c != nil {
 			c.Close()
 		}
 	}()
+	var seen int64
+	failing := false
 	for {
-		var now int64
-		var err error
-		if c == nil {
-			c, err = r.pool.Conn(ctx)
-		}
-		if err == nil {
-			err = c.QueryRowContext(ctx, "PRAGMA data_version").Scan(&now)
-		}
-		if err != nil || now != seen {
+		now, err := r.look(ctx, &c)
+		if now != seen || failing != (err != nil) {
 			r.touch()
 		}
-		seen = now
+		seen, failing = now, err != nil
+		if failing {
+			timer.Reset(lookAgain)
+		} else {
+			timer.Reset(lookEvery)
+		}
 		select {
 		case <-r.closed:
 			return
-		case <-tick.C:
+		case <-timer.C:
 		}
 	}
+}
+
+// look returns what changes when others change the file, as seen from the
+// connection c, which it opens when there is none and drops after an error.
+func (r *Requests) look(ctx context.Context, c **sql.Conn) (version int64, err error) {
+	if err = r.same(); err == nil && *c == nil {
+		*c, err = r.pool.Conn(ctx)
+	}
+	if err == nil {
+		err = (*c).QueryRowContext(ctx, "PRAGMA data_version").Scan(&version)
+	}
+	if err != nil {
+		if *c != nil {
+			drop(*c)
+			*c = nil
+		}
+		return 0, err
+	}
+	return version, nil
 }
 
 // touch tells those who wait that something has changed.

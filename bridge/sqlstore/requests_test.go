@@ -80,3 +80,26 @@ func TestRequestsThatCannotBeOpened(t *testing.T) {
 		t.Error("a file of a newer release was opened")
 	}
 }
+
+// A connection that went bad is not looked through again.
+func TestLookAgain(t *testing.T) {
+	r := openRequests(t, filepath.Join(t.TempDir(), "requests.db"))
+	c, err := r.pool.Conn(t.Context())
+	if err == nil {
+		err = c.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.look(t.Context(), &c); err == nil || c != nil {
+		t.Errorf("a bad connection: %v, and it is %v", err, c)
+	}
+	if _, err := r.look(t.Context(), &c); err != nil || c == nil {
+		t.Fatalf("after a bad connection: %v, and it is %v", err, c)
+	}
+	open := r.pool.Stats().OpenConnections
+	drop(c)
+	if now := r.pool.Stats().OpenConnections; now != open-1 {
+		t.Errorf("%d connections are open after one of %d was dropped", now, open)
+	}
+}

@@ -54,8 +54,10 @@ const (
 
 	signEvery = 1_000 // rows between checkpoints in the second place
 	signAfter = 10 * time.Minute
+	signAgain = time.Minute // after one that could not be written
 
-	recheck = 2 * time.Second // between looks whether a damaged store was mended
+	recheck    = 2 * time.Second // between looks whether a damaged store was mended
+	checkAgain = time.Minute     // after a check in the background that could not be made
 )
 
 // A DB is a ledger.Store in a SQLite file.
@@ -67,23 +69,36 @@ type DB struct {
 	stop    chan struct{} // closed by Close
 	stopped chan struct{} // closed when the goroutine that writes has ended
 	close   sync.Once
-	ended   context.CancelFunc // ends the check in the background
-	behind  sync.WaitGroup     // that check
+	behind  sync.WaitGroup // the checks in the background
 
-	mu      sync.Mutex
-	file    *file // what is read; nil when nothing can be
-	fault   error // why nothing can be written; nil when something can
-	found   time.Time
-	foundIn os.FileInfo // the file that had it
-	deep    bool        // a look at the end of the file does not find it
-	watch   chan struct{}
+	mu    sync.Mutex
+	file  *file // what is read; nil when nothing can be
+	fault fault // why nothing can be written
+	deep  fault // damage that opening the file does not find; it lasts as long as the file stands there
+	watch chan struct{}
 
 	// The goroutine that writes has these for itself.
-	known    *mark // the last row that this process wrote or found
-	doubted  bool  // a write failed: what is in the file may not be on the disk
-	settling bool  // rows move from recent to rows, until a record comes
-	unsigned int64 // rows since the last checkpoint in the second place
-	signed   time.Time
+	ended    context.CancelFunc // ends the check in the background
+	known    *mark              // the last row that this process wrote or found
+	key      []byte             // of known's store
+	doubted  bool               // a write failed: what is in the file may not be on the disk
+	settling bool               // rows move from recent to rows, until a record comes
+	unsigned int64              // rows since the last checkpoint in the second place
+	tried    time.Time          // when that one was written, or a newer one could not be
+	missed   bool               // it could not
+}
+
+// A fault is what is wrong with a store; nothing when err is nil.
+type fault struct {
+	err error
+	at  time.Time
+	in  os.FileInfo // the file that has it; nil when there was none
+}
+
+// stands reports whether the file that has the fault is the one at path.
+func (w fault) stands(path string) bool {
+	now, err := os.Stat(path)
+	return err == nil && w.in != nil && os.SameFile(now, w.in)
 }
 
 // An entry is a record that waits to be written.
@@ -115,31 +130,70 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	db := &DB{
 		o: o, queue: make(chan *entry, queued), jobs: make(chan *job), poke: make(chan struct{}, 1),
-		stop: make(chan struct{}), stopped: make(chan struct{}), file: f, signed: time.Now(),
+		stop: make(chan struct{}), stopped: make(chan struct{}), file: f, ended: func() {}, tried: time.Now(),
 	}
-	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	db.ended = cancel
+	ctx = context.WithoutCancel(ctx)
 	if err != nil {
-		db.failed(err, false)
-	} else if f.seq > 0 {
-		db.known = &mark{f.id, f.seq, f.hash}
+		db.failed(err)
+	} else {
+		if f.seq > 0 {
+			db.remember(f)
+		}
+		db.checkBehind(ctx, f)
 	}
-	if err == nil && !o.ReadOnly && (f.seq > tail || f.info.Size() > small) {
-		db.behind.Go(func() { db.checkAll(background, f) })
-	}
-	go db.run(context.WithoutCancel(ctx))
+	go db.run(ctx)
 	return db, nil
 }
 
-// checkAll verifies the rows that were not checked when the file was opened.
-func (db *DB) checkAll(ctx context.Context, f *file) {
+// checkBehind checks the rows of f that were not checked when it was opened, in
+// a goroutine that ends with f.
+func (db *DB) checkBehind(ctx context.Context, f *file) {
+	db.ended()
+	if db.o.ReadOnly || f.seq <= tail && f.info.Size() <= small {
+		return
+	}
+	ctx, db.ended = context.WithCancel(ctx)
+	db.behind.Go(func() { db.checkUntilDone(ctx, f) })
+}
+
+// checkUntilDone verifies the whole file, again and again if it cannot.
+func (db *DB) checkUntilDone(ctx context.Context, f *file) {
+	for {
+		err := db.checkAll(ctx, f)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		db.o.Logger.Error("the old rows of the audit log could not be checked", "error", err, "again in", checkAgain)
+		select {
+		case <-time.After(checkAgain):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// checkAll verifies the whole file. An error is why it could not; damage is
+// kept.
+func (db *DB) checkAll(ctx context.Context, f *file) error {
 	report, err := f.verify(ctx, &db.o, nil)
 	if err == nil && !report.Whole {
 		err = damaged("%s", report.Message)
 	}
-	if errors.Is(err, ledger.ErrDamaged) {
-		db.failed(err, true)
+	if !errors.Is(err, ledger.ErrDamaged) {
+		return err
 	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if os.SameFile(db.file.info, f.info) { // else it is about a file that was set aside
+		db.o.Logger.Error("calls are refused", "error", err)
+		db.deep = fault{err, time.Now(), f.info}
+	}
+	return nil
+}
+
+// remember keeps the last row of f as what this process knows of the store.
+func (db *DB) remember(f *file) {
+	db.known, db.key = &mark{f.id, f.seq, f.hash}, f.key
 }
 
 // Record appends r. See ledger.Store.
@@ -208,8 +262,17 @@ func (db *DB) Err() error {
 	case <-db.stop:
 		return errClosed
 	default:
-		return db.fault
+		return db.wrong()
 	}
+}
+
+// wrong says why nothing can be written; nil when something can. The caller
+// holds DB.mu.
+func (db *DB) wrong() error {
+	if db.deep.err != nil {
+		return db.deep.err
+	}
+	return db.fault.err
 }
 
 // Key returns a secret of this store for another purpose, the same in every
@@ -229,8 +292,6 @@ func (db *DB) Key(purpose string) ([]byte, error) {
 // waits for the store's goroutines.
 func (db *DB) Close() error {
 	db.close.Do(func() {
-		db.ended()
-		db.behind.Wait()
 		close(db.stop)
 		<-db.stopped
 	})
@@ -270,15 +331,30 @@ func (db *DB) run(ctx context.Context) {
 				}
 				break
 			}
-			db.sign()
-			if db.file != nil {
-				db.file.closeReading() // first: who closes last folds the -wal into the file
-				db.file.closeWriting()
-			}
-			db.notify()
+			db.end(ctx)
 			return
 		}
 	}
+}
+
+// end leaves the file as it is to be found.
+func (db *DB) end(ctx context.Context) {
+	db.ended()
+	db.behind.Wait()
+	db.sign()
+	db.mu.Lock()
+	f, wrong := db.file, db.wrong()
+	db.mu.Unlock()
+	if f != nil {
+		f.closeReading() // first: who closes last removes the -wal
+		if wrong == nil && !db.o.ReadOnly && f.same(db.o.Path) == nil {
+			if err := f.fold(ctx); err != nil {
+				db.o.Logger.Warn("rows of the audit log stay in its -wal", "error", err)
+			}
+		}
+		f.closeWriting()
+	}
+	db.notify()
 }
 
 // wait returns how long nothing needs to be done.
@@ -290,22 +366,35 @@ func (db *DB) wait() (time.Duration, bool) {
 		}
 	}
 	db.mu.Lock()
-	watched, f, fault := db.watch != nil, db.file, db.fault
+	watched, f, wrong := db.watch != nil, db.file, db.wrong()
 	db.mu.Unlock()
 	if watched {
 		sooner(poll)
 	}
-	if fault == nil && !db.o.ReadOnly {
+	if wrong == nil && !db.o.ReadOnly {
 		if db.settling {
 			sooner(0)
 		} else if f.settled < f.seq {
 			sooner(idle)
 		}
-		if db.o.CheckpointFile != "" && db.unsigned > 0 {
-			sooner(signAfter - time.Since(db.signed))
+		if in, ok := db.due(); ok {
+			sooner(in)
 		}
 	}
 	return wait, wait >= 0
+}
+
+// due returns in what time a checkpoint is due in the second place, if one is.
+func (db *DB) due() (in time.Duration, ok bool) {
+	switch {
+	case db.o.CheckpointFile == "" || db.unsigned == 0:
+		return 0, false
+	case db.missed:
+		return signAgain - time.Since(db.tried), true
+	case db.unsigned >= signEvery:
+		return 0, true
+	}
+	return signAfter - time.Since(db.tried), true
 }
 
 // gather takes what waits behind e, as much as goes into one transaction.
@@ -349,7 +438,8 @@ func (db *DB) commit(ctx context.Context, batch []*entry) {
 	db.notify()
 	f := db.file
 	db.settling = false
-	if db.unsigned += int64(len(taken)); db.unsigned >= signEvery {
+	db.unsigned += int64(len(taken))
+	if in, ok := db.due(); ok && in <= 0 {
 		db.sign()
 	}
 	if f.seq-f.settled > overfull {
@@ -376,51 +466,44 @@ func (db *DB) do(ctx context.Context, work func(context.Context, *file) error) e
 	if err := work(ctx, f); err != nil {
 		db.doubted = db.doubted || code(err) == sqlite3.SQLITE_IOERR
 		f.closeWriting()
-		return db.failed(err, false)
+		return db.failed(err)
 	}
-	db.known = &mark{f.id, f.seq, f.hash}
+	db.remember(f)
 	return nil
 }
 
 // failed keeps err as the reason why nothing is written from now on.
-func (db *DB) failed(err error, deep bool) error {
+func (db *DB) failed(err error) error {
 	err = classed(err)
 	info, _ := os.Stat(db.o.Path) // nil when it is gone
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if db.fault == nil {
+	if db.wrong() == nil {
 		db.o.Logger.Error("calls are refused", "error", err)
 	}
-	db.fault, db.found, db.foundIn, db.deep = err, time.Now(), info, deep
+	db.fault = fault{err, time.Now(), info}
 	return err
 }
 
-// lasts reports whether the damage is certainly still there. A file that was
-// put in the place of the damaged one ends it.
-func (db *DB) lasts() bool {
-	now, err := os.Stat(db.o.Path)
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if !errors.Is(db.fault, ledger.ErrDamaged) || err != nil || db.foundIn == nil || !os.SameFile(now, db.foundIn) {
-		return false
-	}
-	return db.deep || time.Since(db.found) < recheck
-}
-
 // ready returns a file that can be written, opened anew if something was wrong
-// with it.
+// with it. A file that was put in the place of a damaged one ends the damage.
 func (db *DB) ready(ctx context.Context) (*file, error) {
 	db.mu.Lock()
-	f, fault := db.file, db.fault
+	f, was, deep := db.file, db.fault, db.deep
 	db.mu.Unlock()
-	if fault == nil {
-		if fault = f.same(db.o.Path); fault == nil {
+	switch {
+	case deep.err != nil:
+		if deep.stands(db.o.Path) {
+			return nil, deep.err
+		}
+	case was.err == nil:
+		err := f.same(db.o.Path)
+		if err == nil {
 			return f, nil
 		}
-		db.failed(fault, false)
-	}
-	if db.lasts() {
-		return nil, fault
+		db.failed(err)
+	case errors.Is(was.err, ledger.ErrDamaged) && time.Since(was.at) < recheck && was.stands(db.o.Path):
+		return nil, was.err
 	}
 	if f != nil {
 		f.closeWriting()
@@ -434,20 +517,29 @@ func (db *DB) ready(ctx context.Context) (*file, error) {
 		}
 	}
 	if fresh != nil {
+		db.ended()
 		db.mu.Lock()
 		db.file = fresh
+		if db.deep.err != nil && !os.SameFile(fresh.info, db.deep.in) {
+			db.deep = fault{}
+		}
 		db.mu.Unlock()
 		if f != nil {
 			f.closeReading()
 		}
 	}
 	if err != nil {
-		return nil, db.failed(err, false)
+		return nil, db.failed(err)
 	}
-	db.mu.Lock()
-	db.fault = nil
-	db.mu.Unlock()
 	db.doubted = false
+	db.mu.Lock()
+	db.fault = fault{}
+	wrong := db.wrong() // the check may have come to its end meanwhile
+	db.mu.Unlock()
+	if wrong != nil {
+		return nil, wrong
+	}
+	db.checkBehind(ctx, fresh)
 	db.o.Logger.Info("the audit log can be written again")
 	return fresh, nil
 }
@@ -461,7 +553,7 @@ func (db *DB) tidy(ctx context.Context) {
 	if db.file.settled < db.file.seq {
 		db.settle(ctx, chunk)
 	}
-	if db.unsigned > 0 && time.Since(db.signed) >= signAfter {
+	if in, ok := db.due(); ok && in <= 0 {
 		db.sign()
 	}
 }
@@ -500,11 +592,14 @@ func (db *DB) sign() {
 		return
 	}
 	c := ledger.Checkpoint{Store: db.known.store, Seq: db.known.seq, Hash: db.known.hash, Time: db.o.Clock().UTC()}
-	c.Sign(db.file.key)
-	if err := appendCheckpoint(db.o.CheckpointFile, c); err != nil {
+	c.Sign(db.key) // not the file's: another one may stand there by now
+	err := appendCheckpoint(db.o.CheckpointFile, c)
+	db.tried, db.missed = time.Now(), err != nil
+	if err != nil {
 		db.o.Logger.Error("no checkpoint was written", "error", err)
+		return
 	}
-	db.unsigned, db.signed = 0, time.Now()
+	db.unsigned = 0
 }
 
 // ask has the goroutine that writes do a job.

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -25,4 +26,11 @@ func open(t testing.TB, o Options) *DB {
 	}
 	t.Cleanup(func() { db.Close() })
 	return db
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -232,7 +232,6 @@ func TestTamperedSurroundings(t *testing.T) {
 			text, _ := os.ReadFile(o.CheckpointFile)
 			os.WriteFile(o.CheckpointFile, []byte(strings.Replace(string(text), "seq=4", "seq=3", 1)), 0o600)
 		}, "not signed"},
-		{"no checkpoint", func(o Options) { os.WriteFile(o.CheckpointFile, []byte("x\n"), 0o600) }, "is no checkpoint"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			o := whole.copyTo(t, t.TempDir())
@@ -245,18 +244,6 @@ func TestTamperedSurroundings(t *testing.T) {
 			}
 		})
 	}
-	t.Run("an unfinished checkpoint", func(t *testing.T) { // a power cut while it was written
-		o := whole.copyTo(t, t.TempDir())
-		f, err := os.OpenFile(o.CheckpointFile, os.O_APPEND|os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.WriteString("codemode-bridge check")
-		f.Close()
-		if err := open(t, o).Err(); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // TestDamagedBytes flips bytes of the file: either it is found, or nothing
@@ -373,7 +360,6 @@ func TestRepair(t *testing.T) {
 		"half a key":           func() { os.Truncate(o.Key, 3) },
 		"an empty file":        func() { os.Truncate(o.Path, 0) },
 		"no database":          func() { os.WriteFile(o.Path, make([]byte, 9999), 0o600) },
-		"spoiled checkpoints":  func() { os.WriteFile(o.CheckpointFile, []byte("x\n"), 0o600) },
 		"a -wal without a log": func() { os.Rename(o.Path, o.Path+"-wal"); os.Remove(o.Key) },
 	} {
 		harm()

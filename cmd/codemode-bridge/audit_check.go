@@ -81,7 +81,8 @@ func verify(ctx context.Context, store ledger.Store, checkpoints []ledger.Checkp
 }
 
 // readCheckpoints reads checkpoints from a line, or from a file with one in
-// each line, the oldest first.
+// each line, the oldest first. Lines that are none, as a full disk leaves one,
+// do not count.
 func readCheckpoints(text string) ([]ledger.Checkpoint, error) {
 	if text == "" {
 		return nil, nil
@@ -95,6 +96,7 @@ func readCheckpoints(text string) ([]ledger.Checkpoint, error) {
 	}
 	defer file.Close()
 	var all []ledger.Checkpoint
+	var bad error // of the first line that is none
 	lines := bufio.NewScanner(file)
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
@@ -102,13 +104,17 @@ func readCheckpoints(text string) ([]ledger.Checkpoint, error) {
 			continue
 		}
 		c, err := ledger.ParseCheckpoint(line)
-		if err != nil {
-			return nil, &usageError{fmt.Errorf("%s:%d: %w", text, n, err)}
+		if err == nil {
+			all = append(all, c)
+		} else if bad == nil {
+			bad = &usageError{fmt.Errorf("%s:%d: %w", text, n, err)}
 		}
-		all = append(all, c)
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("reading checkpoints: %w", err)
+	}
+	if len(all) == 0 && bad != nil {
+		return nil, bad
 	}
 	if len(all) == 0 {
 		return nil, &usageError{fmt.Errorf("%s holds no checkpoint", text)}
