@@ -34,7 +34,7 @@ func (m *machine) config() string {
 // environ is the environment of a process, which keeps all below scratch.
 func (m *machine) environ() []string {
 	return append(os.Environ(),
-		"XDG_CONFIG_HOME="+m.scratch, "XDG_STATE_HOME="+m.scratch, "XDG_CACHE_HOME="+filepath.Join(m.scratch, strconv.Itoa(m.configs)))
+		"XDG_CONFIG_HOME="+m.scratch, "XDG_STATE_HOME="+filepath.Join(m.scratch, strconv.Itoa(m.configs)), "XDG_CACHE_HOME="+filepath.Join(m.scratch, strconv.Itoa(m.configs)))
 }
 
 // A peer is a started process with the client's session to it.
