@@ -725,8 +725,10 @@ func TestTwoHundredRestarts(t *testing.T) {
 		failure(t, s, "exact", "")
 	}
 	connectedAgain()
-	eventually(t, "back to as many descriptors and goroutines", func() bool {
-		return files() <= before+4 && runtime.NumGoroutine() <= routines+4
+	// One that each restart leaves behind would make two hundred; a few more or
+	// less are how far the connection of this moment has come.
+	eventually(t, fmt.Sprintf("back to about %d descriptors and %d goroutines", before, routines), func() bool {
+		return files() <= before+20 && runtime.NumGoroutine() <= routines+20
 	})
 }
 
