@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/sandbox"
@@ -68,7 +69,8 @@ func (r *run) failure() *mcp.CallToolResult {
 	var limit *sandbox.LimitError
 	switch {
 	case errors.As(r.err, &script):
-		f.Error = scriptError{Name: script.Name, Message: script.Message, Line: script.Position.Line, Column: script.Position.Column,
+		// A server's words may be in it: they are written so that all of them are seen.
+		f.Error = scriptError{Name: script.Name, Message: canon.VisibleLines(script.Message), Line: script.Position.Line, Column: script.Position.Column,
 			Frame: script.Frame, Hint: script.Hint, Stack: script.Stack, Fields: script.Fields}
 	case errors.As(r.err, &limit):
 		f.Error = scriptError{Name: "LimitError", Message: limit.Error(), Line: limit.Position.Line, Column: limit.Position.Column,

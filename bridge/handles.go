@@ -95,19 +95,16 @@ func (h *handles) read(id, path string) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if it.json == nil {
-		return pick(it.text, steps, "")
+	if it.json != nil {
+		return pick(it.json, steps, "")
 	}
-	if len(steps) == 0 {
-		return it.json, nil
+	switch {
+	case len(steps) == 0:
+		return marshal(it.text)
+	case len(steps) == 1 && steps[0].slice:
+		return marshal(part(it.text, steps[0]))
 	}
-	d := json.NewDecoder(bytes.NewReader(it.json))
-	d.UseNumber()
-	var value any
-	if err := d.Decode(&value); err != nil {
-		return nil, fmt.Errorf("reading the kept value: %w", err)
-	}
-	return pick(value, steps, "")
+	return nil, errors.New("the value is text: read a part of it with a slice such as [0:1000]")
 }
 
 // content returns what emit attaches: the block behind a handle, or the
@@ -239,49 +236,6 @@ func parseSlice(s string) (step, error) {
 		return st, errors.New("a slice ends with a whole number: [0:50]")
 	}
 	return st, nil
-}
-
-// pick walks from value along steps and returns what is there as JSON.
-func pick(value any, steps []step, at string) (json.RawMessage, error) {
-	if len(steps) == 0 {
-		return marshal(value)
-	}
-	st := steps[0]
-	where := at
-	if where == "" {
-		where = "the value"
-	}
-	if st.isKey {
-		object, ok := value.(map[string]any)
-		if !ok {
-			return nil, fmt.Errorf("%s is %s and has no %q", where, shape(value, 1), st.key)
-		}
-		next, ok := object[st.key]
-		if !ok {
-			return nil, fmt.Errorf("%s has no %q; it is %s", where, st.key, shape(value, 1))
-		}
-		return pick(next, steps[1:], strings.TrimPrefix(at+"."+st.key, "."))
-	}
-	switch v := value.(type) {
-	case []any:
-		from, to := st.bounds(len(v))
-		if st.slice {
-			return pick(v[from:to], steps[1:], at+"[:]")
-		}
-		if from >= len(v) {
-			return nil, fmt.Errorf("%s has %d elements and no [%d]", where, len(v), st.from)
-		}
-		return pick(v[from], steps[1:], fmt.Sprintf("%s[%d]", at, st.from))
-	case string:
-		if !st.slice || len(steps) > 1 {
-			return nil, fmt.Errorf("%s is text: read a part of it with a slice such as [0:1000]", where)
-		}
-		runes := []rune(v)
-		from, to := st.bounds(len(runes))
-		return marshal(string(runes[from:to]))
-	default:
-		return nil, fmt.Errorf("%s is %s and has no elements", where, shape(value, 1))
-	}
 }
 
 // bounds are the slice's ends within n elements; negative ones count from the
