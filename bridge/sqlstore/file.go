@@ -455,8 +455,12 @@ func (f *file) add(ctx context.Context, path string, bodies [][]byte, durable bo
 			seq++
 			hash = ledger.HashRow(f.id, seq, hash, body)
 			seal := f.ring.Seal(seq, hash)
-			if _, err := f.put.ExecContext(ctx, seq, hash[:], seal[:], string(body)); err != nil {
+			put, err := f.put.ExecContext(ctx, seq, hash[:], seal[:], string(body))
+			if err != nil {
 				return err
+			}
+			if n, err := put.RowsAffected(); err != nil || n != 1 { // a trigger can swallow it
+				return damaged("a row was not kept although the database took it")
 			}
 		}
 		return nil

@@ -218,6 +218,9 @@ func TestTamperedSurroundings(t *testing.T) {
 		{"half a file", func(o Options) { os.Truncate(o.Path, 20_000) }, "malformed"},
 		{"no database", func(o Options) { os.WriteFile(o.Path, []byte(strings.Repeat("text ", 5000)), 0o600) }, "not a database"},
 		{"a table", func(o Options) { edit(t, o.Path, "DROP VIEW log; DROP TABLE rows") }, "its schema was changed (TABLE rows)"},
+		{"a trigger", func(o Options) {
+			edit(t, o.Path, "CREATE TRIGGER x BEFORE INSERT ON recent BEGIN SELECT RAISE(IGNORE); END")
+		}, "its schema was changed (a trigger"},
 		{"no table meta", func(o Options) { edit(t, o.Path, "DROP TABLE meta") }, "no such table"},
 		{"an expression", func(o Options) {
 			edit(t, o.Path, "PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = replace(sql, '$.risk', '$.run') WHERE name = 'rows'")
@@ -532,5 +535,18 @@ func until(t testing.TB, condition func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatal("a minute passed")
 		}
+	}
+}
+
+// A trigger that appears while the log is written swallows no row unseen.
+func TestTriggerWhileItIsWritten(t *testing.T) {
+	o := place(t, 3)
+	db := open(t, o)
+	edit(t, o.Path, "CREATE TRIGGER x BEFORE INSERT ON recent BEGIN SELECT RAISE(IGNORE); END")
+	if err := db.Record(t.Context(), ledger.Record{Event: ledger.Intent, Time: time.Now()}); err == nil {
+		t.Error("a record that was swallowed counts as kept")
+	}
+	if err := db.Close(); err != nil {
+		t.Log(err) // it cannot write its last checkpoint
 	}
 }
