@@ -36,7 +36,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"millis": time.Time.UnixMilli,
 	"stamp":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"shown":  canon.Visible,
-	"count":  counted,
+	"count":  approval.Counted,
 	"pretty": pretty,
 	"head":   func(lines []string) string { return strings.Join(lines[:min(len(lines), headLines)], "\n") },
 	"long":   func(lines []string) bool { return len(lines) > openLines },
@@ -168,19 +168,7 @@ func brief(f approval.Field) string {
 	if len(f.Lines) == 1 && f.Characters <= 80 {
 		return f.Lines[0]
 	}
-	return fmt.Sprintf("%s, %s", counted(f.Characters, "character"), counted(len(f.Lines), "line"))
-}
-
-// counted is "1 line" or "1,482 lines".
-func counted(n int, what string) string {
-	digits := fmt.Sprint(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	if n != 1 {
-		what += "s"
-	}
-	return digits + " " + what
+	return fmt.Sprintf("%s, %s", approval.Counted(f.Characters, "character"), approval.Counted(len(f.Lines), "line"))
 }
 
 // pretty indents JSON that is shown.

@@ -358,16 +358,16 @@ func warnings(calls []DescribedCall) []string {
 		add(&all, `what cannot be seen is written as \u{...} in `+strings.Join(unseen, ", "))
 	}
 	if hidden > 0 {
-		add(&all, counted(hidden, "value")+" hidden as a secret; the call sends what is hidden")
+		add(&all, Counted(hidden, "value")+" hidden as a secret; the call sends what is hidden")
 	}
 	if cut > 0 {
-		add(&all, counted(cut, "value")+" too long to be kept here in full; the call sends all of it")
+		add(&all, Counted(cut, "value")+" too long to be kept here in full; the call sends all of it")
 	}
 	return all
 }
 
-// counted is "1 value" or "1,482 values".
-func counted(n int, what string) string {
+// Counted is "1 value" or "1,482 values".
+func Counted(n int, what string) string {
 	digits := fmt.Sprint(n)
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]

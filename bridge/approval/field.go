@@ -92,7 +92,7 @@ func (f Field) brief(width int) string {
 	if !f.Text || !f.Cut {
 		return clipMiddle(f.oneLine(), width)
 	}
-	mark := "… " + counted(f.Characters, "character") + " in all"
+	mark := "… " + Counted(f.Characters, "character") + " in all"
 	return firstColumns(f.oneLine(), max(0, width-columns(mark))) + mark
 }
 

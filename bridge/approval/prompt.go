@@ -78,7 +78,7 @@ func (d Description) warningLines() []string {
 	for i, w := range d.Warnings {
 		more := wrap("! " + w)
 		if left := len(d.Warnings) - i - 1; len(lines)+len(more) > promptWarnings || left > 0 && len(lines)+len(more) == promptWarnings {
-			return append(lines, fmt.Sprintf("! and %s", counted(left+1, "more warning")))
+			return append(lines, fmt.Sprintf("! and %s", Counted(left+1, "more warning")))
 		}
 		lines = append(lines, more...)
 	}
@@ -115,7 +115,7 @@ func (d Description) argumentLines(room int) []string {
 	for i, f := range fields {
 		left := len(fields) - i - 1
 		if i == room-1 && left > 0 {
-			return append(lines, fmt.Sprintf("  and %s", counted(left+1, "more argument")))
+			return append(lines, fmt.Sprintf("  and %s", Counted(left+1, "more argument")))
 		}
 		name := "  " + f.Name + strings.Repeat(" ", max(0, label-columns(f.Name))) + "  "
 		if !f.Text || len(f.Lines) == 1 {
@@ -138,7 +138,7 @@ func (f Field) textLines(name string, room int) []string {
 	if show < 2 {
 		return []string{name + f.brief(promptWidth-columns(name))}
 	}
-	head := fmt.Sprintf("%s%s, %s", name, counted(f.Characters, "character"), counted(len(body), "line"))
+	head := fmt.Sprintf("%s%s, %s", name, Counted(f.Characters, "character"), Counted(len(body), "line"))
 	if show < len(body) {
 		head += fmt.Sprintf(", %d shown", show)
 	}
@@ -148,7 +148,7 @@ func (f Field) textLines(name string, room int) []string {
 		case i < show-1, i == len(body)-1:
 			lines = append(lines, clipMiddle("  | "+line, promptWidth))
 		case i == show-1 && len(body) > show && room > 3:
-			lines = append(lines, fmt.Sprintf("  … %s", counted(len(body)-show, "more line")))
+			lines = append(lines, fmt.Sprintf("  … %s", Counted(len(body)-show, "more line")))
 		}
 	}
 	return lines
