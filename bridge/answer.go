@@ -57,7 +57,7 @@ func (r *run) answer() *mcp.CallToolResult {
 	if err != nil {
 		return failure(fmt.Sprintf("writing the result of run %s: %v", r.id, err))
 	}
-	content := append([]mcp.Content{&mcp.TextContent{Text: string(text)}}, r.media...)
+	content := append([]mcp.Content{&mcp.TextContent{Text: string(text)}}, r.mediaLocked()...)
 	return &mcp.CallToolResult{StructuredContent: text, Content: content}
 }
 
@@ -86,7 +86,7 @@ func (r *run) failure() *mcp.CallToolResult {
 	if err != nil {
 		return failure(r.err.Error())
 	}
-	content := append([]mcp.Content{&mcp.TextContent{Text: f.text()}}, r.media...)
+	content := append([]mcp.Content{&mcp.TextContent{Text: f.text()}}, r.mediaLocked()...)
 	return &mcp.CallToolResult{IsError: true, StructuredContent: structured, Content: content}
 }
 

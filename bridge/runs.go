@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -45,9 +46,9 @@ type run struct {
 	err    error
 
 	mu      sync.Mutex
-	media   []mcp.Content // emitted, in order
-	emitted int           // bytes of media
-	made    int           // calls
+	media   []emitted
+	emitted int // bytes of media
+	made    int // calls
 	settled int
 	open    int // open calls when the script was last idle; 0 while it is not
 }
@@ -274,7 +275,7 @@ func (r *run) serve(ctx context.Context, c sandbox.Call) (sandbox.Reply, error) 
 		if err := readArguments(c.Args, &args); err != nil {
 			return sandbox.Reply{}, fmt.Errorf("emit: %w", err)
 		}
-		if err := r.emit(args.Handle); err != nil {
+		if err := r.emit(c.Number, args.Handle); err != nil {
 			return sandbox.Reply{}, fmt.Errorf("emit: %w", err)
 		}
 		return sandbox.Reply{}, nil
@@ -309,9 +310,26 @@ func (r *run) explain(err error) error {
 	return err
 }
 
+// An emitted is one piece of media of the answer, with the number of the call
+// that emitted it.
+type emitted struct {
+	call    int
+	content mcp.Content
+}
+
+// mediaLocked are what was emitted, in the order of the calls.
+func (r *run) mediaLocked() []mcp.Content {
+	slices.SortStableFunc(r.media, func(a, b emitted) int { return a.call - b.call })
+	var all []mcp.Content
+	for _, m := range r.media {
+		all = append(all, m.content)
+	}
+	return all
+}
+
 // emit attaches media to the run's answer: a handle, or a content block as
 // codemode.raw returns it.
-func (r *run) emit(what json.RawMessage) error {
+func (r *run) emit(call int, what json.RawMessage) error {
 	content, err := r.session.handles.content(what)
 	if err != nil {
 		return err
@@ -325,7 +343,7 @@ func (r *run) emit(what json.RawMessage) error {
 	if len(r.media) >= maxMedia || r.emitted+len(size) > maxMediaBytes {
 		return fmt.Errorf("an answer carries at most %d pieces of media and %d MB", maxMedia, maxMediaBytes>>20)
 	}
-	r.media = append(r.media, content)
+	r.media = append(r.media, emitted{call, content})
 	r.emitted += len(size)
 	return nil
 }
