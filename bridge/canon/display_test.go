@@ -523,7 +523,7 @@ func TestRedactText(t *testing.T) {
 		{`{"password":""}`, `{"password":""}`},
 		{"x=1\nexport DB_PASSWORD=a,b;c(d)&e f\ny=2", "x=1\nexport DB_PASSWORD=[hidden: looks like a secret] f\ny=2"},
 		{"mnemonic: one two three\nnext: x", "mnemonic: [hidden: looks like a secret]\nnext: x"},
-		{"a:\n  password: |-\n    one\n\n    two\nb: 1", "a:\n  password: |-\n[hidden: looks like a secret]\nb: 1"},
+		{"a:\n  password: |-\n    one\n\n    two\nb: 1", "a:\n  password: |-\n[hidden: looks like a secret, 16 characters in 3 lines]\nb: 1"},
 		{"secret: |\n  x", "secret: |\n[hidden: looks like a secret]"},
 		{"secret: >", "secret: >"},
 		{"**Password:** hunter2, **Token**: abcd", "**Password:** [hidden: looks like a secret], **Token**: [hidden: looks like a secret]"},

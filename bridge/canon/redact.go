@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -99,8 +100,14 @@ func (h *hider) hides(name string) (mark string, ok bool) {
 	return "", secretName(name)
 }
 
-// mark completes the text that replaces secret.
+// mark completes the text that replaces secret. Of one that is long or has
+// several lines it says so: more than a secret may stand there.
 func (h *hider) mark(mark, secret string) string {
+	if lines := strings.Count(secret, "\n") + 1; lines > 1 || len(secret) > longSecret {
+		if head, ok := strings.CutSuffix(mark, "]"); ok && strings.HasPrefix(mark, hiddenMark) {
+			mark = fmt.Sprintf("%s, %d characters in %d lines]", head, utf8.RuneCountInString(secret), lines)
+		}
+	}
 	if len(h.key) == 0 {
 		return mark
 	}
@@ -110,6 +117,9 @@ func (h *hider) mark(mark, secret string) string {
 	}
 	return mark + " [" + fp + "]"
 }
+
+// longSecret is more than most secrets have, in bytes.
+const longSecret = 200
 
 // A span is a part of a text that is hidden.
 type span struct {
