@@ -30,7 +30,7 @@ func TestLanguage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var tools map[string][]stubAnswer
+	var tools map[string][]scriptedAnswer
 	if err := json.Unmarshal(text, &tools); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestLanguage(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			r, err := s.Run(ctx, Script{Source: string(source), Names: names, Input: json.RawMessage(head["input"])},
-				&stubHost{tools: tools, calls: map[string]int{}})
+				&scriptedHost{tools: tools, calls: map[string]int{}})
 			if err != nil {
 				t.Fatalf("failed: %v", err)
 			}
@@ -112,10 +112,10 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// A stubAnswer is what a tool of tools.json answers when its arguments have
+// A scriptedAnswer is what a tool of tools.json answers when its arguments have
 // the given members: an error the first fails times, or always if fails is
 // zero and there is one.
-type stubAnswer struct {
+type scriptedAnswer struct {
 	Args  map[string]any  `json:"args"`
 	JSON  json.RawMessage `json:"json"`
 	Text  *string         `json:"text"`
@@ -123,15 +123,15 @@ type stubAnswer struct {
 	Fails int             `json:"fails"`
 }
 
-type stubHost struct {
+type scriptedHost struct {
 	recorder
-	tools map[string][]stubAnswer
+	tools map[string][]scriptedAnswer
 
 	mu    sync.Mutex
 	calls map[string]int
 }
 
-func (h *stubHost) Call(_ context.Context, c Call, settle func(Reply)) {
+func (h *scriptedHost) Call(_ context.Context, c Call, settle func(Reply)) {
 	h.mu.Lock()
 	h.calls[c.Name]++
 	n := h.calls[c.Name]

@@ -44,12 +44,12 @@ func TestRealRunHostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	todo := make(chan string)
+	paths := make(chan string)
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			s := pool.Session()
-			for path := range todo {
+			for path := range paths {
 				source, err := os.ReadFile(path)
 				if err != nil {
 					t.Error(err)
@@ -60,9 +60,9 @@ func TestRealRunHostile(t *testing.T) {
 		})
 	}
 	for _, path := range files {
-		todo <- path
+		paths <- path
 	}
-	close(todo)
+	close(paths)
 	all.Wait()
 	r, err := pool.Session().Run(t.Context(), sandbox.Script{Source: "return 1"}, refuser{})
 	if err != nil || string(r.Value) != "1" {
