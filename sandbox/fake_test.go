@@ -276,7 +276,7 @@ var acts = map[string]func(*fake){
 		}
 		f.done("left")
 	},
-	// leave N M: makes N calls and a timer, and ends after M answers
+	// leave N M U: makes N calls and a timer, and ends after M answers, the last U of which came too late for the script
 	"leave": func(f *fake) {
 		for range f.word(1) {
 			f.call(wire.OpTool, "t", "")
@@ -286,6 +286,7 @@ var acts = map[string]func(*fake){
 			f.reply()
 		}
 		f.made-- // the timer
+		f.taken -= f.word(3)
 		f.done("left")
 	},
 	// result N: a result of N bytes
