@@ -22,6 +22,8 @@ type Event string
 const (
 	RunStarted Event = "run_started"
 	RunEnded   Event = "run_ended"
+	RunPaused  Event = "run_paused"  // it was put away while it waits for people
+	RunResumed Event = "run_resumed" // it goes on from its journal
 	Preview    Event = "preview" // what the script seems to call, read before it ran
 	Intent     Event = "intent"  // a call is about to be sent
 	Outcome    Event = "outcome" // a call that was sent has ended
@@ -102,6 +104,10 @@ type Record struct {
 	// Durable asks that the record outlives a cut of the power. Without it, it
 	// outlives the end of this process by any means.
 	Durable bool `json:"-"`
+
+	// Journal are entries of the run's journal that are kept in one transaction
+	// with the record, by a store that is a Journal too; others drop them.
+	Journal []Entry `json:"-"`
 }
 
 // Path returns the tool as policy writes it: server__tool, or the name alone
