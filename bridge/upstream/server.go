@@ -157,7 +157,7 @@ func (s *server) connect() (*session, []Tool, error) {
 		// when the first message is not initialize. So what is not certain to
 		// be something else is tried again without the question.
 		var started *startError
-		if err != nil && s.life.Err() == nil && !parks(err) && !errors.As(err, &started) {
+		if err != nil && s.life.Err() == nil && !parks(err) && !errors.As(err, &started) && s.spec.kind() != InProcess {
 			s.log.Debug("trying again without server/discover", "err", err)
 			if again, secondErr := connect(s.life, s.spec, s.options, Legacy, patience, s.log, s.shown); secondErr == nil {
 				sess, err, s.legacy = again, nil, true

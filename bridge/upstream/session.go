@@ -128,9 +128,13 @@ func (s *session) open(o Options, log *slog.Logger) (mcp.Transport, error) {
 		if s.spec.InProcess == nil {
 			return nil, errors.New("the spec has no server")
 		}
+		server, err := s.spec.InProcess(s.life)
+		if err != nil {
+			return nil, s.shown.showError(err)
+		}
 		theirs, out := io.Pipe()
 		in, theirOut := io.Pipe()
-		inner, err := s.spec.InProcess().Connect(s.life, &mcp.IOTransport{Reader: theirs, Writer: theirOut, MaxLineLength: -1}, nil)
+		inner, err := server.Connect(s.life, &mcp.IOTransport{Reader: theirs, Writer: theirOut, MaxLineLength: -1}, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -77,6 +77,7 @@ func (s *Set) Apply(specs []Spec) {
 // reuse those it passed in.
 func clone(spec Spec) Spec {
 	spec.Args, spec.PassEnv = slices.Clone(spec.Args), slices.Clone(spec.PassEnv)
+	spec.Secrets = slices.Clone(spec.Secrets)
 	spec.Allow, spec.Deny = slices.Clone(spec.Allow), slices.Clone(spec.Deny)
 	spec.Env, spec.Headers = maps.Clone(spec.Env), maps.Clone(spec.Headers)
 	return spec

@@ -82,6 +82,9 @@ func newRedactor(spec Spec, environ []string) redactor {
 			add(value)
 		}
 	}
+	for _, value := range spec.Secrets {
+		add(value)
+	}
 	for _, value := range spec.Headers {
 		add(value)
 		if _, token, ok := strings.Cut(value, " "); ok {

@@ -91,8 +91,15 @@ type Spec struct {
 	Headers map[string]string
 
 	// InProcess makes the server of an InProcess spec, anew for each
-	// connection. Two specs that differ only in this function count as equal.
-	InProcess func() *mcp.Server
+	// connection; the context ends with the connection. Two specs that differ
+	// only in this function count as equal.
+	InProcess func(context.Context) (*mcp.Server, error)
+	// Source stands for what InProcess makes its server of, so that a change
+	// of it makes a new connection.
+	Source string
+	// Secrets are what InProcess knows beside Env, URL and Headers that must be
+	// in no text that is shown.
+	Secrets []string
 
 	Timeout        time.Duration // of one call, waiting for a connection included; 0: 60 s
 	ConnectTimeout time.Duration // of connecting and of listing the tools; 0: 30 s

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -116,13 +117,13 @@ func TestExactBytes(t *testing.T) {
 }
 
 func TestInProcess(t *testing.T) {
-	spec := Spec{Name: "fake", Kind: InProcess, InProcess: func() *mcp.Server {
+	spec := Spec{Name: "fake", Kind: InProcess, InProcess: func(context.Context) (*mcp.Server, error) {
 		server := mcp.NewServer(&mcp.Implementation{Name: "inner", Version: "3"}, nil)
 		server.AddTool(&mcp.Tool{Name: "exact", InputSchema: json.RawMessage(`{"type":"object"}`)},
 			func(_ context.Context, q *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				return &mcp.CallToolResult{StructuredContent: q.Params.Arguments, Content: []mcp.Content{}}, nil
 			})
-		return server
+		return server, nil
 	}}
 	s := open(t, Options{}, spec)
 	connected(t, s)
@@ -132,6 +133,37 @@ func TestInProcess(t *testing.T) {
 	if st := s.Status()[0]; st.Program != "inner" || st.Version != "3" || st.Protocol == "" || st.Tools != 1 {
 		t.Errorf("status is %+v", st)
 	}
+}
+
+// A server that cannot be made fails with the reason, asked once, and its
+// secrets are not in it. A changed source makes it anew.
+func TestInProcessFails(t *testing.T) {
+	var asked atomic.Int32
+	spec := Spec{Name: "fake", Kind: InProcess, Source: "1", Secrets: []string{"canary-4711"}}
+	spec.InProcess = func(context.Context) (*mcp.Server, error) {
+		asked.Add(1)
+		return nil, errors.New("reading the document: bad canary-4711")
+	}
+	s := open(t, Options{RetryMin: time.Hour, RetryMax: time.Hour}, spec)
+	if err := s.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if now := s.Status()[0]; now.State != Failed || now.Err != "reading the document: bad [hidden]" {
+		t.Errorf("got %+v", now)
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	life := make(chan context.Context, 1)
+	spec.Source = "2"
+	spec.InProcess = func(ctx context.Context) (*mcp.Server, error) {
+		life <- ctx
+		return mcp.NewServer(&mcp.Implementation{Name: "inner", Version: "3"}, nil), nil
+	}
+	s.Apply([]Spec{spec})
+	connected(t, s)
+	s.Apply(nil)
+	<-(<-life).Done()
 }
 
 func TestListKeepsOddToolsAndDropsNameless(t *testing.T) {
@@ -867,7 +899,7 @@ func TestClosed(t *testing.T) {
 func TestConcurrencyIsBounded(t *testing.T) {
 	var mu sync.Mutex
 	var now, most int
-	spec := Spec{Name: "fake", Concurrency: 3, InProcess: func() *mcp.Server {
+	spec := Spec{Name: "fake", Concurrency: 3, InProcess: func(context.Context) (*mcp.Server, error) {
 		server := mcp.NewServer(&mcp.Implementation{Name: "inner", Version: "3"}, nil)
 		server.AddTool(&mcp.Tool{Name: "exact", InputSchema: json.RawMessage(`{"type":"object"}`)},
 			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -881,7 +913,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 				mu.Unlock()
 				return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
 			})
-		return server
+		return server, nil
 	}}
 	s := open(t, Options{}, spec)
 	var calls sync.WaitGroup

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -102,7 +103,13 @@ func specs(cfg *config.Config) []upstream.Spec {
 		if s.Type == config.KindBuiltin {
 			spec.Kind = upstream.InProcess
 			kind := s.Builtin
-			spec.InProcess = func() *mcp.Server { server, _ := builtin.New(kind); return server }
+			spec.InProcess = func(context.Context) (*mcp.Server, error) {
+				server, ok := builtin.New(kind)
+				if !ok {
+					return nil, fmt.Errorf("there is no built-in server %q", kind)
+				}
+				return server, nil
+			}
 		}
 		all = append(all, spec)
 	}

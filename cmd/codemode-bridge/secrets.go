@@ -59,6 +59,9 @@ func (k *known) learn(specs []upstream.Spec, env func(string) (string, bool)) {
 				named(name, value)
 			}
 		}
+		for _, value := range s.Secrets {
+			add(value)
+		}
 		for name, value := range s.Headers {
 			named(name, value)
 		}
