@@ -160,8 +160,8 @@ var (
 	ErrChanged = errors.New("it was changed meanwhile")
 )
 
-// Options are what a Site works with. Runs, Records, Sessions, Policy and
-// Status may be nil; then what needs them is not found.
+// Options are what a Site works with. Runs, Records, Sessions, Policy,
+// Config and Status may be nil; then what needs them is not found.
 type Options struct {
 	Approvers func() *approval.Approvers // of this moment; may return nil
 	Desk      Desk
@@ -170,6 +170,7 @@ type Options struct {
 	Records   Records
 	Sessions  Sessions
 	Policy    Policy
+	Config    Configuration
 	// Status returns servers, sandbox and profiles, as codemode_status has them.
 	Status func() any
 	// Record keeps what is done here and is not recorded elsewhere: who came

@@ -418,11 +418,11 @@ func TestHistory(t *testing.T) {
 // A site whose bridge has less to show says so, and shows the rest.
 func TestPartsMayBeMissing(t *testing.T) {
 	b := newBench(t, func(o *Options) {
-		o.Runs, o.Records, o.Sessions, o.Policy, o.Status = nil, nil, nil, nil, nil
+		o.Runs, o.Records, o.Sessions, o.Policy, o.Config, o.Status = nil, nil, nil, nil, nil, nil
 	})
 	e, _ := b.ask(question{})
 	v := b.atPage("ada")
-	for _, path := range []string{"/api/result/r1", "/api/history", "/api/sessions", "/api/profiles", "/api/servers"} {
+	for _, path := range []string{"/api/result/r1", "/api/history", "/api/sessions", "/api/profiles", "/api/servers", "/api/config"} {
 		v.do("GET", path, "").refused(404, "not_found")
 	}
 	v.do("POST", "/api/runs", `{"code":"1"}`).refused(404, "not_found")

@@ -27,6 +27,7 @@ const (
 //	settled  a request cannot be answered any more
 //	runs     runs have started, gone on or ended
 //	grants   grants were given, used or revoked
+//	config   a changed configuration waits to be confirmed, or none does any more
 type Event struct {
 	Type string `json:"type"`
 	// Of pending and settled.
@@ -60,6 +61,7 @@ type watch struct {
 	calls  bool              // a call that joins a request is news too
 	known  map[string]string // pending requests, with a word that changes when there is news
 	grants string
+	held   string // the digest of the configuration that waits
 }
 
 // look returns what is new of requests and grants, what is settled first.
@@ -100,6 +102,21 @@ func (w *watch) look(ctx context.Context) ([]Event, error) {
 		events = append(events, Event{Type: "grants", Now: w.site.o.Now()})
 	}
 	w.grants = grants
+	if w.site.o.Config == nil {
+		return events, nil
+	}
+	waits, err := w.site.o.Config.Held(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration that waits: %w", err)
+	}
+	held := ""
+	if waits != nil {
+		held = waits.Digest
+	}
+	if held != w.held {
+		events = append(events, Event{Type: "config", Now: w.site.o.Now()})
+	}
+	w.held = held
 	return events, nil
 }
 

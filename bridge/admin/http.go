@@ -55,6 +55,8 @@ var routes = []route{
 	{"GET", "/api/servers", approval.Look, (*Site).servers},
 	{"GET", "/api/profiles", approval.Look, (*Site).listProfiles},
 	{"PUT", "/api/profiles", approval.Edit, (*Site).saveProfiles},
+	{"GET", "/api/config", approval.Look, (*Site).showConfig},
+	{"POST", "/api/config/confirm", approval.Edit, (*Site).confirmConfig},
 	{"GET", "/api/sessions", approval.Look, (*Site).listSessions},
 	{"POST", "/api/sessions/{id}/profile", approval.Edit, (*Site).tighten},
 

@@ -38,6 +38,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"shown":  canon.Visible,
 	"count":  approval.Counted,
 	"pretty": pretty,
+	"mark":   diffMark,
 	"head":   func(lines []string) string { return strings.Join(lines[:min(len(lines), headLines)], "\n") },
 	"long":   func(lines []string) bool { return len(lines) > openLines },
 }).ParseFS(assets, "assets/*.html"))
@@ -54,6 +55,7 @@ type frame struct {
 	Tab   string
 	Who   *caller // nil for nobody
 	Open  int     // requests that wait
+	Held  bool    // a changed configuration waits
 	Now   time.Time
 	Body  any
 }
@@ -81,7 +83,17 @@ func (s *Site) page(who *caller, w http.ResponseWriter, r *http.Request, name, t
 	if err != nil {
 		return err
 	}
-	s.render(w, http.StatusOK, name, frame{Title: title, Tab: name, Who: who, Open: len(open), Body: body})
+	return s.framed(who, w, r, frame{Title: title, Tab: name, Open: len(open), Body: body})
+}
+
+// framed renders the tab that a frame names, with what every tab shows.
+func (s *Site) framed(who *caller, w http.ResponseWriter, r *http.Request, f frame) error {
+	held, err := s.held(r.Context(), who)
+	if err != nil {
+		return err
+	}
+	f.Who, f.Held = who, held != nil
+	s.render(w, http.StatusOK, f.Tab, f)
 	return nil
 }
 
@@ -180,6 +192,19 @@ func pretty(raw json.RawMessage) string {
 	return out.String()
 }
 
+// diffMark is the class of a line of a difference.
+func diffMark(line string) string {
+	switch {
+	case strings.HasPrefix(line, "+"):
+		return "plus"
+	case strings.HasPrefix(line, "-"):
+		return "minus"
+	case strings.HasPrefix(line, "@"):
+		return "part"
+	}
+	return "same"
+}
+
 // readTime is how long a request of a risk is on the page before a yes is
 // taken: long enough that no click or key meant for something else allows it.
 func readTime(r Request) int64 {
@@ -238,8 +263,7 @@ func (s *Site) pendingPage(who *caller, w http.ResponseWriter, r *http.Request) 
 			return err
 		}
 	}
-	s.render(w, http.StatusOK, "pending", frame{Title: "Pending", Tab: "pending", Who: who, Open: len(entries), Body: body})
-	return nil
+	return s.framed(who, w, r, frame{Title: "Pending", Tab: "pending", Open: len(entries), Body: body})
 }
 
 func (s *Site) requestPage(who *caller, w http.ResponseWriter, r *http.Request) error {
@@ -276,6 +300,7 @@ type statusShown struct {
 		Tools int    `json:"tools"`
 	} `json:"servers"`
 	Config string `json:"config_problem"`
+	Held   string `json:"config_held"`
 	Audit  string `json:"audit_problem"`
 	All    json.RawMessage
 }
@@ -300,8 +325,12 @@ func (s *Site) profilesPage(who *caller, w http.ResponseWriter, r *http.Request)
 		Profiles []Profile
 		Source   *Source
 		Sessions []Session
+		Held     *HeldConfig
 	}
 	var err error
+	if body.Held, err = s.held(r.Context(), who); err != nil {
+		return err
+	}
 	if body.Profiles, body.Source, err = s.policy(who, r.Context()); err != nil {
 		return err
 	}

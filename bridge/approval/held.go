@@ -2,6 +2,8 @@ package approval
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 )
 
@@ -14,13 +16,21 @@ type Held struct {
 	// Why says in what it is looser, and Diff how the profiles differ.
 	Why  []string `json:"why"`
 	Diff []string `json:"diff,omitempty"`
+	// NeedsReason reports that whoever confirms it has to say why.
+	NeedsReason bool `json:"reason_needed,omitempty"`
 	// Approvers and Delegations are those in force. The ones that the text
 	// itself may bring have no say yet.
 	Approvers   []Approver   `json:"approvers"`
 	Delegations []Delegation `json:"delegations,omitempty"`
-	// By confirmed it, through Channel, at At.
+	Confirmation
+}
+
+// A Confirmation is who let a configuration be taken over, through which
+// channel and when, and what they wrote.
+type Confirmation struct {
 	By      string    `json:"by,omitempty"`
 	Channel string    `json:"channel,omitempty"`
+	Text    string    `json:"text,omitempty"`
 	At      time.Time `json:"at,omitzero"`
 }
 
@@ -45,17 +55,19 @@ func Hold(ctx context.Context, s Store, h Held, now time.Time) (Held, error) {
 }
 
 // Confirm lets the text with that digest be taken over. ErrUnknown means that
-// it is not what is held of the file.
-func Confirm(ctx context.Context, s Store, file, digest, by, channel string, now time.Time) error {
+// it is not what is held of the file, a [RefusedError] that it needs a reason.
+func Confirm(ctx context.Context, s Store, file, digest string, said Confirmation) error {
 	_, err := s.ChangeHeld(ctx, file, func(old *Held) (*Held, error) {
 		switch {
 		case old == nil || old.Digest != digest:
 			return nil, ErrUnknown
 		case old.By != "":
 			return old, nil
+		case old.NeedsReason && strings.TrimSpace(said.Text) == "":
+			return nil, &RefusedError{errors.New("confirming this change needs a reason")}
 		}
 		h := *old
-		h.By, h.Channel, h.At = by, channel, now
+		h.Confirmation = said
 		return &h, nil
 	})
 	return err

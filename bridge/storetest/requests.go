@@ -305,7 +305,7 @@ func configurationIsHeld(t *testing.T, a, b approval.Store) {
 	if h := held("f"); h != nil {
 		t.Fatalf("held from the beginning: %+v", h)
 	}
-	if err := approval.Confirm(ctx, a, "f", "d1", "ann", "terminal", noon); !errors.Is(err, approval.ErrUnknown) {
+	if err := approval.Confirm(ctx, a, "f", "d1", approval.Confirmation{By: "ann", Channel: "terminal", At: noon}); !errors.Is(err, approval.ErrUnknown) {
 		t.Errorf("nothing was confirmed: %v", err)
 	}
 	one := approval.Held{File: "f", Digest: "d1", Since: noon.UTC(), Why: []string{"<looser>"}, Diff: []string{"+x"}, Approvers: []approval.Approver{{Name: "ann", Role: approval.Admin, Token: [32]byte{1}}}}
@@ -334,17 +334,31 @@ func configurationIsHeld(t *testing.T, a, b approval.Store) {
 	if kept := hold(other, noon); !kept.Since.Equal(one.Since) {
 		t.Error("another bridge that holds the same text holds another one")
 	}
-	if err := approval.Confirm(ctx, b, "f", "d2", "ann", "terminal", noon); !errors.Is(err, approval.ErrUnknown) {
+	if err := approval.Confirm(ctx, b, "f", "d2", approval.Confirmation{By: "ann", Channel: "terminal", At: noon}); !errors.Is(err, approval.ErrUnknown) {
 		t.Errorf("another text was confirmed: %v", err)
 	}
-	must(t, approval.Confirm(ctx, b, "f", "d1", "ann", "terminal", noon))
-	must(t, approval.Confirm(ctx, b, "f", "d1", "bob", "page", noon))
+	must(t, approval.Confirm(ctx, b, "f", "d1", approval.Confirmation{By: "ann", Channel: "terminal", At: noon}))
+	must(t, approval.Confirm(ctx, b, "f", "d1", approval.Confirmation{By: "bob", Channel: "page", At: noon}))
 	if kept := hold(one, noon.Add(59*time.Second)); kept.By != "ann" || kept.Channel != "terminal" {
 		t.Errorf("confirmed just now by ann, and held: %+v", kept)
 	}
 	if kept := hold(one, noon.Add(time.Minute)); kept.By != "" {
 		t.Errorf("an old confirmation confirms a text that comes back: %+v", kept)
 	}
+	grave := approval.Held{File: "g", Digest: "d1", Since: noon.UTC(), NeedsReason: true}
+	hold(grave, noon)
+	silent := approval.Confirmation{By: "ann", Channel: "page", Text: " ", At: noon.UTC()}
+	var refused *approval.RefusedError
+	if err := approval.Confirm(ctx, b, "g", "d1", silent); !errors.As(err, &refused) || held("g").By != "" {
+		t.Errorf("confirmed without the reason that it needs: %v", err)
+	}
+	said := silent
+	said.Text = "agreed with ops"
+	must(t, approval.Confirm(ctx, b, "g", "d1", said))
+	if h := held("g"); h.Confirmation != said {
+		t.Errorf("kept is %+v, want %+v", h.Confirmation, said)
+	}
+	must(t, approval.Release(ctx, a, "g"))
 	two := approval.Held{File: "f", Digest: "d2", Since: noon.UTC()}
 	if kept := hold(two, noon); kept.Digest != "d2" {
 		t.Errorf("a further edit does not replace the one before: %+v", kept)

@@ -187,13 +187,14 @@ func TestLooserConfigurationIsHeld(t *testing.T) {
 
 	b.write(t, heldConfigText(loosePolicy))
 	b.isHeld(`denylist: \"utils__*\" is gone`)
-	b.does(annsToken+"\n", "config", "confirm", "--token-stdin")
+	b.refuses("needs a reason", annsToken, "config", "confirm", "--token-stdin")
+	b.does(annsToken+"\n", "config", "confirm", "--token-stdin", "--reason", "agreed with ops")
 	eventually(t, "a confirmed configuration is not taken over", b.passes)
 	if strings.Contains(b.status(), "config_held") {
 		t.Error("what was confirmed is still held")
 	}
 	log := b.does("", "audit", "query", "--json")
-	for _, words := range []string{`"outcome":"held"`, `"approver":"ann"`} {
+	for _, words := range []string{`"outcome":"held"`, `"approver":"ann"`, `"said":"agreed with ops"`} {
 		if !strings.Contains(strings.ReplaceAll(log, `": "`, `":"`), words) {
 			t.Errorf("the audit log has no %s\n%s", words, log)
 		}
@@ -232,6 +233,49 @@ func (b *heldBench) api(token, method, path string, body any) (int, string) {
 		b.Fatal(err)
 	}
 	return res.StatusCode, string(answer)
+}
+
+// What waits is confirmed on the page as well, by who may edit.
+func TestHeldConfigurationIsConfirmedThroughTheAPI(t *testing.T) {
+	b := newHeldBench(t)
+	b.write(t, heldConfigText(loosePolicy, approverJSON("mallory", "admin", mallorysToken)))
+	b.isHeld("mallory is new: admin")
+	var got struct {
+		Held struct {
+			Digest string
+			Why    []string
+			Reason bool `json:"reason_needed"`
+		}
+	}
+	code, text := b.api(bobsToken, "GET", "/api/config", nil)
+	if err := json.Unmarshal([]byte(text), &got); err != nil || code != 200 || got.Held.Digest == "" || !got.Held.Reason || len(got.Held.Why) != 2 {
+		t.Fatalf("%d %s: %v", code, text, err)
+	}
+	if code, text := b.api(bobsToken, "GET", "/api/servers", nil); code != 200 || !strings.Contains(text, "config_held") {
+		t.Errorf("the status says nothing of it: %d %s", code, text)
+	}
+	confirm := func(token, digest, reason string, want int) {
+		t.Helper()
+		if code, text := b.api(token, "POST", "/api/config/confirm", map[string]string{"digest": digest, "reason": reason}); code != want {
+			t.Errorf("%d %s, want %d", code, text, want)
+		}
+	}
+	confirm(bobsToken, got.Held.Digest, "me too", 403)
+	confirm(mallorysToken, got.Held.Digest, "me too", 401)
+	confirm(annsToken, got.Held.Digest, "", 422)
+	confirm(annsToken, "another", "why not", 409)
+	if b.passes() {
+		t.Fatal("a refused confirmation let the change through")
+	}
+	confirm(annsToken, got.Held.Digest, "mallory is one of us", 200)
+	eventually(t, "a confirmed configuration is not taken over", b.passes)
+	eventually(t, "who the change brings cannot come in", func() bool { code, _ := b.api(mallorysToken, "GET", "/api/me", nil); return code == 200 })
+	log := strings.ReplaceAll(b.does("", "audit", "query", "--json"), `": "`, `":"`)
+	for _, words := range []string{`"approver":"ann"`, `"channel":"api"`, `"said":"mallory is one of us"`} {
+		if !strings.Contains(log, words) {
+			t.Errorf("the audit log has no %s\n%s", words, log)
+		}
+	}
 }
 
 func TestProfilesAreEditedThroughTheAPI(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge"
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
@@ -346,8 +347,9 @@ func (p *parts) watch(ctx context.Context, a *app) {
 	p.letGo(ctx)
 }
 
-// takeLocked makes cfg what holds. By is who confirmed it, if anybody had to.
-func (p *parts) takeLocked(ctx context.Context, a *app, cfg *config.Config, by, channel string) error {
+// takeLocked makes cfg what holds. Confirmed says who confirmed it, if anybody
+// had to.
+func (p *parts) takeLocked(ctx context.Context, a *app, cfg *config.Config, confirmed approval.Held) error {
 	if err := p.desk.follow(cfg); err != nil {
 		return err
 	}
@@ -356,8 +358,8 @@ func (p *parts) takeLocked(ctx context.Context, a *app, cfg *config.Config, by, 
 		p.log.Warn("sandbox, surface, scripts, audit, http.listen and whether tokens are needed at all take effect at the next start")
 	}
 	p.recorder.known.learn(specs(cfg), a.env)
-	rec := configTaken(old, cfg)
-	rec.Approver, rec.Channel = by, channel
+	rec := configTaken(old, cfg, confirmed.Text)
+	rec.Approver, rec.Channel = confirmed.By, confirmed.Channel
 	p.recorder.owe(context.WithoutCancel(ctx), rec)
 	p.reconfigure(cfg)
 	p.log.Info("the configuration was taken over", "servers", len(cfg.Servers), "profiles", len(cfg.Profiles.Names()))

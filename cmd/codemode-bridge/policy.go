@@ -88,21 +88,18 @@ func (o *policyOf) Save(ctx context.Context, text, revision, by string) error {
 // confirm confirms what is about to be written, so that no bridge holds it.
 func (o *policyOf) confirm(ctx context.Context, cfg *config.Config, by string) error {
 	old, store, now := o.parts.config(), o.parts.desk.store, time.Now()
-	if len(old.Approvals.Approvers) == 0 {
-		return nil
-	}
-	h := heldConfig{cfg, looser(old, cfg)}
-	if len(h.why) == 0 {
+	h := newHeld(old, cfg)
+	if h == nil {
 		return nil
 	}
 	// The page shows profiles alone: who saves them confirms nothing else.
 	if more := h.why[len(profiles.Looser(old.Profiles, cfg.Profiles)):]; len(more) > 0 {
-		return fmt.Errorf("the file holds other changes that wait to be confirmed (%s): codemode-bridge config pending shows them, config confirm takes them over", strings.Join(more, "; "))
+		return fmt.Errorf("the file holds other changes that wait to be confirmed (%s): confirm or take back those first", strings.Join(more, "; "))
 	}
 	if _, err := approval.Hold(ctx, store, h.row(old), now); err != nil {
 		return fmt.Errorf("confirming the change: %w", err)
 	}
-	if err := approval.Confirm(ctx, store, heldKey(cfg), textDigest(cfg), by, "page", now); err != nil {
+	if err := approval.Confirm(ctx, store, heldKey(cfg), textDigest(cfg), approval.Confirmation{By: by, Channel: "page", Text: "edited it on the page", At: now}); err != nil {
 		return fmt.Errorf("confirming the change: %w", err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/profiles"
@@ -129,14 +130,17 @@ type configDetail struct {
 	New  string `json:"new_policy,omitempty"`
 	// Digest is of the file's bytes.
 	Digest string `json:"sha256,omitempty"`
+	// Said is what the approver wrote who confirmed it.
+	Said string `json:"said,omitempty"`
 }
 
-// configTaken records that cfg holds from now on, in the place of old.
-func configTaken(old, cfg *config.Config) ledger.Record {
+// configTaken records that cfg holds from now on, in the place of old, and
+// what the approver said who confirmed it.
+func configTaken(old, cfg *config.Config, said string) ledger.Record {
 	return ledger.Record{
 		Event: ledger.ConfigChanged, Outcome: ledger.Done, Durable: true,
 		Revision: cfg.Profiles.Revision(), Reasons: changes(old, cfg),
-		Detail: detail(configDetail{cfg.File, old.Profiles.Revision(), cfg.Profiles.Revision(), cfg.Digest.String()}),
+		Detail: detail(configDetail{cfg.File, old.Profiles.Revision(), cfg.Profiles.Revision(), cfg.Digest.String(), canon.Visible(canon.Redact(said))}),
 	}
 }
 
@@ -145,7 +149,7 @@ func configHeld(old, cfg *config.Config, why []string) ledger.Record {
 	return ledger.Record{
 		Event: ledger.ConfigChanged, Outcome: ledger.Held, Durable: true,
 		Revision: old.Profiles.Revision(), Reasons: why,
-		Detail: detail(configDetail{cfg.File, old.Profiles.Revision(), cfg.Profiles.Revision(), cfg.Digest.String()}),
+		Detail: detail(configDetail{cfg.File, old.Profiles.Revision(), cfg.Profiles.Revision(), cfg.Digest.String(), ""}),
 	}
 }
 

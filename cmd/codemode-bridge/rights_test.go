@@ -62,3 +62,34 @@ func TestRightsThatAChangeGivesAndTakes(t *testing.T) {
 		t.Errorf("their own yes counts again, and nothing waits: %q", got)
 	}
 }
+
+// Who confirms a change says why where most depends on it.
+func TestGraveChanges(t *testing.T) {
+	policy := func(text string) *config.Config {
+		t.Helper()
+		cfg, err := config.Parse("config.json", []byte(`{"evaluation": `+text+`}`), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cfg
+	}
+	before := policy(`{"defaultProfile": "p", "profiles": {"p": {"denylist": ["a__*"], "asklist": ["b__*"], "rules": [{"tools": ["c__*"], "action": "deny"}]}}}`)
+	for text, want := range map[string]bool{
+		`{"defaultProfile": "p", "profiles": {"p": {"denylist": ["a__*"], "rules": [{"tools": ["c__*"], "action": "deny"}]}}}`:                              false,
+		`{"defaultProfile": "p", "profiles": {"p": {"denylist": ["a__x"], "asklist": ["b__*"], "rules": [{"tools": ["c__*"], "action": "deny"}]}}}`:         true,
+		`{"defaultProfile": "p", "profiles": {"p": {"denylist": ["a__*"], "asklist": ["b__*"]}}}`:                                                           true,
+		`{"defaultProfile": "p", "profiles": {"p": {"denylist": ["a__*"], "asklist": ["b__*"], "rules": [{"tools": ["c__*"], "action": "ask"}]}}}`:          true,
+		`{"profiles": {"p": {"denylist": ["a__*"], "asklist": ["b__*"], "rules": [{"tools": ["c__*"], "action": "deny"}]}}}`:                                true,
+		`{"enabled": false, "defaultProfile": "p", "profiles": {"p": {"denylist": ["a__*"], "rules": [{"tools": ["c__*"], "action": "deny"}]}}}`:            true,
+		`{"defaultProfile": "p", "profiles": {"p": {"denylist": ["a__*", "d__*"], "rules": [{"name": "now named", "tools": ["c__*"], "action": "deny"}]}}}`: false,
+	} {
+		if got := grave(before, policy(text)); got != want {
+			t.Errorf("%s: grave is %t", text, got)
+		}
+	}
+	after := *before
+	after.Approvals.Approvers = []config.Approver{someone("eve", config.RoleViewer, "")}
+	if !grave(before, &after) {
+		t.Error("somebody is let in, and nobody says why")
+	}
+}

@@ -434,6 +434,10 @@ function listen() {
 		}
 	});
 	on("runs", () => { if (live === "runs") refresh(); });
+	on("config", () => {
+		held();
+		if (live === "config") refresh();
+	});
 	on("grants", () => { if (live === "grants") refresh(); });
 }
 let begun = 0;
@@ -446,6 +450,13 @@ async function look(id) {
 		const article = $("#detail article");
 		if (article?.dataset.id === id && !busy && (now.digest !== article.dataset.digest || now.status !== article.dataset.status)) load(id);
 	} catch { /* it is shown as it was */ }
+}
+
+// held shows on every tab whether a changed configuration waits.
+async function held() {
+	try {
+		$("#held").hidden = !(await api("GET", "/api/config")).held;
+	} catch { /* the next page that is loaded says it */ }
 }
 
 // counted keeps the number at the tab right on the other pages.
@@ -594,6 +605,25 @@ document.addEventListener("submit", async (event) => {
 	if (form.matches(".filter")) return;
 	event.preventDefault();
 	if (form.id === "login") signIn({token: $("#token").value});
+	if (form.id === "confirm") {
+		const problem = $("#confirm-error"), reason = $("#confirm-reason");
+		problem.textContent = "";
+		if ("reason" in form.dataset && !reason.value.trim()) {
+			problem.textContent = "this change needs a reason";
+			return reason.focus();
+		}
+		const button = $("button", form);
+		button.disabled = true;
+		try {
+			await api("POST", "/api/config/confirm", {digest: form.dataset.digest, reason: reason.value});
+			say("confirmed: the bridges that hold it take it over");
+			refresh();
+			held();
+		} catch (error) {
+			button.disabled = false;
+			problem.textContent = error.message;
+		}
+	}
 	if (form.id === "policy") {
 		const problem = $("#policy-error");
 		problem.textContent = "";

@@ -1,0 +1,110 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+)
+
+// Configuration is the file that the bridge is set up by, as far as a change
+// of it waits for somebody.
+type Configuration interface {
+	// Held returns the change that waits, or nil.
+	Held(ctx context.Context) (*approval.Held, error)
+	// Confirm lets the change with that digest be taken over.
+	// approval.ErrUnknown means that it does not wait.
+	Confirm(ctx context.Context, digest string, said approval.Confirmation) error
+}
+
+// A HeldConfig is a change of the configuration that waits, as the API shows
+// it.
+type HeldConfig struct {
+	File string `json:"file"`
+	// Digest is what a confirmation must carry: it is of the exact text.
+	Digest string    `json:"digest"`
+	Since  time.Time `json:"since"`
+	Why    []string  `json:"why"`            // in what it is looser
+	Diff   []string  `json:"diff,omitempty"` // of the profiles as they apply
+	Reason bool      `json:"reason_needed"`  // of who confirms it
+	May    bool      `json:"you_may_confirm"`
+}
+
+// held is what waits, as somebody may see it; nil if nothing does.
+func (s *Site) held(ctx context.Context, who *caller) (*HeldConfig, error) {
+	if s.o.Config == nil {
+		return nil, nil
+	}
+	h, err := s.o.Config.Held(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration that waits: %w", err)
+	}
+	if h == nil {
+		return nil, nil
+	}
+	shown := &HeldConfig{File: canon.Visible(h.File), Digest: h.Digest, Since: h.Since, Why: []string{}, Reason: h.NeedsReason, May: who.May(approval.Edit)}
+	for _, why := range h.Why {
+		shown.Why = append(shown.Why, canon.Visible(why))
+	}
+	for _, line := range h.Diff {
+		shown.Diff = append(shown.Diff, canon.Visible(line))
+	}
+	return shown, nil
+}
+
+func (s *Site) showConfig(who *caller, w http.ResponseWriter, r *http.Request) error {
+	if s.o.Config == nil {
+		return missing("configuration to show")
+	}
+	held, err := s.held(r.Context(), who)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, map[string]any{"held": held})
+}
+
+// confirmConfig lets a change be taken over. It is recorded before it is done.
+func (s *Site) confirmConfig(who *caller, w http.ResponseWriter, r *http.Request) error {
+	if s.o.Config == nil {
+		return missing("configuration to confirm")
+	}
+	var digest, reason string
+	if err := s.read(w, r, fields{"digest": &digest, "reason": &reason}); err != nil {
+		return err
+	}
+	switch reason = strings.TrimSpace(reason); {
+	case len(reason) > maxReason:
+		return invalid(fmt.Sprintf("a reason has at most %d bytes", maxReason), "")
+	case digest == "":
+		return invalid("digest is missing", "send the one that GET /api/config gave")
+	}
+	held, err := s.held(r.Context(), who)
+	switch {
+	case err != nil:
+		return err
+	case held == nil:
+		return &failure{http.StatusNotFound, "not_found", "no configuration waits", ""}
+	case held.Digest != digest:
+		return ErrChanged
+	case held.Reason && reason == "":
+		return invalid("confirming this change needs a reason", "say why in reason")
+	}
+	detail, err := json.Marshal(map[string]string{"confirm": digest, "said": canon.Visible(canon.Redact(reason))})
+	if err != nil {
+		return fmt.Errorf("writing the detail of a record: %w", err)
+	}
+	if err := s.record(r.Context(), who, ledger.Record{Event: ledger.ConfigChanged, Outcome: ledger.Held, Reasons: held.Why, Detail: detail}); err != nil {
+		return err
+	}
+	said := approval.Confirmation{By: who.Name, Channel: who.channel, Text: reason, At: s.o.Now()}
+	if err := s.o.Config.Confirm(r.Context(), digest, said); err != nil {
+		return fmt.Errorf("confirming the configuration: %w", err)
+	}
+	return answer(w, http.StatusOK, map[string]any{"digest": digest, "confirmed": true})
+}
