@@ -284,8 +284,8 @@ func (r *run) serve(ctx context.Context, c sandbox.Call) (sandbox.Reply, error) 
 	}
 }
 
-// explain adds to "there is no such tool" that the tool's server is not
-// connected, where that is why.
+// explain adds to "there is no such tool" how the tool's server is, where that
+// may be why.
 func (r *run) explain(err error) error {
 	var unknown *gate.UnknownToolError
 	if !errors.As(err, &unknown) {
@@ -296,7 +296,7 @@ func (r *run) explain(err error) error {
 		if !r.server.o.Gate.View().May(r.gate.Profile, st.Name, tool) {
 			continue // nothing that the profile hides
 		}
-		if st.Name != name && strings.ReplaceAll(st.Name, "-", "_") != name || st.State == upstream.Connected {
+		if st.Name != name && strings.ReplaceAll(st.Name, "-", "_") != name || st.State == upstream.Connected || st.State == upstream.Idle {
 			continue
 		}
 		why := string(st.State)
@@ -304,7 +304,7 @@ func (r *run) explain(err error) error {
 			why += ": " + st.Err
 		}
 		more := *unknown
-		more.Message = fmt.Sprintf("%s is not to be had now: server %s is not connected (%s)", unknown.Name, st.Name, why)
+		more.Message = fmt.Sprintf("%s is not to be had now: server %s is %s", unknown.Name, st.Name, why)
 		return &more
 	}
 	return err

@@ -3,9 +3,9 @@ package bridge
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
@@ -179,10 +179,16 @@ type Status struct {
 
 // A ServerStatus is one upstream server in a Status.
 type ServerStatus struct {
-	Name  string `json:"name"`
-	State string `json:"state"`
-	Why   string `json:"why,omitempty"`
-	Tools int    `json:"tools"`
+	Name  string    `json:"name"`
+	State string    `json:"state"`
+	Why   string    `json:"why,omitempty"`
+	Tools int       `json:"tools"`
+	Since time.Time `json:"since"`          // of the state
+	Until time.Time `json:"until,omitzero"` // when a server that fails is tried again
+	// Failures is how many attempts to connect or, while it is connected, how
+	// many calls failed in a row.
+	Failures int       `json:"failures,omitempty"`
+	Answered time.Time `json:"answered,omitzero"` // when it last answered a call or a listing
 }
 
 // Status returns how the bridge is.
@@ -190,7 +196,10 @@ func (s *Server) Status() Status {
 	view := s.o.Gate.View()
 	var out Status
 	for _, st := range s.o.Upstreams.Status() {
-		out.Servers = append(out.Servers, ServerStatus{Name: st.Name, State: fmt.Sprint(st.State), Why: st.Err, Tools: st.Tools})
+		out.Servers = append(out.Servers, ServerStatus{
+			Name: st.Name, State: string(st.State), Why: st.Err, Tools: st.Tools,
+			Since: st.Since, Until: st.Until, Failures: st.Failures, Answered: st.Answered,
+		})
 	}
 	out.Sandbox, out.Profiles = s.o.Pool.Status(), view.Profiles.Names()
 	out.Policy, out.Catalog = view.Profiles.Revision(), view.Catalog.Revision()

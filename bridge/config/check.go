@@ -62,6 +62,9 @@ func (d *decoder) checkServers(c *Config) {
 		if s.Timeout == 0 {
 			s.Timeout = c.Sandbox.CallTimeout
 		}
+		if s.MaxReply == 0 {
+			s.MaxReply = c.Sandbox.Reply
+		}
 		hideFlags(s.Args)
 		d.resolve(c, s, at)
 	}
@@ -117,7 +120,7 @@ var homeOf = []struct {
 	kinds []Kind
 }{
 	{"command", []Kind{KindStdio}}, {"args", []Kind{KindStdio}}, {"env", []Kind{KindStdio}},
-	{"passEnv", []Kind{KindStdio}}, {"cwd", []Kind{KindStdio}},
+	{"passEnv", []Kind{KindStdio}}, {"cwd", []Kind{KindStdio}}, {"idleStop", []Kind{KindStdio}},
 	{"url", []Kind{KindHTTP, KindSSE}}, {"headers", []Kind{KindHTTP, KindSSE}},
 	{"builtin", []Kind{KindBuiltin}},
 }

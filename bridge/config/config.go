@@ -99,10 +99,16 @@ type Server struct {
 	Timeout        Duration `json:"timeout" range:"10ms..24h"`
 	ConnectTimeout Duration `json:"connectTimeout" range:"10ms..10m"`
 	// Concurrency is how many calls may be under way at the same time.
-	Concurrency int      `json:"concurrency" range:"1..1000"`
-	Disabled    bool     `json:"disabled,omitempty"`
-	Protocol    Protocol `json:"protocol"`
-	Tools       Tools    `json:"tools,omitzero" expand:"no"`
+	Concurrency int `json:"concurrency" range:"1..1000"`
+	// Rate is how many calls may be made in a time; empty means any number.
+	Rate Rate `json:"rate,omitempty"`
+	// IdleStop ends the process after so long without a call; zero means never.
+	IdleStop Duration `json:"idleStop,omitempty" range:"1s..24h"`
+	// MaxReply bounds one reply; Sandbox.Reply where the file says none.
+	MaxReply Size     `json:"maxReply" range:"1KB..48MB"`
+	Disabled bool     `json:"disabled,omitempty"`
+	Protocol Protocol `json:"protocol"`
+	Tools    Tools    `json:"tools,omitzero" expand:"no"`
 	// TrustAnnotations lets the server's own readOnlyHint count as low risk.
 	TrustAnnotations bool `json:"trustAnnotations,omitempty"`
 	// Quarantine holds new and changed tools back until a person saw them.

@@ -63,6 +63,10 @@ func TestEveryKeyArrives(t *testing.T) {
 		{"timeout", time.Duration(fs.Timeout), 5 * time.Second},
 		{"connectTimeout", time.Duration(fs.ConnectTimeout), time.Minute},
 		{"concurrency", fs.Concurrency, 4},
+		{"rate", fs.Rate, Rate("60/m")},
+		{"idleStop", time.Duration(fs.IdleStop), 10 * time.Minute},
+		{"maxReply", fs.MaxReply, Size(1 << 20)},
+		{"the sandbox's reply", remote.MaxReply, c.Sandbox.Reply},
 		{"protocol", fs.Protocol, ProtocolLegacy},
 		{"allow", fs.Tools.Allow, []string{"read_*", "{a,b}"}},
 		{"deny", fs.Tools.Deny, []string{"*_delete"}},
@@ -502,4 +506,15 @@ func goodFiles(tb testing.TB) []string {
 		tb.Fatalf("no good files (%v)", err)
 	}
 	return append(names, "../../config.example.json")
+}
+
+func TestRate(t *testing.T) {
+	for text, want := range map[Rate]struct {
+		calls int
+		per   time.Duration
+	}{"10/s": {10, time.Second}, "60/m": {60, time.Minute}, "999999/h": {999_999, time.Hour}, "": {}} {
+		if calls, per := text.Split(); calls != want.calls || per != want.per {
+			t.Errorf("%q is %d in %v", text, calls, per)
+		}
+	}
 }

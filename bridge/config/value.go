@@ -155,6 +155,35 @@ func (p *Protocol) UnmarshalText(text []byte) error {
 	return choose(p, text, ProtocolAuto, ProtocolLegacy, ProtocolModern)
 }
 
+// A Rate is so many calls in a second, a minute or an hour: "10/s", "60/m",
+// "1000/h". The empty Rate is no limit.
+type Rate string
+
+var (
+	rateForm = regexp.MustCompile(`^([1-9][0-9]{0,5})/([smh])$`)
+	rateUnit = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}
+)
+
+// UnmarshalText reads the written form.
+func (r *Rate) UnmarshalText(text []byte) error {
+	if !rateForm.Match(text) {
+		return wrong(`write "10/s", "60/m" or "1000/h"`, "must be a number of calls and a time")
+	}
+	*r = Rate(text)
+	return nil
+}
+
+// Split returns the number of calls and the time that they may be made in, both
+// 0 for no limit.
+func (r Rate) Split() (calls int, per time.Duration) {
+	parts := rateForm.FindStringSubmatch(string(r))
+	if parts == nil {
+		return 0, 0
+	}
+	calls, _ = strconv.Atoi(parts[1])
+	return calls, rateUnit[parts[2]]
+}
+
 // A Surface says how many tools a client is shown.
 type Surface string
 

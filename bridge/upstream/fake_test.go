@@ -29,8 +29,9 @@ import (
 // then the second; the last word stands for all further times. A stage that is
 // not there behaves.
 type script struct {
-	// Stages: discover, initialize, list, call. Words: see fault.
-	Discover, Initialize, List, Call []string
+	// Stages: discover, initialize, list, call, and the stream on which a
+	// server of 2026-07-28 announces changes. Words: see answer.
+	Discover, Initialize, List, Call, Listen []string
 
 	Modern bool   // speaks 2026-07-28; otherwise it does not know server/discover
 	Start  string // what the process does before it reads: see fakeMain
@@ -327,6 +328,9 @@ func (f *fake) handle(msg []byte, w wire) {
 	case "server/discover":
 		stage, words = "server/discover", f.Discover
 		result = `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"fake","version":"1"}}}`
+		if len(f.Listen) > 0 {
+			result = strings.Replace(result, `"tools":{}`, `"tools":{"listChanged":true}`, 1)
+		}
 		if !f.Modern && len(words) == 0 {
 			words = []string{"error"}
 		}
@@ -342,11 +346,33 @@ func (f *fake) handle(msg []byte, w wire) {
 			words = []string{string(bytes.Trim(q.Params.Arguments, `{"}:`))}
 		}
 		result = f.result(q)
+	case "subscriptions/listen":
+		f.listen(f.fault(q.Method, f.Listen), w)
+		return
 	default:
 		return
 	}
 	answer := `{"jsonrpc":"2.0","id":` + string(q.ID) + `,"result":` + result + `}`
 	f.answer(f.fault(stage, words), answer, q, w)
+}
+
+// listen serves the stream of announcements: "drop" ends it after the first
+// message, "refuse" with a status, "hang" never begins it, and "" keeps it.
+func (f *fake) listen(fault string, w wire) {
+	web, ok := w.(*httpWire)
+	switch {
+	case !ok: // over stdio there is one stream for everything
+	case fault == "refuse":
+		web.w.WriteHeader(http.StatusMethodNotAllowed)
+	case fault == "hang":
+		w.hang()
+	default:
+		web.json = false
+		w.line(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"}`)
+		if fault != "drop" {
+			w.hang()
+		}
+	}
 }
 
 func (f *fake) result(q fakeRequest) string {

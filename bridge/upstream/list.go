@@ -47,6 +47,9 @@ func (s *session) list(ctx context.Context, log *slog.Logger) ([]Tool, error) {
 		})
 		var answered *jsonrpc.Error
 		if errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound && page == 1 {
+			if s.declaresTools() {
+				return nil, errUnlisted
+			}
 			return nil, nil // a server without tools
 		}
 		if err != nil {
@@ -110,10 +113,22 @@ func (s *session) list(ctx context.Context, log *slog.Logger) ([]Tool, error) {
 	}
 }
 
+// declaresTools reports whether the server said at the handshake that it has
+// tools.
+func (s *session) declaresTools() bool {
+	r := s.client.InitializeResult()
+	return r != nil && r.Capabilities != nil && r.Capabilities.Tools != nil
+}
+
 // listError says why a listing failed.
 func (s *session) listError(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errConnectTimeout):
+		return &shownError{text: fmt.Sprintf("no answer within %v", s.spec.connectTimeout()), err: cause}
+	case errors.Is(cause, errListTimeout):
+		return &shownError{text: fmt.Sprintf("no answer within %v", listPatience), err: cause}
+	case cause != nil:
+		return cause
 	}
 	if large := (errTooLarge{}); errors.As(err, &large) {
 		return err

@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +9,8 @@ import (
 	"reflect"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // Timing of one server.
@@ -23,6 +24,9 @@ const (
 	// apart.
 	calm    = 100 * time.Millisecond
 	restful = time.Second
+	// A server that announces changes without end is listed ever less often,
+	// down to this.
+	weary = 30 * time.Second
 	// listPatience bounds a listing after the first.
 	listPatience = time.Minute
 )
@@ -31,6 +35,7 @@ var (
 	errUnknownServer = errors.New("no server of this name is configured")
 	errDisabled      = errors.New("the server is disabled in the configuration")
 	errStopped       = errors.New("the server was taken out of the configuration")
+	errIdle          = errors.New("no call has used it for a while")
 )
 
 // A server is one upstream of a Set and its current session, if it has one.
@@ -40,6 +45,7 @@ type server struct {
 	log     *slog.Logger
 	shown   redactor
 	slots   chan struct{} // one for each call that may be under way
+	limiter *rate.Limiter // of calls; nil: no limit
 	wake    chan bool     // asks for a connection; true: even if parked
 
 	life  context.Context // ends with stop
@@ -52,12 +58,17 @@ type server struct {
 	now     Status
 	tools   []Tool
 	names   map[string]bool
-	listing bool          // tools have been listed at least once
-	session *session      // if Connected
-	failed  int           // failures in a row
-	tries   int           // failures ever
-	changed chan struct{} // closed and replaced when the state changes
-	legacy  bool          // Auto has found out that the server speaks the old era only
+	listing bool      // tools have been listed at least once
+	session *session  // if Connected or Unhealthy
+	using   int       // calls that have the session
+	used    time.Time // when the last of them ended, or the session began
+	breaker breaker   // of calls
+	failed  int       // failures to connect, or to stay connected, in a row
+	tries   int       // such failures ever
+	// unlisted is how many listings in a row failed, in this session.
+	unlisted int
+	changed  chan struct{} // closed and replaced when the state changes
+	legacy   bool          // Auto has found out that the server speaks the old era only
 }
 
 func newServer(spec Spec, o Options) *server {
@@ -67,6 +78,8 @@ func newServer(spec Spec, o Options) *server {
 		log:     o.logger().With("server", spec.Name),
 		shown:   newRedactor(spec, o.environ()),
 		slots:   make(chan struct{}, spec.concurrency()),
+		limiter: spec.Rate.limiter(),
+		breaker: o.breaker(),
 		wake:    make(chan bool, 1),
 		ready:   make(chan struct{}),
 		ended:   make(chan struct{}),
@@ -84,10 +97,13 @@ func newServer(spec Spec, o Options) *server {
 // run is the server's goroutine:
 //
 //	connecting --> connected --(lost)--> connecting, at once the first time
-//	    |  ^                                 |
-//	    v  |                                 v
+//	    |  ^           |                     |
+//	    v  |           v                     v
+//	    |  +-- idle (until a call wants it, or Reconnect)
 //	  failed (until a pause is over, a call wants it, or Reconnect)
-//	  parked (until Reconnect)
+//	  parked (until Reconnect, or a call after too many failures and a long pause)
+//
+// Whether calls are let through to a connected server is its breaker's concern.
 func (s *server) run() {
 	defer close(s.ended)
 	defer s.attempted() // nobody waits for a server that is gone
@@ -100,12 +116,17 @@ func (s *server) run() {
 		if s.life.Err() != nil {
 			return
 		}
-		if lost && s.failures() <= 1 && !parks(err) {
+		switch {
+		case errors.Is(err, errIdle):
+			s.sleep()
+		case lost && s.failures() <= 1 && !parks(err):
 			continue
+		default:
+			r := s.rest(err)
+			s.attempted()
+			s.pause(r)
 		}
-		s.rest(err)
-		s.attempted()
-		if s.pause(parks(err)); s.life.Err() != nil {
+		if s.life.Err() != nil {
 			return
 		}
 	}
@@ -115,16 +136,17 @@ func (s *server) run() {
 // returns why it ended, and whether that was after the server was connected.
 func (s *server) live() (lost bool, err error) {
 	sess, tools, err := s.connect()
-	if err != nil {
+	if sess == nil {
 		s.disconnected(err, false)
 		return false, err
 	}
 	defer sess.end()
 	began := time.Now()
-	s.connected(sess, tools)
+	s.connected(sess, tools, err)
 	s.attempted()
-	err = s.watch(sess)
-	s.disconnected(err, time.Since(began) >= settled)
+	if err = s.watch(sess); !errors.Is(err, errIdle) {
+		s.disconnected(err, sess.useful.Load() || time.Since(began) >= settled)
+	}
 	return true, err
 }
 
@@ -136,7 +158,8 @@ func parks(err error) bool {
 	return errors.As(err, &refused)
 }
 
-// connect makes a session and lists the tools.
+// connect makes a session and lists the tools. A session with an error is one
+// with a server that has tools and does not list them.
 func (s *server) connect() (*session, []Tool, error) {
 	era := s.spec.Protocol
 	if era == "" {
@@ -172,21 +195,26 @@ func (s *server) connect() (*session, []Tool, error) {
 	ctx, cancel := context.WithTimeoutCause(s.life, patience, errConnectTimeout)
 	defer cancel()
 	tools, err := sess.list(ctx, s.log)
-	if err != nil {
+	if err != nil && !errors.Is(err, errUnlisted) {
 		sess.end()
 		return nil, nil, err
 	}
-	return sess, tools, nil
+	return sess, tools, err
 }
 
 // watch waits for the end of the session, and lists the tools again when the
 // server says that they changed, and now and then when it does not. It returns
-// why the session ended.
+// why the session ended, or errIdle if it should.
 func (s *server) watch(sess *session) error {
 	poll := time.NewTimer(s.untilPoll())
 	defer poll.Stop()
+	idle := time.NewTimer(s.spec.IdleStop)
+	defer idle.Stop()
+	if s.spec.IdleStop <= 0 || s.spec.kind() != Stdio {
+		idle.Stop()
+	}
 	var due <-chan time.Time // of an announced change
-	last := time.Now()
+	last, gap := time.Now(), restful/2
 	for {
 		select {
 		case <-s.life.Done():
@@ -195,8 +223,21 @@ func (s *server) watch(sess *session) error {
 			return sess.explain(errSessionEnded)
 		case <-sess.tap.changed:
 			if due == nil {
-				due = time.After(max(calm, restful-time.Since(last)))
+				since := time.Since(last)
+				if since > 2*gap {
+					gap = restful
+				} else {
+					gap = min(2*gap, weary)
+				}
+				due = time.After(max(calm, gap-since))
 			}
+			continue
+		case <-idle.C:
+			left, ok := s.fallAsleep()
+			if ok {
+				return errIdle
+			}
+			idle.Reset(left)
 			continue
 		case <-due:
 		case <-poll.C:
@@ -208,33 +249,96 @@ func (s *server) watch(sess *session) error {
 	}
 }
 
+// untilPoll is how long to wait for the next listing: after one that failed,
+// not as long as usual.
 func (s *server) untilPoll() time.Duration {
 	d := s.options.poll()
+	s.mu.Lock()
+	unlisted := s.unlisted
+	s.mu.Unlock()
+	if unlisted > 0 {
+		d = min(d, s.options.pause(unlisted))
+	}
 	return d - d/10 + rand.N(d/5+1)
 }
 
+// fallAsleep takes the session away if no call has used it for long enough.
+// Otherwise it returns after what time to ask again.
+func (s *server) fallAsleep() (left time.Duration, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.using > 0 {
+		return s.spec.IdleStop, false
+	}
+	if left := s.spec.IdleStop - time.Since(s.used); left > 0 {
+		return left, false
+	}
+	select {
+	case <-s.wake: // from before; who wants it now will see that it sleeps
+	default:
+	}
+	s.session, s.failed = nil, 0
+	s.now.PID = 0
+	s.setStateLocked(Idle)
+	return 0, true
+}
+
+// sleep waits until something wants the server.
+func (s *server) sleep() {
+	s.log.Info("server stopped until it is used", "idle", s.spec.IdleStop)
+	s.options.changed()
+	select {
+	case <-s.life.Done():
+	case <-s.wake:
+		s.begin()
+	}
+}
+
+// begin notes that the server is being connected to.
+func (s *server) begin() {
+	s.mu.Lock()
+	s.now.Until = time.Time{}
+	s.setStateLocked(Connecting)
+	s.mu.Unlock()
+	s.options.changed()
+}
+
 func (s *server) relist(sess *session) {
-	ctx, cancel := context.WithTimeoutCause(s.life, listPatience, errCallTimeout)
+	ctx, cancel := context.WithTimeoutCause(s.life, listPatience, errListTimeout)
 	defer cancel()
 	tools, err := sess.list(ctx, s.log)
 	if s.life.Err() != nil || sess.isOver() {
 		return
 	}
-	var problem string
 	if err != nil {
-		problem = err.Error()
 		s.log.Warn("the server's tools could not be listed again", "err", err)
 	}
 	s.mu.Lock()
-	same := s.now.Err == problem && (err != nil || reflect.DeepEqual(tools, s.tools))
-	s.now.Err = problem
-	if err == nil {
-		s.keepLocked(tools)
-	}
+	before, had := s.now, s.tools
+	s.listedLocked(tools, err)
+	same := s.now.Err == before.Err && s.now.State == before.State && (err != nil || reflect.DeepEqual(tools, had))
 	s.mu.Unlock()
 	if !same {
 		s.options.changed()
 	}
+}
+
+// listedLocked notes what a listing in a session gave. One that failed leaves
+// the tools as they were.
+func (s *server) listedLocked(tools []Tool, err error) {
+	if err != nil {
+		s.unlisted++
+		s.now.Err = err.Error()
+		if len(s.tools) > 0 {
+			s.now.Err += "; its tools are those that it listed before"
+		}
+		s.setStateLocked(Unhealthy)
+		return
+	}
+	s.unlisted = 0
+	s.now.Err, s.now.Answered = "", time.Now()
+	s.keepLocked(tools)
+	s.setStateLocked(Connected)
 }
 
 func (s *server) keepLocked(tools []Tool) {
@@ -246,11 +350,12 @@ func (s *server) keepLocked(tools []Tool) {
 	}
 }
 
-func (s *server) connected(sess *session, tools []Tool) {
+// connected notes a new session; problem is why its tools are not known.
+func (s *server) connected(sess *session, tools []Tool, problem error) {
 	s.mu.Lock()
-	s.session = sess
-	s.keepLocked(tools)
-	s.now.Err, s.now.PID = "", 0
+	s.session, s.used, s.unlisted = sess, time.Now(), 0
+	s.breaker.renewed(s.used)
+	s.now.PID, s.now.Until = 0, time.Time{}
 	if sess.process != nil {
 		s.now.PID = sess.process.pid()
 	}
@@ -259,7 +364,7 @@ func (s *server) connected(sess *session, tools []Tool) {
 		s.now.Program = s.shown.show(info.ServerInfo.Name, maxName)
 		s.now.Version = s.shown.show(info.ServerInfo.Version, maxName)
 	}
-	s.setStateLocked(Connected)
+	s.listedLocked(tools, problem)
 	program := s.now.Program
 	s.mu.Unlock()
 	s.log.Info("server connected", "program", program, "protocol", sess.protocol(), "tools", len(tools))
@@ -288,49 +393,60 @@ func (s *server) failures() int {
 	return s.failed
 }
 
+// A recess is how long a server is not tried again.
+type recess struct {
+	shortest time.Time // a call's wish counts from here on; zero: never
+	end      time.Time // it is tried by itself; zero: never
+}
+
 // rest tells that the server is not tried again for a while.
-func (s *server) rest(err error) {
-	state := Failed
-	if parks(err) {
-		state = Parked
-	}
+func (s *server) rest(err error) recess {
+	state, now := Failed, time.Now()
 	s.mu.Lock()
-	s.setStateLocked(state)
 	failed := s.failed
+	r := recess{shortest: now.Add(s.options.pause(1)), end: now.Add(s.options.pause(failed))}
+	s.now.Until = r.end
+	switch {
+	case parks(err):
+		state, r = Parked, recess{}
+		s.now.Until = time.Time{}
+	case failed >= s.options.maxRestarts() && s.spec.kind() == Stdio:
+		state, r = Parked, recess{shortest: now.Add(s.options.longest())}
+		s.now.Until = r.shortest
+		s.now.Err = fmt.Sprintf("it failed %d times in a row and is not started again by itself; a call after %s tries it once more; the last failure: %s",
+			failed, clock(s.now.Until), err)
+	}
+	s.setStateLocked(state)
 	s.mu.Unlock()
 	s.log.Warn("server "+string(state), "err", err, "failures", failed)
 	s.options.changed()
+	return r
 }
 
-// pause waits until the server is to be tried again. A call's wish shortens the
-// pause but leaves the shortest one.
-func (s *server) pause(parked bool) {
-	began := time.Now()
-	shortest := s.options.pause(1)
-	timer := time.NewTimer(s.options.pause(s.failures()))
+// pause waits until the server is to be tried again.
+func (s *server) pause(r recess) {
+	timer := time.NewTimer(time.Until(r.end))
 	defer timer.Stop()
-	due := timer.C
-	if parked {
-		due = nil
+	if r.end.IsZero() {
+		timer.Stop()
 	}
 	for {
 		select {
 		case <-s.life.Done():
 			return
-		case <-due:
+		case <-timer.C:
 		case force := <-s.wake:
-			if parked && !force {
+			if r.shortest.IsZero() && !force {
 				continue
 			}
-			if left := shortest - time.Since(began); left > 0 && !force {
-				timer.Reset(left)
+			if left := time.Until(r.shortest); left > 0 && !force {
+				if !r.end.IsZero() {
+					timer.Reset(left)
+				}
 				continue
 			}
 		}
-		s.mu.Lock()
-		s.setStateLocked(Connecting)
-		s.mu.Unlock()
-		s.options.changed()
+		s.begin()
 		return
 	}
 }
@@ -369,109 +485,15 @@ func (s *server) listed() ([]Tool, bool) {
 func (s *server) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.now
-}
-
-func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
-	if len(args) == 0 {
-		args = json.RawMessage("{}")
+	st := s.now
+	st.Failures = s.failed
+	if s.session == nil {
+		return st
 	}
-	fail := func(e *Error) error {
-		e.Server, e.Tool = s.spec.Name, tool
-		if errors.Is(e.Err, errCallTimeout) {
-			e.Err = &shownError{text: fmt.Sprintf("no answer within %v", s.spec.timeout()), err: e.Err}
-		}
-		return e
+	st.Failures = s.breaker.failures
+	now := time.Now()
+	if state := s.breaker.state(now); state != "" {
+		st.State, st.Since, st.Until, st.Err = state, s.breaker.opened, s.breaker.until, s.breaker.why(now)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.spec.timeout(), errCallTimeout)
-	defer cancel()
-	again := false
-	for {
-		sess, failure := s.await(ctx, tool)
-		if failure != nil {
-			return nil, fail(failure)
-		}
-		select {
-		case s.slots <- struct{}{}:
-		case <-ctx.Done():
-			kind, err := interruption(ctx)
-			return nil, fail(&Error{Kind: kind, Err: fmt.Errorf("waiting for other calls of the server: %w", err)})
-		}
-		result, unread, failure := sess.call(ctx, tool, args)
-		<-s.slots
-		switch {
-		case failure == nil:
-			return result, nil
-		case unread && !again:
-			again = true // in a new session, once
-			s.awaitEnd(ctx, sess)
-		default:
-			return nil, fail(failure)
-		}
-	}
-}
-
-// awaitEnd waits until the server's goroutine has noticed the end of a session.
-func (s *server) awaitEnd(ctx context.Context, sess *session) {
-	for {
-		s.mu.Lock()
-		current, changed := s.session, s.changed
-		s.mu.Unlock()
-		if current != sess {
-			return
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// await returns the session in which tool can be called, and connects if there
-// is none. It waits long for a server that starts, and not so long for one that
-// has failed already.
-func (s *server) await(ctx context.Context, tool string) (*session, *Error) {
-	var patience <-chan time.Time
-	var tries, seen int
-	for first := true; ; first = false {
-		s.mu.Lock()
-		now, sess, changed, known := s.now, s.session, s.changed, s.names[tool]
-		seen = s.tries
-		s.mu.Unlock()
-		if first {
-			tries = seen
-		}
-		switch {
-		case s.life.Err() != nil:
-			return nil, &Error{Kind: Unavailable, Err: context.Cause(s.life)}
-		case now.State == Disabled:
-			return nil, &Error{Kind: Unavailable, Err: errDisabled}
-		case sess != nil && known:
-			return sess, nil
-		case sess != nil:
-			return nil, &Error{Kind: UnknownTool, Err: errors.New("the server has no tool of this name")}
-		case now.State == Parked, now.State == Failed && seen > tries:
-			return nil, &Error{Kind: Unavailable, Err: fmt.Errorf("the server is not connected: %s", now.Err)}
-		case now.State == Failed:
-			s.wakeUp(false)
-		}
-		if seen > 0 && patience == nil {
-			timer := time.NewTimer(eager)
-			defer timer.Stop()
-			patience = timer.C
-		}
-		select {
-		case <-changed:
-		case <-s.life.Done():
-		case <-patience:
-			return nil, &Error{Kind: Unavailable, Err: fmt.Errorf("the server is not connected: %s", now.Err)}
-		case <-ctx.Done():
-			kind, err := interruption(ctx)
-			if now.Err != "" {
-				return nil, &Error{Kind: kind, Err: fmt.Errorf("%w while the server is not connected: %s", err, now.Err)}
-			}
-			return nil, &Error{Kind: kind, Err: fmt.Errorf("waiting for the server to start: %w", err)}
-		}
-	}
+	return st
 }

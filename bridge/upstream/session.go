@@ -31,6 +31,8 @@ var (
 	errSessionEnded   = errors.New("the session ended")
 	errConnectTimeout = errors.New("it did not answer in time")
 	errCallTimeout    = errors.New("no answer in time")
+	errListTimeout    = errors.New("no answer in time to a listing")
+	errUnlisted       = errors.New("the server says that it has tools, and does not know the request that lists them")
 	errBroken         = errors.New("the answer broke off")
 	errInputRequired  = errors.New("the server asked for input from the user in the middle of the call, which cannot be passed on")
 )
@@ -57,6 +59,8 @@ type session struct {
 	life  context.Context
 	abort context.CancelCauseFunc
 	ended chan struct{} // closed when the connection has ended, by whomever
+
+	useful atomic.Bool // a call was answered
 
 	lines   *lineConn // of stdio and inprocess
 	process *process  // of stdio
@@ -195,7 +199,10 @@ func (s *session) explain(err error) error {
 	}
 	text := ""
 	switch {
-	case errors.Is(cause, errConnectTimeout), errors.Is(cause, errStopped):
+	case errors.Is(cause, errConnectTimeout):
+		err = cause
+		text = fmt.Sprintf("it did not answer the handshake within %v", s.spec.connectTimeout())
+	case errors.Is(cause, errStopped):
 		err = cause
 		text = cause.Error()
 	case broken != nil:
@@ -331,10 +338,14 @@ func (s *session) classify(ctx context.Context, x *exchange, err error) *Error {
 
 // interruption says why a call's context ended.
 func interruption(ctx context.Context) (ErrorKind, error) {
-	if cause := context.Cause(ctx); errors.Is(cause, errCallTimeout) || errors.Is(cause, context.DeadlineExceeded) {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errCallTimeout):
 		return Timeout, cause
+	case errors.Is(cause, context.DeadlineExceeded):
+		return Timeout, &shownError{text: "the caller's own time was up", err: cause}
+	default:
+		return Canceled, cause
 	}
-	return Canceled, context.Cause(ctx)
 }
 
 // inputRequired reports whether a result of 2026-07-28 is a question and not an

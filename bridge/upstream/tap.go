@@ -108,7 +108,7 @@ func (x *exchange) settled() ([]byte, error) {
 type errTooLarge struct{ limit int64 }
 
 func (e errTooLarge) Error() string {
-	return fmt.Sprintf("the answer is larger than the limit of %s for one reply", bytesText(e.limit))
+	return fmt.Sprintf("the answer is larger than the limit of %s for one reply: ask for less at a time", bytesText(e.limit))
 }
 
 func bytesText(n int64) string {
@@ -344,10 +344,7 @@ func wireError(raw []byte) (*jsonrpc.Error, []byte) {
 func (t *tap) notification(e envelope, msg []byte) []byte {
 	switch string(e.method) {
 	case `"notifications/tools/list_changed"`:
-		select {
-		case t.changed <- struct{}{}:
-		default: // one is waiting already
-		}
+		t.announce()
 	case `"notifications/progress"`:
 		t.progress(e.params)
 	case `"notifications/cancelled"`:
@@ -375,6 +372,14 @@ func (t *tap) notification(e envelope, msg []byte) []byte {
 		}
 	}
 	return nil
+}
+
+// announce has the tools listed again before long.
+func (t *tap) announce() {
+	select {
+	case t.changed <- struct{}{}:
+	default: // one is waiting already
+	}
 }
 
 func (t *tap) progress(params []byte) {

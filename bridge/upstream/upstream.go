@@ -42,6 +42,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
 )
 
 // A Kind says how a server is reached.
@@ -104,7 +105,12 @@ type Spec struct {
 	Timeout        time.Duration // of one call, waiting for a connection included; 0: 60 s
 	ConnectTimeout time.Duration // of connecting and of listing the tools; 0: 30 s
 	Concurrency    int           // calls at a time; more of them wait; 0: 128
-	Protocol       Protocol      // empty: Auto
+	Rate           Rate          // calls in a time; more of them wait for a while; zero: no limit
+	// IdleStop ends the process of a Stdio server that no call has used for so
+	// long. Its tools stay listed, and the next call starts it; until then
+	// nobody notices that they changed. 0: never.
+	IdleStop time.Duration
+	Protocol Protocol // empty: Auto
 	// Allow and Deny choose among the server's tools by glob over the raw tool
 	// name: a tool is kept if Allow is empty or matches, and Deny does not
 	// match. A tool that is not kept is not listed and cannot be called. In a
@@ -112,6 +118,29 @@ type Spec struct {
 	Allow, Deny []string
 	MaxReply    int64 // bytes of one message of the server; 0: 16 MB
 	Disabled    bool  // known, but never connected
+}
+
+// A Rate is so many calls in a time, spread evenly but for a tenth of them, at
+// least one, that may come at once.
+type Rate struct {
+	Calls int
+	Per   time.Duration
+}
+
+func (r Rate) String() string {
+	unit, ok := map[time.Duration]string{time.Second: "s", time.Minute: "m", time.Hour: "h"}[r.Per]
+	if !ok {
+		unit = r.Per.String()
+	}
+	return fmt.Sprintf("%d/%s", r.Calls, unit)
+}
+
+// limiter returns nil if there is no limit.
+func (r Rate) limiter() *rate.Limiter {
+	if r.Calls <= 0 || r.Per <= 0 {
+		return nil
+	}
+	return rate.NewLimiter(rate.Limit(float64(r.Calls)/r.Per.Seconds()), max(1, r.Calls/10))
 }
 
 // A Tool is one tool as its server lists it, untrusted in every field. Input
@@ -131,8 +160,15 @@ const (
 	Disabled   State = "disabled"   // by its Spec
 	Connecting State = "connecting" // the first time, or again at once after a lost connection
 	Connected  State = "connected"  // its tools are listed and can be called
+	Unhealthy  State = "unhealthy"  // connected, but its last listing failed: its tools are those of the one before
+	Suspended  State = "suspended"  // failed several calls in a row: until Status.Until none is sent
+	Trying     State = "trying"     // was Suspended: the next call, or the one under way, decides
+	Idle       State = "idle"       // stopped because nothing used it; a call starts it
 	Failed     State = "failed"     // tried again after a pause, or when a call needs it
-	Parked     State = "parked"     // refused our credentials; tried again only by Reconnect or a changed Spec
+	// Parked servers are tried again by Reconnect and a changed Spec. One that
+	// refused our credentials is by nothing else; one whose process failed
+	// again and again is by a call after Status.Until too.
+	Parked State = "parked"
 )
 
 // A Status is what is known of one server. Every text that comes from the
@@ -142,11 +178,16 @@ type Status struct {
 	Name  string
 	Kind  Kind
 	State State
-	// Err says why the server is Failed or Parked or, if it is Connected,
-	// what went wrong with it last; empty if nothing did.
-	Err      string
-	Tools    int       // how many it listed last, after Allow and Deny
-	Since    time.Time // of the State
+	// Err says why the server is Failed, Parked, Suspended, Trying or
+	// Unhealthy; empty if nothing is wrong with it.
+	Err   string
+	Tools int       // how many it listed last, after Allow and Deny
+	Since time.Time // of the State
+	// Until is when a Failed server is tried again by itself, and from when on
+	// a call may try one that is Suspended or Parked; zero: see the State.
+	Until    time.Time
+	Failures int       // in a row: to connect and, if it is connected, of calls
+	Answered time.Time // when it last answered a call or a listing; zero: never
 	Protocol string    // the protocol version that was agreed on
 	Program  string    // what the server calls itself
 	Version  string    // the server's own version
@@ -170,6 +211,16 @@ type Options struct {
 	// again. It doubles with each failure and is randomized by half.
 	// 0: 500 ms and 1 minute.
 	RetryMin, RetryMax time.Duration
+	// MaxFailures is how many calls in a row a server may fail before it is
+	// Suspended, first for Suspend, then each time twice as long up to
+	// RetryMax. What counts is the server's fault: no connection, no answer
+	// within Spec.Timeout, no MCP. 0: 5 calls and 10 s.
+	MaxFailures int
+	Suspend     time.Duration
+	// MaxRestarts is how many times in a row a process may fail to start or
+	// end before it has answered a call or lived for half a minute; then its
+	// server is Parked for RetryMax at least. 0: 10.
+	MaxRestarts int
 	// Environ is the environment that children's variables are taken from, in
 	// the form of os.Environ; nil: os.Environ itself.
 	Environ []string
@@ -210,7 +261,7 @@ func (o Options) environ() []string {
 
 // pause is how long to wait after that many failures in a row.
 func (o Options) pause(failures int) time.Duration {
-	shortest, longest := orDefault(o.RetryMin, 500*time.Millisecond), orDefault(o.RetryMax, time.Minute)
+	shortest, longest := orDefault(o.RetryMin, 500*time.Millisecond), o.longest()
 	d := shortest
 	for range failures - 1 {
 		if d *= 2; d >= longest {
@@ -219,6 +270,13 @@ func (o Options) pause(failures int) time.Duration {
 		}
 	}
 	return d/2 + rand.N(d/2+1)
+}
+
+func (o Options) longest() time.Duration { return orDefault(o.RetryMax, time.Minute) }
+func (o Options) maxRestarts() int       { return orDefault(o.MaxRestarts, 10) }
+
+func (o Options) breaker() breaker {
+	return breaker{limit: orDefault(o.MaxFailures, 5), first: orDefault(o.Suspend, 10*time.Second), longest: o.longest()}
 }
 
 func orDefault[T int | int64 | time.Duration](v, otherwise T) T {
@@ -255,6 +313,7 @@ const (
 	Canceled      ErrorKind = "canceled"       // by the caller
 	BadReply      ErrorKind = "protocol"       // the server answered with a protocol error, or not in MCP
 	TooLarge      ErrorKind = "too_large"      // the answer is beyond Spec.MaxReply
+	OverRate      ErrorKind = "over_rate"      // beyond Spec.Rate, and the next free place is too far away to wait for
 	UnknownServer ErrorKind = "unknown_server" // no such server in the Set
 	UnknownTool   ErrorKind = "unknown_tool"   // the server lists no such tool, or Allow and Deny leave it out
 )

@@ -194,9 +194,9 @@ func (w *webTap) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel()
 		return nil, err
 	}
+	w.read(req, resp, call, x)
 	// The context must live as long as the body is read.
 	resp.Body = &ending{ReadCloser: resp.Body, end: func() { detach(); cancel() }}
-	w.read(req, resp, call, x)
 	return resp, nil
 }
 
@@ -212,6 +212,9 @@ func (w *webTap) read(req *http.Request, resp *http.Response, call envelope, x *
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode >= 300:
 		w.refusal(req, resp, x)
+	case media == "text/event-stream" && string(call.method) == `"subscriptions/listen"`:
+		resp.Body = newListening(w, req, resp.Body, call.id)
+		resp.ContentLength = -1
 	case media == "text/event-stream":
 		resp.Body = newEvents(resp.Body, w.tap, call.id)
 		resp.ContentLength = -1
@@ -381,9 +384,12 @@ type events struct {
 	lines *lineReader
 	tap   *tap
 	id    []byte // of the request that the stream answers, nil for a standing stream
-	out   []byte
-	err   error
-	done  bool // the answer has been read: the stream is over
+	// swallow is the id of an answer that ends the stream and is not passed
+	// on, nil for none.
+	swallow []byte
+	out     []byte
+	err     error
+	done    bool // the answer has been read: the stream is over
 }
 
 func newEvents(body io.ReadCloser, t *tap, id []byte) *events {
@@ -475,8 +481,11 @@ func (s *events) next() {
 		}
 	case len(message) > 0:
 		e, _ := parseEnvelope(message)
+		answer := func(id []byte) bool { return id != nil && e.method == nil && bytes.Equal(e.id, id) }
+		if s.done = answer(s.id) || answer(s.swallow); answer(s.swallow) {
+			return
+		}
 		forward = s.tap.incoming(message)
-		s.done = s.id != nil && e.method == nil && bytes.Equal(e.id, s.id)
 	}
 	if forward == nil && id == "" && retry == "" {
 		return

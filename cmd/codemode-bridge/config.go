@@ -93,12 +93,14 @@ func specs(cfg *config.Config) []upstream.Spec {
 	var all []upstream.Spec
 	for _, name := range cfg.ServerNames() {
 		s := cfg.Servers[name]
+		calls, per := s.Rate.Split()
 		spec := upstream.Spec{
 			Name: name, Kind: upstream.Kind(s.Type), Disabled: s.Disabled,
 			Command: s.Command.Reveal(), Args: config.Reveal(s.Args), Env: config.RevealMap(s.Env), PassEnv: s.PassEnv, Dir: s.Cwd.Reveal(),
 			URL: s.URL.Reveal(), Headers: config.RevealMap(s.Headers),
 			Timeout: timeDuration(s.Timeout), ConnectTimeout: timeDuration(s.ConnectTimeout), Concurrency: s.Concurrency,
-			Protocol: upstream.Protocol(s.Protocol), Allow: s.Tools.Allow, Deny: s.Tools.Deny, MaxReply: int64(cfg.Sandbox.Reply),
+			Rate: upstream.Rate{Calls: calls, Per: per}, IdleStop: timeDuration(s.IdleStop),
+			Protocol: upstream.Protocol(s.Protocol), Allow: s.Tools.Allow, Deny: s.Tools.Deny, MaxReply: int64(s.MaxReply),
 		}
 		if s.Type == config.KindBuiltin {
 			spec.Kind = upstream.InProcess

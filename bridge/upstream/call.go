@@ -1,0 +1,247 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// maxQueue bounds how long a call waits for its turn under Spec.Rate. It waits
+// for half of Spec.Timeout at most, so that time is left for the call itself.
+const maxQueue = 30 * time.Second
+
+// call makes one call:
+//
+//	breaker -> session (connecting if need be) -> rate -> slot -> tools/call
+//
+// Whatever comes of it is told to the breaker.
+func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	s.mu.Lock()
+	now := time.Now()
+	try, ok := s.breaker.admit(now)
+	why := ""
+	if !ok {
+		why = s.breaker.why(now)
+	}
+	s.mu.Unlock()
+	if !ok {
+		return nil, &Error{Server: s.spec.Name, Tool: tool, Kind: Unavailable, Err: &suspendedError{why}}
+	}
+	result, sess, v, failure := s.admitted(ctx, tool, args)
+	s.learn(v, try, sess, failure)
+	if failure != nil {
+		failure.Server, failure.Tool = s.spec.Name, tool
+		return nil, failure
+	}
+	return result, nil
+}
+
+// learn tells the breaker what a call says of the server.
+func (s *server) learn(v sign, try bool, sess *session, failure *Error) {
+	of, text := occasion{}, ""
+	if failure != nil {
+		text = failure.Err.Error()
+		if sess != nil && sess.isLost(failure.Err) {
+			of.lost = sess
+		}
+	}
+	now := time.Now()
+	s.mu.Lock()
+	if v == healthy {
+		s.now.Answered = now
+	}
+	if sess == nil {
+		of.tries = s.tries
+	}
+	changed := s.breaker.report(v, try, of, text, now)
+	state, why := s.breaker.state(now), s.breaker.why(now)
+	s.mu.Unlock()
+	switch {
+	case !changed:
+		return
+	case state == "":
+		s.log.Info("calls are sent again")
+	default:
+		s.log.Warn("server suspended", "why", why)
+	}
+	s.options.changed()
+}
+
+// A suspendedError is why a call is not sent while the breaker is open.
+type suspendedError struct{ text string }
+
+func (e *suspendedError) Error() string { return e.text }
+
+// admitted makes a call that the breaker lets through. It returns the session
+// that it was made in last, nil if there was none, and what it says of the
+// server.
+func (s *server) admitted(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, *session, sign, *Error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.spec.timeout(), errCallTimeout)
+	defer cancel()
+	queued := false
+	for again := false; ; again = true { // in a new session, once
+		sess, failure := s.await(ctx, tool)
+		if failure != nil {
+			v := noSign
+			if failure.Kind == Unavailable {
+				v = judge(failure)
+			}
+			return nil, nil, v, s.timed(failure)
+		}
+		if !queued {
+			if failure := s.queue(ctx); failure != nil {
+				s.leave()
+				return nil, sess, noSign, s.timed(failure)
+			}
+			queued = true
+		}
+		select {
+		case s.slots <- struct{}{}:
+		case <-ctx.Done():
+			s.leave()
+			kind, err := interruption(ctx)
+			if kind == Timeout {
+				err = fmt.Errorf("%d other calls of the server were under way all the time, as many as its concurrency allows: %w", cap(s.slots), err)
+			}
+			return nil, sess, noSign, s.timed(&Error{Kind: kind, Err: err})
+		}
+		result, unread, failure := sess.call(ctx, tool, args)
+		<-s.slots
+		s.leave()
+		if failure != nil && unread && !again {
+			s.awaitEnd(ctx, sess)
+			continue
+		}
+		v := judge(failure)
+		if v == healthy {
+			sess.useful.Store(true)
+		}
+		return result, sess, v, s.timed(failure)
+	}
+}
+
+// timed says in a failure how long was waited.
+func (s *server) timed(e *Error) *Error {
+	if e != nil && errors.Is(e.Err, errCallTimeout) {
+		e.Err = &shownError{text: strings.Replace(e.Err.Error(), errCallTimeout.Error(), fmt.Sprintf("no answer within %v", s.spec.timeout()), 1), err: e.Err}
+	}
+	return e
+}
+
+// queue waits until Spec.Rate has a place, in the order in which calls came. It
+// refuses at once when the place is too far away.
+func (s *server) queue(ctx context.Context) *Error {
+	if s.limiter == nil {
+		return nil
+	}
+	place := s.limiter.Reserve()
+	wait, longest := place.Delay(), min(maxQueue, s.spec.timeout()/2)
+	if wait > longest {
+		place.Cancel()
+		return &Error{Kind: OverRate, Err: fmt.Errorf("more calls than its rate of %v lets through; the next place is free in %v, and a call waits %v at most",
+			s.spec.Rate, inSeconds(wait), longest)}
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		place.Cancel()
+		kind, err := interruption(ctx)
+		return &Error{Kind: kind, Err: fmt.Errorf("waiting for its turn at the rate of %v: %w", s.spec.Rate, err)}
+	}
+}
+
+// leave notes that a call has no more use for the session that await gave it.
+func (s *server) leave() {
+	s.mu.Lock()
+	s.using--
+	s.used = time.Now()
+	s.mu.Unlock()
+}
+
+// A parkedError is why a call is not tried: the server's own pause is longer
+// than the breaker's.
+type parkedError struct{ why string }
+
+func (e *parkedError) Error() string { return "the server is parked: " + e.why }
+
+// awaitEnd waits until the server's goroutine has noticed the end of a session.
+func (s *server) awaitEnd(ctx context.Context, sess *session) {
+	for {
+		s.mu.Lock()
+		current, changed := s.session, s.changed
+		s.mu.Unlock()
+		if current != sess {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// await returns the session in which tool can be called, and connects if there
+// is none. It waits long for a server that starts, and not so long for one that
+// has failed already. The caller calls leave when it is done with the session.
+func (s *server) await(ctx context.Context, tool string) (*session, *Error) {
+	var patience <-chan time.Time
+	var tries, seen int
+	for first := true; ; first = false {
+		s.mu.Lock()
+		now, sess, changed, known := s.now, s.session, s.changed, s.names[tool]
+		seen = s.tries
+		failed := s.failed
+		if sess != nil && known {
+			s.using++
+		}
+		s.mu.Unlock()
+		if first {
+			tries = seen
+		}
+		switch {
+		case sess != nil && known:
+			return sess, nil
+		case s.life.Err() != nil:
+			return nil, &Error{Kind: Unavailable, Err: context.Cause(s.life)}
+		case now.State == Disabled:
+			return nil, &Error{Kind: Unavailable, Err: errDisabled}
+		case sess != nil && now.State == Unhealthy:
+			return nil, &Error{Kind: UnknownTool, Err: fmt.Errorf("the server has listed no tool of this name, and its last listing failed: %s", now.Err)}
+		case sess != nil:
+			return nil, &Error{Kind: UnknownTool, Err: errors.New("the server has no tool of this name")}
+		case now.State == Parked && (now.Until.IsZero() || time.Now().Before(now.Until)):
+			return nil, &Error{Kind: Unavailable, Err: &parkedError{now.Err}}
+		case now.State == Failed && seen > tries:
+			return nil, &Error{Kind: Unavailable, Err: fmt.Errorf("the server is not connected: %s", now.Err)}
+		case now.State == Parked, now.State == Failed, now.State == Idle:
+			s.wakeUp(false)
+		}
+		if failed > 0 && patience == nil {
+			timer := time.NewTimer(eager)
+			defer timer.Stop()
+			patience = timer.C
+		}
+		select {
+		case <-changed:
+		case <-s.life.Done():
+		case <-patience:
+			return nil, &Error{Kind: Unavailable, Err: fmt.Errorf("the server is not connected: %s", now.Err)}
+		case <-ctx.Done():
+			kind, err := interruption(ctx)
+			if now.Err != "" {
+				return nil, &Error{Kind: kind, Err: fmt.Errorf("%w while the server is not connected: %s", err, now.Err)}
+			}
+			return nil, &Error{Kind: kind, Err: fmt.Errorf("waiting for the server to start: %w", err)}
+		}
+	}
+}
