@@ -91,13 +91,13 @@ func TestBreaker(t *testing.T) {
 
 // inner is a server in this process with one tool.
 func inner(tool func(context.Context) error) Spec {
-	return Spec{Name: "fake", Kind: InProcess, InProcess: func() *mcp.Server {
+	return Spec{Name: "fake", Kind: InProcess, InProcess: func(context.Context) (*mcp.Server, error) {
 		server := mcp.NewServer(&mcp.Implementation{Name: "inner", Version: "3"}, nil)
 		server.AddTool(&mcp.Tool{Name: "exact", InputSchema: json.RawMessage(`{"type":"object"}`)},
 			func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				return &mcp.CallToolResult{Content: []mcp.Content{}}, tool(ctx)
 			})
-		return server
+		return server, nil
 	}}
 }
 
@@ -262,8 +262,9 @@ func TestAStormOfAnnouncementsIsWeathered(t *testing.T) {
 	var server *mcp.Server
 	spec := inner(nil)
 	plain := spec.InProcess
-	spec.InProcess = func() *mcp.Server {
-		server = plain()
+	spec.InProcess = func(ctx context.Context) (*mcp.Server, error) {
+		var err error
+		server, err = plain(ctx)
 		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				if method == "tools/list" {
@@ -272,7 +273,7 @@ func TestAStormOfAnnouncementsIsWeathered(t *testing.T) {
 				return next(ctx, method, req)
 			}
 		})
-		return server
+		return server, err
 	}
 	bubble(t, Options{Poll: 24 * time.Hour}, spec, func(t *testing.T, s *Set) {
 		add := func(name string) {
