@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -33,10 +34,34 @@ type Entry struct {
 	Settle int       // of Settled: its place in the order of answers, from 1
 	Until  time.Time // of Began: when the run expires; of Ended: when the journal goes, zero for at once
 	// Shared names bytes that many runs depend on, such as the names of the
-	// tools, and is kept once for all of them; of Began. Common are those bytes.
+	// tools, and is kept once for all of them; of Began. Common are those bytes,
+	// the same wherever the name is. They are no secret: they are not encrypted.
 	Shared string
 	Common []byte
-	Body   []byte // for whoever wrote it
+	Body   []byte // for whoever wrote it; at most MaxEntry
+}
+
+// MaxEntry bounds the body of an entry, and the bytes that Shared names.
+const MaxEntry = 256 << 20
+
+// Check says what is wrong with an entry, whatever is kept of its run.
+func (e *Entry) Check() error {
+	wrong := ""
+	switch {
+	case e.Run == "":
+		wrong = "it names no run"
+	case e.Owner == "":
+		wrong = "nobody owns it"
+	case e.Kind != Began && e.Kind != Sent && e.Kind != Settled && e.Kind != Ended:
+		wrong = fmt.Sprintf("there is no kind %q", e.Kind)
+	case e.Kind != Began && (e.Shared != "" || len(e.Common) > 0), e.Shared == "" && len(e.Common) > 0:
+		wrong = "it has shared bytes without a name, or does not begin the run"
+	case len(e.Body) > MaxEntry || len(e.Common) > MaxEntry:
+		wrong = fmt.Sprintf("it has %d bytes, at most %d are kept", max(len(e.Body), len(e.Common)), MaxEntry)
+	default:
+		return nil
+	}
+	return fmt.Errorf("checking an entry of the journal of run %q: %s", e.Run, wrong)
 }
 
 // A JournalState says how far a run with a journal is.
@@ -56,7 +81,21 @@ type Kept struct {
 	State  JournalState
 	Began  time.Time
 	Until  time.Time // when it expires
-	Bytes  int64     // of its entries
+	Bytes  int64     // of its entries' bodies
+}
+
+// Change returns what k is after change, of whose changes those of Owner, Wanted,
+// State and Until count.
+func (k Kept) Change(change func(*Kept) error) (Kept, error) {
+	next := k
+	if err := change(&next); err != nil {
+		return k, err
+	}
+	if next.State != Live && next.State != Paused && next.State != Finished {
+		return k, fmt.Errorf("changing run %s: there is no state %q", k.Run, next.State)
+	}
+	k.Owner, k.Wanted, k.State, k.Until = next.Owner, next.Wanted, next.State, next.Until.Round(0).UTC()
+	return k, nil
 }
 
 var (
@@ -68,23 +107,38 @@ var (
 
 // A Journal keeps the entries of runs. Several processes may share one; its
 // methods may be called by any number of goroutines. What a method has done
-// outlives the end of this process.
+// outlives the end of this process, and a cut of the power as soon as a Durable
+// record was kept after it.
 //
 // Entries that announce or follow an effect travel with its Record
-// (Record.Journal) and are kept in one transaction with it.
+// (Record.Journal) and are kept in one transaction with it, or neither is: an
+// entry that is refused refuses its record, and nothing else that is written
+// in the same moment. Entries of a run are refused that has no journal
+// (ErrNoJournal; Ended is none, and does nothing, for a run without calls has
+// no journal) or that their Owner does not own (ErrNotOwner), and Began of one
+// that has a journal.
+//
+// Nothing goes by itself when its time has come: who looks after the runs asks
+// for them and drops what is past its Until. A Store that is a Journal tells
+// of changed runs by Changed as well.
 type Journal interface {
-	// Append keeps entries, all or none, in their order.
+	// Append keeps entries, all or none, in their order. The error is one of
+	// those above, or as Record's.
 	Append(ctx context.Context, entries ...Entry) error
-	// Read returns a run with its entries in the order in which they were
-	// kept; the first is Began, with its Common. Or ErrNoJournal.
+	// Read returns a run with its entries in the order in which they were kept,
+	// without their Owner and Until, which are in Kept; the first is Began, with
+	// its Common. Or ErrNoJournal, or ErrDamaged if what is kept is not what
+	// was written.
 	Read(ctx context.Context, run string) (Kept, []Entry, error)
 	// Runs returns all runs that have a journal, the oldest first.
 	Runs(ctx context.Context) ([]Kept, error)
-	// ChangeRun changes what is known of a run (Owner, Wanted, State and Until),
-	// all others waiting meanwhile, in whatever process they are. An error of
-	// change is returned and leaves all as it was. Or ErrNoJournal.
+	// ChangeRun changes what is known of a run (Owner, Wanted, State and Until)
+	// and returns it, all others waiting meanwhile, in whatever process they
+	// are: change is quick and does not ask the store. An error of change is
+	// returned and leaves all as it was. Or ErrNoJournal.
 	ChangeRun(ctx context.Context, run string, change func(*Kept) error) (Kept, error)
-	// WantedOf returns the runs of an owner of which somebody wants something.
+	// WantedOf returns the runs of an owner of which somebody wants something,
+	// the oldest first.
 	WantedOf(ctx context.Context, owner string) ([]Kept, error)
 	// Drop removes a run's journal. One that is not there is no error.
 	Drop(ctx context.Context, run string) error

@@ -24,13 +24,13 @@ const (
 	RunEnded   Event = "run_ended"
 	RunPaused  Event = "run_paused"  // it was put away while it waits for people
 	RunResumed Event = "run_resumed" // it goes on from its journal
-	Preview    Event = "preview" // what the script seems to call, read before it ran
-	Intent     Event = "intent"  // a call is about to be sent
-	Outcome    Event = "outcome" // a call that was sent has ended
-	Refusal    Event = "refusal" // a call was not sent
-	Asked      Event = "request" // a person is asked about a call
-	Answered   Event = "answer"  // a person has answered; recorded before it counts
-	Verdict    Event = "verdict" // the answer that a call acts on, or what stands in for one
+	Preview    Event = "preview"     // what the script seems to call, read before it ran
+	Intent     Event = "intent"      // a call is about to be sent
+	Outcome    Event = "outcome"     // a call that was sent has ended
+	Refusal    Event = "refusal"     // a call was not sent
+	Asked      Event = "request"     // a person is asked about a call
+	Answered   Event = "answer"      // a person has answered; recorded before it counts
+	Verdict    Event = "verdict"     // the answer that a call acts on, or what stands in for one
 
 	SavedScript Event = "saved_script" // the run's script runs a saved one, whose calls are the run's
 

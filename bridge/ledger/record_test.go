@@ -21,7 +21,7 @@ func TestLogWritesEveryField(t *testing.T) {
 		Request: "q", Approver: "me", Channel: "page", Answer: "yes",
 		Outcome: Failed, Error: "e", Wait: time.Minute, Duration: time.Second, Sent: 1, Received: 2,
 		Name: "n", Script: "return 1", ScriptHash: "h", Input: json.RawMessage(`1`), Preview: json.RawMessage(`[]`),
-		Detail: json.RawMessage(`{}`), Durable: true,
+		Detail: json.RawMessage(`{}`), Durable: true, Journal: []Entry{{Run: "r", Kind: Sent, Body: []byte("in the clear")}},
 	}
 	v := reflect.ValueOf(full)
 	var out bytes.Buffer
@@ -51,6 +51,9 @@ func TestLogWritesEveryField(t *testing.T) {
 		if line[name] == nil {
 			t.Errorf("%s is missing from %s", name, out.String())
 		}
+	}
+	if strings.Contains(out.String(), "in the clear") {
+		t.Errorf("an entry of the journal is in the log: %s", out.String())
 	}
 	if line["level"] != "WARN" {
 		t.Errorf("a failed call is logged at %v, want WARN", line["level"])

@@ -1,6 +1,7 @@
-// Package memstore keeps records in memory. It keeps the whole contract of
-// ledger.Store but one thing: nothing outlives the process. Tests use it, and
-// it shows what a store is without a database.
+// Package memstore keeps records, and journals of runs, in memory. It keeps the
+// whole contract of ledger.Store and ledger.Journal but one thing: nothing
+// outlives the process. Tests use it, and it shows what a store is without a
+// database.
 package memstore
 
 import (
@@ -18,19 +19,21 @@ import (
 
 var errClosed = fmt.Errorf("%w: it is closed", ledger.ErrUnavailable)
 
-// A Store is a ledger.Store in memory.
+// A Store is a ledger.Store and a ledger.Journal in memory.
 type Store struct {
 	id    string
 	key   []byte
 	clock func() time.Time
 
-	mu      sync.Mutex
-	ring    *ledger.Keyring
-	rows    []kept
-	last    int64 // the last row's number and hash, also when it was pruned
-	hash    ledger.Hash
-	changed chan struct{}
-	closed  bool
+	mu       sync.Mutex
+	ring     *ledger.Keyring
+	rows     []kept
+	last     int64 // the last row's number and hash, also when it was pruned
+	hash     ledger.Hash
+	journals []*journal // the oldest first
+	shared   map[string][]byte
+	changed  chan struct{}
+	closed   bool
 }
 
 type kept struct {
@@ -45,7 +48,7 @@ func New(clock func() time.Time) *Store {
 	}
 	random := make([]byte, 48)
 	rand.Read(random)
-	s := &Store{id: hex.EncodeToString(random[:16]), key: random[16:], clock: clock, changed: make(chan struct{})}
+	s := &Store{id: hex.EncodeToString(random[:16]), key: random[16:], clock: clock, shared: make(map[string][]byte), changed: make(chan struct{})}
 	s.ring = ledger.NewKeyring(s.id, s.key)
 	return s
 }
@@ -64,6 +67,7 @@ func (s *Store) Record(ctx context.Context, r ledger.Record) error {
 }
 
 func (s *Store) appendLocked(r ledger.Record) error {
+	entries := r.Journal
 	body, err := ledger.Encode(r, s.clock)
 	if err != nil {
 		return err
@@ -71,13 +75,21 @@ func (s *Store) appendLocked(r ledger.Record) error {
 	if r, err = ledger.Decode(body); err != nil { // what any store gives back
 		return err
 	}
+	if err := s.enterLocked(entries); err != nil {
+		return err
+	}
 	s.last++
 	s.hash = ledger.HashRow(s.id, s.last, s.hash, body)
 	link := ledger.Link{Seq: s.last, Hash: s.hash, Seal: s.ring.Seal(s.last, s.hash), Body: body}
 	s.rows = append(s.rows, kept{link, r})
+	s.tellLocked()
+	return nil
+}
+
+// tellLocked tells those who watch.
+func (s *Store) tellLocked() {
 	close(s.changed)
 	s.changed = make(chan struct{})
-	return nil
 }
 
 // Rows yields the rows that q selects, as they stand now.

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"modernc.org/sqlite"
@@ -38,6 +39,8 @@ type file struct {
 	lock  *sql.Stmt // BEGIN IMMEDIATE
 	keep  *sql.Stmt // COMMIT
 	look  *sql.Stmt // PRAGMA data_version
+	enter *sql.Stmt // of an entry of a journal
+	find  *sql.Stmt // of a journal
 	ring  *ledger.Keyring
 	sync  string // PRAGMA synchronous of conn
 
@@ -46,6 +49,9 @@ type file struct {
 	settled int64 // the last row of table rows
 	data    int64 // PRAGMA data_version for which the above holds
 	seen    int64 // PRAGMA data_version that watchers were told of
+
+	journals map[string]*journal // by run; what is known of them, as of data
+	loose    bool                // shared bytes may be there that no journal names
 }
 
 // A mark is what a process remembers of a store: it had this row.
@@ -108,7 +114,7 @@ func openFile(ctx context.Context, o *Options, known *mark, afresh bool) (_ *fil
 	if err := checkWAL(ctx, o); err != nil {
 		return nil, opening(o.Path, err)
 	}
-	f := &file{info: info, size: info.Size()}
+	f := &file{info: info, size: info.Size(), journals: make(map[string]*journal)}
 	mode := "rw"
 	if o.ReadOnly {
 		mode = "ro"
@@ -136,7 +142,7 @@ func openFile(ctx context.Context, o *Options, known *mark, afresh bool) (_ *fil
 		err = f.check(ctx, o, known, afresh)
 	}
 	if err == nil && !o.ReadOnly {
-		f.put, err = f.conn.PrepareContext(ctx, "INSERT INTO recent (seq, hash, seal, body) VALUES (?, ?, ?, ?)")
+		err = f.prepareWriting(ctx)
 	}
 	if err == nil {
 		return f, nil
@@ -158,6 +164,18 @@ func (f *file) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	f.look, err = f.conn.PrepareContext(ctx, "PRAGMA data_version")
+	return err
+}
+
+// prepareWriting prepares the statements that need the tables.
+func (f *file) prepareWriting(ctx context.Context) (err error) {
+	if f.put, err = f.conn.PrepareContext(ctx, "INSERT INTO recent (seq, hash, seal, body) VALUES (?, ?, ?, ?)"); err != nil {
+		return err
+	}
+	if f.enter, err = f.conn.PrepareContext(ctx, "INSERT INTO entries (id, kind, call, settle, total, body) VALUES (?, ?, ?, ?, ?, ?)"); err != nil {
+		return err
+	}
+	f.find, err = f.conn.PrepareContext(ctx, "SELECT number, owner, id, total"+fromJournals+" WHERE run = ?")
 	return err
 }
 
@@ -269,7 +287,7 @@ func (f *file) begin(ctx context.Context, o *Options, known *mark, afresh bool) 
 		id := make([]byte, 16)
 		rand.Read(id)
 		store := hex.EncodeToString(id)
-		return f.exec(ctx, schema1+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 1;", application)+
+		return f.exec(ctx, strings.Join(migrations, "")+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", application, version)+
 			fmt.Sprintf("INSERT INTO meta VALUES ('oldest', '1'), ('store', '%s'), ('key', '%s'), ('seal', '%s');", store, keyName(key), metaSeal(key, store)))
 	})
 }
@@ -378,6 +396,7 @@ func (f *file) refresh(ctx context.Context) error {
 		return damaged("its last row, %d, was not written by a bridge", f.seq)
 	}
 	f.data = data
+	clear(f.journals)
 	return nil
 }
 
@@ -439,9 +458,9 @@ func (f *file) follows(ctx context.Context, m mark) error {
 	return nil
 }
 
-// add writes the bodies in one transaction. After an error the file must not
-// be used.
-func (f *file) add(ctx context.Context, path string, bodies [][]byte, durable bool) error {
+// add writes a batch in one transaction, but for what of it is refused. After an
+// error the file must not be used.
+func (f *file) add(ctx context.Context, path string, batch []*item, durable bool) error {
 	if err := f.synchronous(ctx, durable); err != nil {
 		return err
 	}
@@ -451,16 +470,18 @@ func (f *file) add(ctx context.Context, path string, bodies [][]byte, durable bo
 			return err
 		}
 		seq, hash = f.seq, f.hash
-		for _, body := range bodies {
-			seq++
-			hash = ledger.HashRow(f.id, seq, hash, body)
-			seal := f.ring.Seal(seq, hash)
-			put, err := f.put.ExecContext(ctx, seq, hash[:], seal[:], string(body))
-			if err != nil {
+		for _, it := range batch {
+			if err := f.addEntries(ctx, it); err != nil {
 				return err
 			}
-			if n, err := put.RowsAffected(); err != nil || n != 1 { // a trigger can swallow it
-				return damaged("a row was not kept although the database took it")
+			if it.body == nil || it.refused != nil {
+				continue
+			}
+			seq++
+			hash = ledger.HashRow(f.id, seq, hash, it.body)
+			seal := f.ring.Seal(seq, hash)
+			if err := one(f.put.ExecContext(ctx, seq, hash[:], seal[:], string(it.body))); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -473,6 +494,17 @@ func (f *file) add(ctx context.Context, path string, bodies [][]byte, durable bo
 		f.wal, err = os.Stat(path + "-wal")
 	}
 	return err
+}
+
+// one checks that a statement wrote its row: a trigger can swallow it.
+func one(done sql.Result, err error) error {
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n != 1 {
+		return damaged("a row was not kept although the database took it")
+	}
+	return nil
 }
 
 // synchronous makes a commit sync the disk, or not.
@@ -538,7 +570,7 @@ func (f *file) fold(ctx context.Context) error {
 // closeWriting ends the connection that writes. SQLite keeps one open as long
 // as it has a statement.
 func (f *file) closeWriting() {
-	for _, s := range []*sql.Stmt{f.put, f.lock, f.keep, f.look} {
+	for _, s := range []*sql.Stmt{f.put, f.lock, f.keep, f.look, f.enter, f.find} {
 		if s != nil {
 			s.Close()
 		}
@@ -549,7 +581,7 @@ func (f *file) closeWriting() {
 	if f.write != nil {
 		f.write.Close()
 	}
-	f.put, f.lock, f.keep, f.look, f.conn, f.write = nil, nil, nil, nil, nil, nil
+	f.put, f.lock, f.keep, f.look, f.enter, f.find, f.conn, f.write = nil, nil, nil, nil, nil, nil, nil, nil
 }
 
 func (f *file) closeReading() {

@@ -32,7 +32,7 @@ var ErrWhole = errors.New("the audit log is whole")
 func Repair(ctx context.Context, o Options) (Repaired, error) {
 	o.setDefaults()
 	if o.ReadOnly {
-		return Repaired{}, unavailable("it was opened for reading only")
+		return Repaired{}, errReadOnly
 	}
 	done, err := examine(ctx, &o)
 	if err != nil {
@@ -71,7 +71,7 @@ func Repair(ctx context.Context, o Options) (Repaired, error) {
 	if err != nil {
 		return done, err
 	}
-	if err := f.add(ctx, o.Path, [][]byte{body}, true); err != nil {
+	if err := f.add(ctx, o.Path, []*item{{body: body}}, true); err != nil {
 		return done, fmt.Errorf("writing of the repair: %w", err)
 	}
 	if o.CheckpointFile != "" {

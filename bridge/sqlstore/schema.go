@@ -12,7 +12,7 @@ import (
 )
 
 // version is the schema that this release writes; see the package comment.
-const version = 1
+const version = 2
 
 // application marks our files: "cmbr" in SQLite's header.
 const application = 0x636d6272
@@ -20,7 +20,7 @@ const application = 0x636d6272
 // migrations[v] leads from version v to v+1. They add tables and never change
 // one that is there. What is written down of one kind of thing (journal
 // entries, say) gets tables of its own, in a migration of its own.
-var migrations = []string{schema1}
+var migrations = []string{schema1, schema2}
 
 // facts are what rows are searched by, each with its expression over body.
 var facts = []struct{ name, expression string }{
@@ -49,10 +49,14 @@ var schema1 = func() string {
 		"CREATE VIEW log AS SELECT * FROM rows UNION ALL SELECT * FROM fresh;\n"
 }()
 
-// genuine checks that the tables, indexes and views of the log are those that
-// were made: another expression in one of them would hide rows from queries,
-// and a trigger could make a row vanish as it is written. No release has any.
+// genuine checks that the tables, indexes and views are those that were made:
+// another expression in one of them would hide rows from queries, and a trigger
+// could make a row vanish as it is written. No release has any.
 func genuine(ctx context.Context, c *sql.Conn) error {
+	var has int
+	if err := c.QueryRowContext(ctx, "PRAGMA user_version").Scan(&has); err != nil {
+		return err
+	}
 	rows, err := c.QueryContext(ctx, "SELECT type, coalesce(sql, '') FROM sqlite_master")
 	if err != nil {
 		return err
@@ -69,7 +73,8 @@ func genuine(ctx context.Context, c *sql.Conn) error {
 		}
 		there[text] = true
 	}
-	for text := range strings.SplitSeq(strings.TrimSuffix(schema1, ";\n"), ";\n") {
+	all := strings.Join(migrations[:min(max(has, 1), version)], "")
+	for text := range strings.SplitSeq(strings.TrimSuffix(all, ";\n"), ";\n") {
 		if name, _, _ := strings.Cut(text, " ("); rows.Err() == nil && !there[text] {
 			return damaged("its schema was changed (%.40s)", strings.TrimPrefix(name, "CREATE "))
 		}

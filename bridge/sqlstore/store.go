@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,12 +59,14 @@ const (
 
 	recheck    = 2 * time.Second // between looks whether a damaged store was mended
 	checkAgain = time.Minute     // after a check in the background that could not be made
+
+	sweepEvery = 10 * time.Minute // between looks for shared bytes that no journal names
 )
 
-// A DB is a ledger.Store in a SQLite file.
+// A DB is a ledger.Store and a ledger.Journal in a SQLite file.
 type DB struct {
 	o       Options
-	queue   chan *entry
+	queue   chan *item
 	jobs    chan *job
 	poke    chan struct{} // somebody began to watch
 	stop    chan struct{} // closed by Close
@@ -86,6 +89,7 @@ type DB struct {
 	unsigned int64              // rows since the last checkpoint in the second place
 	tried    time.Time          // when that one was written, or a newer one could not be
 	missed   bool               // it could not
+	swept    time.Time          // when shared bytes that no journal names were last removed
 }
 
 // A fault is what is wrong with a store; nothing when err is nil.
@@ -101,12 +105,16 @@ func (w fault) stands(path string) bool {
 	return err == nil && w.in != nil && os.SameFile(now, w.in)
 }
 
-// An entry is a record that waits to be written.
-type entry struct {
-	body    []byte
+// An item is a record, entries of journals, or both, which wait to be written
+// together.
+type item struct {
+	body    []byte // of the record; nil for none
+	journal []ledger.Entry
+	at      time.Time // of entries: now
 	durable bool
-	taken   bool // by the goroutine that writes, under DB.mu
-	left    bool // by the one who waits, under DB.mu
+	refused error // it is at fault itself: nothing of it was written
+	taken   bool  // by the goroutine that writes, under DB.mu
+	left    bool  // by the one who waits, under DB.mu
 	done    chan error
 }
 
@@ -129,8 +137,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{
-		o: o, queue: make(chan *entry, queued), jobs: make(chan *job), poke: make(chan struct{}, 1),
-		stop: make(chan struct{}), stopped: make(chan struct{}), file: f, ended: func() {}, tried: time.Now(),
+		o: o, queue: make(chan *item, queued), jobs: make(chan *job), poke: make(chan struct{}, 1),
+		stop: make(chan struct{}), stopped: make(chan struct{}), file: f, ended: func() {}, tried: time.Now(), swept: time.Now(),
 	}
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
@@ -202,42 +210,53 @@ func (db *DB) Record(ctx context.Context, r ledger.Record) error {
 		return err
 	}
 	if db.o.ReadOnly {
-		return unavailable("it was opened for reading only")
+		return errReadOnly
 	}
 	body, err := ledger.Encode(r, db.o.Clock)
 	if err != nil {
 		return err
 	}
-	e := &entry{body: body, durable: r.Durable || db.o.AllDurable, done: make(chan error, 1)}
+	it := &item{body: body, durable: r.Durable || db.o.AllDurable, done: make(chan error, 1)}
+	if err := it.take(r.Journal, db.o.Clock); err != nil {
+		return err
+	}
+	return db.keep(ctx, it)
+}
+
+// keep hands an item to the goroutine that writes and waits until it is kept.
+func (db *DB) keep(ctx context.Context, it *item) error {
 	select {
-	case db.queue <- e:
+	case db.queue <- it:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-db.stop:
 		return errClosed
 	}
 	select {
-	case err := <-e.done:
+	case err := <-it.done:
 		return err
 	case <-db.stopped:
 		select {
-		case err := <-e.done:
+		case err := <-it.done:
 			return err
 		default:
 			return errClosed
 		}
 	case <-ctx.Done():
 		db.mu.Lock()
-		e.left = !e.taken
+		it.left = !it.taken
 		db.mu.Unlock()
-		if e.left {
+		if it.left {
 			return ctx.Err()
 		}
-		return <-e.done // it is being written
+		return <-it.done // it is being written
 	}
 }
 
-var errClosed = unavailable("it is closed")
+var (
+	errClosed   = unavailable("it is closed")
+	errReadOnly = unavailable("it was opened for reading only")
+)
 
 // Changed returns a channel that is closed after the next change.
 func (db *DB) Changed() <-chan struct{} {
@@ -300,9 +319,9 @@ func (db *DB) Close() error {
 
 // run is the goroutine that writes.
 //
-//	record -> queue -> gather -> commit -> answer
-//	                     ^          |
-//	                     +- next ---+--- nothing for a while -> settle, sign
+//	record, entries -> queue -> gather -> commit -> answer
+//	                              ^          |
+//	                              +- next ---+--- nothing for a while -> settle, sign, sweep
 func (db *DB) run(ctx context.Context) {
 	defer close(db.stopped)
 	timer := time.NewTimer(time.Hour)
@@ -314,8 +333,8 @@ func (db *DB) run(ctx context.Context) {
 			timer.Stop()
 		}
 		select {
-		case e := <-db.queue:
-			db.commit(ctx, db.gather(e))
+		case it := <-db.queue:
+			db.commit(ctx, db.gather(it))
 		case j := <-db.jobs:
 			j.done <- db.do(ctx, j.do)
 		case <-db.poke:
@@ -324,8 +343,8 @@ func (db *DB) run(ctx context.Context) {
 		case <-db.stop:
 			for {
 				select {
-				case e := <-db.queue:
-					db.commit(ctx, db.gather(e))
+				case it := <-db.queue:
+					db.commit(ctx, db.gather(it))
 					continue
 				default:
 				}
@@ -348,6 +367,9 @@ func (db *DB) end(ctx context.Context) {
 	if f != nil {
 		f.closeReading() // first: who closes last removes the -wal
 		if wrong == nil && !db.o.ReadOnly && f.same(db.o.Path) == nil {
+			if err := f.sweep(ctx); err != nil {
+				db.o.Logger.Warn("bytes of ended runs stay in the audit log's file", "error", err)
+			}
 			if err := f.fold(ctx); err != nil {
 				db.o.Logger.Warn("rows of the audit log stay in its -wal", "error", err)
 			}
@@ -380,6 +402,9 @@ func (db *DB) wait() (time.Duration, bool) {
 		if in, ok := db.due(); ok {
 			sooner(in)
 		}
+		if f.loose {
+			sooner(sweepEvery - time.Since(db.swept))
+		}
 	}
 	return wait, wait >= 0
 }
@@ -397,15 +422,15 @@ func (db *DB) due() (in time.Duration, ok bool) {
 	return signAfter - time.Since(db.tried), true
 }
 
-// gather takes what waits behind e, as much as goes into one transaction.
-func (db *DB) gather(e *entry) []*entry {
+// gather takes what waits behind it, as much as goes into one transaction.
+func (db *DB) gather(it *item) []*item {
 	runtime.Gosched() // those who are about to record come along
-	batch, size := []*entry{e}, len(e.body)
+	batch, size := []*item{it}, it.size()
 	for size < bulk {
 		select {
-		case e := <-db.queue:
-			batch = append(batch, e)
-			size += len(e.body)
+		case it := <-db.queue:
+			batch = append(batch, it)
+			size += it.size()
 		default:
 			return batch
 		}
@@ -414,12 +439,12 @@ func (db *DB) gather(e *entry) []*entry {
 }
 
 // commit writes a batch and answers those who wait.
-func (db *DB) commit(ctx context.Context, batch []*entry) {
-	taken, bodies, durable := batch[:0], make([][]byte, 0, len(batch)), false
+func (db *DB) commit(ctx context.Context, batch []*item) {
+	taken, durable := batch[:0], false
 	db.mu.Lock()
-	for _, e := range batch {
-		if e.taken = !e.left; e.taken {
-			taken, bodies, durable = append(taken, e), append(bodies, e.body), durable || e.durable
+	for _, it := range batch {
+		if it.taken = !it.left; it.taken {
+			taken, durable = append(taken, it), durable || it.durable
 		}
 	}
 	db.mu.Unlock()
@@ -427,10 +452,14 @@ func (db *DB) commit(ctx context.Context, batch []*entry) {
 		return
 	}
 	err := db.do(ctx, func(ctx context.Context, f *file) error {
-		return f.add(ctx, db.o.Path, bodies, durable)
+		return f.add(ctx, db.o.Path, taken, durable)
 	})
-	for _, e := range taken {
-		e.done <- err
+	rows := int64(0)
+	for _, it := range taken {
+		if err == nil && it.refused == nil && it.body != nil {
+			rows++
+		}
+		it.done <- cmp.Or(err, it.refused)
 	}
 	if err != nil {
 		return
@@ -438,7 +467,7 @@ func (db *DB) commit(ctx context.Context, batch []*entry) {
 	db.notify()
 	f := db.file
 	db.settling = false
-	db.unsigned += int64(len(taken))
+	db.unsigned += rows
 	if in, ok := db.due(); ok && in <= 0 {
 		db.sign()
 	}
@@ -556,6 +585,9 @@ func (db *DB) tidy(ctx context.Context) {
 	if in, ok := db.due(); ok && in <= 0 {
 		db.sign()
 	}
+	if db.file.loose && time.Since(db.swept) >= sweepEvery {
+		db.sweep(ctx)
+	}
 }
 
 // look tells those who watch if another process changed the store.
@@ -605,7 +637,7 @@ func (db *DB) sign() {
 // ask has the goroutine that writes do a job.
 func (db *DB) ask(ctx context.Context, do func(context.Context, *file) error) error {
 	if db.o.ReadOnly {
-		return unavailable("it was opened for reading only")
+		return errReadOnly
 	}
 	j := &job{do, make(chan error, 1)}
 	select {

@@ -1,0 +1,189 @@
+package memstore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"codemode-bridge/bridge/ledger"
+)
+
+// A journal is what is kept of a run.
+type journal struct {
+	ledger.Kept
+	entries []ledger.Entry // without Owner, Until and Common
+}
+
+// Append keeps entries.
+func (s *Store) Append(ctx context.Context, entries ...ledger.Entry) error {
+	if err := ctx.Err(); err != nil || len(entries) == 0 {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	if err := s.enterLocked(entries); err != nil {
+		return err
+	}
+	s.tellLocked()
+	return nil
+}
+
+// enterLocked keeps entries, all or none.
+func (s *Store) enterLocked(entries []ledger.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	before, shared := make([]*journal, len(s.journals)), maps.Clone(s.shared)
+	for i, j := range s.journals {
+		was := *j
+		was.entries = slices.Clip(was.entries)
+		before[i] = &was
+	}
+	for i := range entries {
+		if err := s.entryLocked(&entries[i]); err != nil {
+			s.journals, s.shared = before, shared
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) entryLocked(e *ledger.Entry) error {
+	if err := e.Check(); err != nil {
+		return err
+	}
+	j := s.journalLocked(e.Run)
+	switch {
+	case e.Kind == ledger.Began && j != nil:
+		return fmt.Errorf("beginning the journal of run %s: it has one", e.Run)
+	case e.Kind == ledger.Began:
+		if there, ok := s.shared[e.Shared]; ok && !bytes.Equal(there, e.Common) {
+			return fmt.Errorf("beginning the journal of run %s: other bytes are kept as %q", e.Run, e.Shared)
+		}
+		if e.Shared != "" {
+			s.shared[e.Shared] = bytes.Clone(e.Common)
+		}
+		j = &journal{Kept: ledger.Kept{Run: e.Run, Owner: e.Owner, State: ledger.Live, Began: s.clock().Round(0).UTC(), Until: e.Until.Round(0).UTC()}}
+		s.journals = append(s.journals, j)
+	case j == nil && e.Kind == ledger.Ended:
+		return nil
+	case j == nil:
+		return fmt.Errorf("writing the journal of run %s: %w", e.Run, ledger.ErrNoJournal)
+	case j.Owner != e.Owner:
+		return fmt.Errorf("writing the journal of run %s: %w", e.Run, ledger.ErrNotOwner)
+	case e.Kind == ledger.Ended && e.Until.IsZero():
+		s.dropLocked(j)
+		return nil
+	case e.Kind == ledger.Ended:
+		j.Owner, j.Wanted, j.State, j.Until = "", "", ledger.Finished, e.Until.Round(0).UTC()
+	}
+	j.Bytes += int64(len(e.Body))
+	j.entries = append(j.entries, ledger.Entry{Run: e.Run, Kind: e.Kind, Call: e.Call, Settle: e.Settle, Shared: e.Shared, Body: bytes.Clone(e.Body)})
+	return nil
+}
+
+// journalLocked returns a run's journal; nil when it has none.
+func (s *Store) journalLocked(run string) *journal {
+	for _, j := range s.journals {
+		if j.Run == run {
+			return j
+		}
+	}
+	return nil
+}
+
+// dropLocked removes a journal, and the shared bytes that no other one names.
+func (s *Store) dropLocked(j *journal) {
+	s.journals = slices.DeleteFunc(s.journals, func(other *journal) bool { return other == j })
+	name := j.entries[0].Shared
+	if !slices.ContainsFunc(s.journals, func(other *journal) bool { return other.entries[0].Shared == name }) {
+		delete(s.shared, name)
+	}
+}
+
+// Read returns a run with its entries.
+func (s *Store) Read(ctx context.Context, run string) (ledger.Kept, []ledger.Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return ledger.Kept{}, nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := s.journalLocked(run)
+	if j == nil {
+		return ledger.Kept{}, nil, fmt.Errorf("reading the journal of run %s: %w", run, ledger.ErrNoJournal)
+	}
+	entries := slices.Clone(j.entries)
+	for i := range entries {
+		entries[i].Body = bytes.Clone(entries[i].Body)
+	}
+	entries[0].Common = bytes.Clone(s.shared[entries[0].Shared])
+	return j.Kept, entries, nil
+}
+
+// selected returns the runs that want selects.
+func (s *Store) selected(ctx context.Context, want func(ledger.Kept) bool) ([]ledger.Kept, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []ledger.Kept
+	for _, j := range s.journals {
+		if want(j.Kept) {
+			all = append(all, j.Kept)
+		}
+	}
+	return all, ctx.Err()
+}
+
+// Runs returns all runs that have a journal.
+func (s *Store) Runs(ctx context.Context) ([]ledger.Kept, error) {
+	return s.selected(ctx, func(ledger.Kept) bool { return true })
+}
+
+// WantedOf returns the runs of which their owner is asked something.
+func (s *Store) WantedOf(ctx context.Context, owner string) ([]ledger.Kept, error) {
+	return s.selected(ctx, func(k ledger.Kept) bool { return k.Owner == owner && k.Wanted != "" })
+}
+
+// ChangeRun changes what is known of a run.
+func (s *Store) ChangeRun(ctx context.Context, run string, change func(*ledger.Kept) error) (ledger.Kept, error) {
+	if err := ctx.Err(); err != nil {
+		return ledger.Kept{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ledger.Kept{}, errClosed
+	}
+	j := s.journalLocked(run)
+	if j == nil {
+		return ledger.Kept{}, fmt.Errorf("changing run %s: %w", run, ledger.ErrNoJournal)
+	}
+	k, err := j.Kept.Change(change)
+	if err != nil {
+		return k, err
+	}
+	j.Kept = k
+	s.tellLocked()
+	return k, nil
+}
+
+// Drop removes a run's journal.
+func (s *Store) Drop(ctx context.Context, run string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	if j := s.journalLocked(run); j != nil {
+		s.dropLocked(j)
+		s.tellLocked()
+	}
+	return nil
+}

@@ -1,0 +1,581 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"codemode-bridge/bridge/ledger"
+)
+
+// A Journaled is a store that keeps journals too.
+type Journaled interface {
+	ledger.Store
+	ledger.Journal
+}
+
+// Journals is the suite that every Journaled passes. open returns a new and
+// empty store, and a function that returns another view of the same store, as a
+// second process has it; the suite closes what a test of it must close.
+func Journals(t *testing.T, open func(t *testing.T) (store Journaled, again func(t *testing.T) Journaled)) {
+	for _, test := range []struct {
+		name string
+		run  func(t *testing.T, a, b Journaled)
+	}{
+		{"entries come back as they were", journalComesBack},
+		{"a run that ended is forgotten", endedIsForgotten},
+		{"a finished run is kept", finishedIsKept},
+		{"what is refused is not kept", refusedEntries},
+		{"a refused entry refuses its record alone", refusedRecords},
+		{"all entries or none", allOrNone},
+		{"shared bytes are kept once for all", sharedBytes},
+		{"a run is changed", runIsChanged},
+		{"one claims a run", oneClaims},
+		{"who lost a run writes nothing", fenced},
+		{"what is wanted of an owner", wanted},
+		{"runs are listed, the oldest first", runsAreListed},
+		{"dropping", dropping},
+		{"many runs at a time", manyRuns},
+		{"changes of runs are told", journalChangesAreTold},
+		{"given up", journalGivenUp},
+		{"closed", journalClosed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			store, again := open(t)
+			test.run(t, store, again(t))
+		})
+	}
+}
+
+var until = time.Date(2026, 11, 22, 8, 0, 0, 5, time.FixedZone("", 3600))
+
+func begun(run, owner string) ledger.Entry {
+	return ledger.Entry{Run: run, Kind: ledger.Began, Owner: owner, Until: until, Body: []byte("script of " + run)}
+}
+
+func sent(run, owner string, call int) ledger.Entry {
+	return ledger.Entry{Run: run, Kind: ledger.Sent, Owner: owner, Call: call, Body: fmt.Appendf(nil, "args %d", call)}
+}
+
+func settled(run, owner string, call, settle int) ledger.Entry {
+	return ledger.Entry{Run: run, Kind: ledger.Settled, Owner: owner, Call: call, Settle: settle, Body: fmt.Appendf(nil, "answer %d", call)}
+}
+
+// journalOf reads a journal that is there, without the time it began.
+func journalOf(t *testing.T, s Journaled, run string) (ledger.Kept, []ledger.Entry) {
+	t.Helper()
+	k, entries, err := s.Read(t.Context(), run)
+	must(t, err)
+	if k.Began.IsZero() || k.Began.Location() != time.UTC {
+		t.Errorf("run %s began at %v", run, k.Began)
+	}
+	k.Began = time.Time{}
+	return k, entries
+}
+
+// hasEntries checks a journal's entries by kind, call and settle.
+func hasEntries(t *testing.T, s Journaled, run string, want ...string) {
+	t.Helper()
+	_, entries := journalOf(t, s, run)
+	var got []string
+	for _, e := range entries {
+		got = append(got, fmt.Sprintf("%s %d %d", e.Kind, e.Call, e.Settle))
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the journal of %s is %q, want %q", run, got, want)
+	}
+}
+
+func hasNone(t *testing.T, s Journaled, run string) {
+	t.Helper()
+	if k, entries, err := s.Read(t.Context(), run); !errors.Is(err, ledger.ErrNoJournal) || len(entries) > 0 || k != (ledger.Kept{}) {
+		t.Errorf("run %s should have no journal: %+v, %d entries, %v", run, k, len(entries), err)
+	}
+}
+
+func runsOf(t *testing.T, s Journaled) []string {
+	t.Helper()
+	all, err := s.Runs(t.Context())
+	must(t, err)
+	names := []string{}
+	for _, k := range all {
+		names = append(names, k.Run)
+	}
+	return names
+}
+
+func journalComesBack(t *testing.T, a, b Journaled) {
+	first := begun("r", "x")
+	first.Shared, first.Common = "tools-1", []byte(strings.Repeat("tools ", 10_000))
+	large := settled("r", "x", 2, 1)
+	large.Body = []byte(strings.Repeat("0123456789", 500_000))
+	empty := sent("r", "x", 3)
+	empty.Body = nil
+	must(t, a.Append(t.Context(), first))
+	must(t, a.Record(t.Context(), ledger.Record{Event: ledger.Intent, Run: "r", Journal: []ledger.Entry{sent("r", "x", 1)}}))
+	must(t, a.Append(t.Context(), sent("r", "x", 2), large))
+	must(t, a.Record(t.Context(), ledger.Record{Event: ledger.Outcome, Run: "r", Durable: true, Journal: []ledger.Entry{settled("r", "x", 1, 2), empty}}))
+	want := []ledger.Entry{first, sent("r", "x", 1), sent("r", "x", 2), large, settled("r", "x", 1, 2), empty}
+	size := int64(0)
+	for i := range want {
+		size += int64(len(want[i].Body))
+		want[i].Owner, want[i].Until = "", time.Time{}
+	}
+	for name, s := range map[string]Journaled{"its writer": a, "another": b} {
+		k, got := journalOf(t, s, "r")
+		if want := (ledger.Kept{Run: "r", Owner: "x", State: ledger.Live, Until: until.UTC(), Bytes: size}); k != want {
+			t.Errorf("%s reads %+v, want %+v", name, k, want)
+		}
+		for i := range got {
+			if len(got[i].Body) == 0 {
+				got[i].Body = nil
+			}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s reads %d entries that are not the %d that were written", name, len(got), len(want))
+		}
+	}
+	if got := rows(t, b, ledger.Query{Runs: []string{"r"}}); len(got) != 2 || got[0].Record.Journal != nil {
+		t.Errorf("%d records", len(got))
+	}
+	whole(t, b, nil)
+}
+
+func endedIsForgotten(t *testing.T, a, b Journaled) {
+	must(t, a.Append(t.Context(), begun("r", "x"), sent("r", "x", 1)))
+	must(t, a.Append(t.Context(), begun("other", "x"), sent("other", "x", 7)))
+	must(t, b.Record(t.Context(), ledger.Record{Event: ledger.RunEnded, Run: "r", Journal: []ledger.Entry{{Run: "r", Kind: ledger.Ended, Owner: "x"}}}))
+	hasNone(t, a, "r")
+	hasEntries(t, a, "other", "began 0 0", "sent 7 0")
+	must(t, a.Append(t.Context(), begun("r", "y"))) // nothing of the first is left
+	hasEntries(t, b, "r", "began 0 0")
+}
+
+func finishedIsKept(t *testing.T, a, b Journaled) {
+	must(t, a.Append(t.Context(), begun("r", "x"), sent("r", "x", 1)))
+	_, err := b.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.Wanted = "stop"; return nil })
+	must(t, err)
+	later := until.Add(time.Hour)
+	must(t, a.Append(t.Context(), ledger.Entry{Run: "r", Kind: ledger.Ended, Owner: "x", Until: later, Body: []byte("result")}))
+	hasEntries(t, b, "r", "began 0 0", "sent 1 0", "ended 0 0")
+	k, entries := journalOf(t, b, "r")
+	if want := (ledger.Kept{Run: "r", State: ledger.Finished, Until: later.UTC(), Bytes: k.Bytes}); k != want || string(entries[2].Body) != "result" {
+		t.Errorf("a finished run is %+v, its last entry %q", k, entries[2].Body)
+	}
+	for _, s := range []Journaled{a, b} {
+		if err := s.Append(t.Context(), sent("r", "x", 2)); !errors.Is(err, ledger.ErrNotOwner) {
+			t.Errorf("writing to a finished run: %v", err)
+		}
+	}
+}
+
+func refusedEntries(t *testing.T, a, b Journaled) {
+	must(t, a.Append(t.Context(), begun("r", "x")))
+	for _, row := range []struct {
+		name  string
+		entry ledger.Entry
+		want  error // nil is any
+	}{
+		{"of no journal", sent("none", "x", 1), ledger.ErrNoJournal},
+		{"settled of no journal", settled("none", "x", 1, 1), ledger.ErrNoJournal},
+		{"of another's run", sent("r", "y", 1), ledger.ErrNotOwner},
+		{"an end of another's run", ledger.Entry{Run: "r", Kind: ledger.Ended, Owner: "y"}, ledger.ErrNotOwner},
+		{"a second beginning", begun("r", "x"), nil},
+		{"a second beginning by another", begun("r", "y"), nil},
+		{"without a run", sent("", "x", 1), nil},
+		{"without an owner", sent("r", "", 1), nil},
+		{"of no kind", ledger.Entry{Run: "r", Owner: "x", Kind: "paused"}, nil},
+		{"shared bytes in the middle", ledger.Entry{Run: "r", Owner: "x", Kind: ledger.Sent, Shared: "s"}, nil},
+		{"shared bytes without a name", ledger.Entry{Run: "q", Owner: "x", Kind: ledger.Began, Common: []byte("c")}, nil},
+	} {
+		for _, s := range []Journaled{a, b} {
+			if err := s.Append(t.Context(), row.entry); err == nil || row.want != nil && !errors.Is(err, row.want) {
+				t.Errorf("appending an entry %s: %v", row.name, err)
+			}
+			if err := s.Record(t.Context(), ledger.Record{Event: ledger.Intent, Journal: []ledger.Entry{row.entry}}); err == nil || row.want != nil && !errors.Is(err, row.want) {
+				t.Errorf("recording with an entry %s: %v", row.name, err)
+			}
+		}
+	}
+	hasEntries(t, b, "r", "began 0 0")
+	if got := runsOf(t, b); !reflect.DeepEqual(got, []string{"r"}) {
+		t.Errorf("runs %q", got)
+	}
+	if got := rows(t, a, ledger.Query{}); len(got) != 0 {
+		t.Errorf("%d records were kept without their entries", len(got))
+	}
+	must(t, a.Err())
+	must(t, a.Append(t.Context())) // nothing is no error
+	must(t, a.Append(t.Context(), ledger.Entry{Run: "none", Kind: ledger.Ended, Owner: "x"}))
+	must(t, a.Record(t.Context(), ledger.Record{Event: ledger.RunEnded, Journal: []ledger.Entry{{Run: "none", Kind: ledger.Ended, Owner: "x", Until: until}}}))
+	hasNone(t, b, "none")
+}
+
+// refusedRecords: of many records at a time exactly those are refused whose
+// entries are.
+func refusedRecords(t *testing.T, a, b Journaled) {
+	must(t, a.Append(t.Context(), begun("mine", "x"), begun("lost", "y")))
+	const n = 40
+	var wait sync.WaitGroup
+	for i := range n {
+		wait.Go(func() {
+			s, r := a, ledger.Record{Event: ledger.Intent, Call: i + 1}
+			if i%8 == 7 {
+				s = b
+			}
+			switch i % 4 {
+			case 0:
+				r.Run = "plain"
+			case 1:
+				r.Run, r.Journal = "mine", []ledger.Entry{sent("mine", "x", i)}
+			case 2:
+				r.Run, r.Journal = "lost", []ledger.Entry{sent("lost", "x", i)}
+			case 3:
+				r.Run, r.Journal = "half", []ledger.Entry{sent("mine", "x", i), sent("lost", "x", i)}
+			}
+			if err := s.Record(t.Context(), r); errors.Is(err, ledger.ErrNotOwner) != (i%4 >= 2) || err != nil && i%4 < 2 {
+				t.Errorf("recording in run %s: %v", r.Run, err)
+			}
+		})
+	}
+	wait.Wait()
+	for run, want := range map[string]int{"plain": n / 4, "mine": n / 4, "lost": 0, "half": 0} {
+		if got := len(rows(t, b, ledger.Query{Runs: []string{run}})); got != want {
+			t.Errorf("run %s has %d records, want %d", run, got, want)
+		}
+	}
+	_, mine := journalOf(t, b, "mine")
+	recorded := rows(t, b, ledger.Query{Runs: []string{"mine"}})
+	for i, e := range mine[1:] { // in the order of their records
+		if e.Call != recorded[i].Record.Call-1 {
+			t.Errorf("entry %d of the run is call %d, its record %d", i+1, e.Call, recorded[i].Record.Call)
+		}
+	}
+	if len(mine) != 1+n/4 {
+		t.Errorf("%d entries", len(mine))
+	}
+	hasEntries(t, a, "lost", "began 0 0")
+	whole(t, b, nil)
+}
+
+func allOrNone(t *testing.T, a, b Journaled) {
+	must(t, a.Append(t.Context(), begun("r", "x"), sent("r", "x", 1)))
+	for name, entries := range map[string][]ledger.Entry{
+		"the last is refused":        {settled("r", "x", 1, 1), sent("r", "x", 2), sent("r", "y", 3)},
+		"a beginning before it":      {begun("new", "x"), sent("new", "x", 1), sent("none", "x", 1)},
+		"an end before it":           {{Run: "r", Kind: ledger.Ended, Owner: "x"}, sent("r", "x", 2)},
+		"an end and a new beginning": {{Run: "r", Kind: ledger.Ended, Owner: "x"}, begun("r", "y"), sent("r", "x", 2)},
+		"a finish before it":         {{Run: "r", Kind: ledger.Ended, Owner: "x", Until: until}, sent("r", "x", 2)},
+	} {
+		if err := a.Append(t.Context(), entries...); err == nil {
+			t.Errorf("%s: all were kept", name)
+		}
+		hasNone(t, b, "new")
+		hasEntries(t, a, "r", "began 0 0", "sent 1 0")
+		if k, _ := journalOf(t, b, "r"); k.State != ledger.Live || k.Owner != "x" {
+			t.Errorf("%s: the run is %+v", name, k)
+		}
+	}
+	must(t, a.Append(t.Context(), settled("r", "x", 1, 1))) // and it goes on where it was
+	hasEntries(t, b, "r", "began 0 0", "sent 1 0", "settled 1 1")
+	must(t, a.Append(t.Context(), begun("new", "x"), sent("new", "x", 1), ledger.Entry{Run: "new", Kind: ledger.Ended, Owner: "x"}, begun("new", "y")))
+	hasEntries(t, b, "new", "began 0 0")
+}
+
+func sharedBytes(t *testing.T, a, b Journaled) {
+	share := func(run, name, bytes string) ledger.Entry {
+		e := begun(run, "x")
+		e.Shared, e.Common = name, []byte(bytes)
+		return e
+	}
+	must(t, a.Append(t.Context(), share("r1", "s", "tools")))
+	must(t, b.Append(t.Context(), share("r2", "s", "tools")))
+	must(t, a.Append(t.Context(), share("r3", "t", "")))
+	if err := b.Append(t.Context(), share("r4", "s", "other tools")); err == nil {
+		t.Error("one name stands for two things")
+	}
+	common := func(s Journaled, run, name, want string) {
+		t.Helper()
+		if _, entries := journalOf(t, s, run); entries[0].Shared != name || string(entries[0].Common) != want {
+			t.Errorf("run %s shares %q as %q", run, entries[0].Common, entries[0].Shared)
+		}
+	}
+	must(t, a.Drop(t.Context(), "r1"))
+	common(a, "r2", "s", "tools")
+	common(b, "r3", "t", "")
+	must(t, b.Drop(t.Context(), "r2"))
+	must(t, a.Append(t.Context(), share("r5", "s", "tools")))
+	common(b, "r5", "s", "tools")
+}
+
+func runIsChanged(t *testing.T, a, b Journaled) {
+	must(t, a.Append(t.Context(), begun("r", "x"), sent("r", "x", 1)))
+	before, _, err := a.Read(t.Context(), "r")
+	must(t, err)
+	later := until.Add(time.Hour)
+	got, err := b.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error {
+		if *k != before {
+			t.Errorf("to be changed is %+v, want %+v", *k, before)
+		}
+		*k = ledger.Kept{Run: "another", Owner: "y", Wanted: "pause", State: ledger.Paused, Until: later, Bytes: 1}
+		return nil
+	})
+	must(t, err)
+	want := ledger.Kept{Run: "r", Owner: "y", Wanted: "pause", State: ledger.Paused, Began: before.Began, Until: later.UTC(), Bytes: before.Bytes}
+	if got != want {
+		t.Errorf("changed to %+v, want %+v", got, want)
+	}
+	no := errors.New("no")
+	if got, err := a.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.Owner = "z"; return no }); err != no || got != want {
+		t.Errorf("a change that was given up: %+v, %v", got, err)
+	}
+	if got, err := a.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.State = "gone"; return nil }); err == nil || got != want {
+		t.Errorf("a state that there is not: %+v, %v", got, err)
+	}
+	if _, err := a.ChangeRun(t.Context(), "none", func(*ledger.Kept) error { t.Error("a run that is not there was changed"); return nil }); !errors.Is(err, ledger.ErrNoJournal) {
+		t.Errorf("changing a run that is not there: %v", err)
+	}
+	for _, s := range []Journaled{a, b} {
+		if got, _, err := s.Read(t.Context(), "r"); err != nil || got != want {
+			t.Errorf("read as %+v, %v; want %+v", got, err, want)
+		}
+	}
+	hasEntries(t, a, "r", "began 0 0", "sent 1 0")
+	must(t, a.Err())
+	if got, err := a.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.Until = time.Time{}; return nil }); err != nil || !got.Until.IsZero() {
+		t.Errorf("without an end it is %+v, %v", got, err)
+	}
+	if got, _, err := b.Read(t.Context(), "r"); err != nil || !got.Until.IsZero() {
+		t.Errorf("without an end it is read as %+v, %v", got, err)
+	}
+}
+
+// oneClaims: of many who want a run, in two processes, one gets it.
+func oneClaims(t *testing.T, a, b Journaled) {
+	taken := errors.New("it is taken")
+	for round := range 10 {
+		run := fmt.Sprint("r", round)
+		must(t, a.Append(t.Context(), begun(run, "first")))
+		_, err := a.ChangeRun(t.Context(), run, func(k *ledger.Kept) error { k.Owner, k.State = "", ledger.Paused; return nil })
+		must(t, err)
+		var won atomic.Int32
+		var wait sync.WaitGroup
+		for i := range 8 {
+			wait.Go(func() {
+				s, me := a, fmt.Sprint("bridge ", i)
+				if i%2 == 1 {
+					s = b
+				}
+				k, err := s.ChangeRun(t.Context(), run, func(k *ledger.Kept) error {
+					if k.Owner != "" {
+						return taken
+					}
+					k.Owner, k.State = me, ledger.Live
+					return nil
+				})
+				switch {
+				case err == nil && k.Owner == me:
+					won.Add(1)
+					if err := s.Append(t.Context(), sent(run, me, 1)); err != nil {
+						t.Errorf("the new owner writes: %v", err)
+					}
+				case err != taken:
+					t.Errorf("claiming the run: %+v, %v", k, err)
+				default:
+					if err := s.Append(t.Context(), sent(run, me, 2)); !errors.Is(err, ledger.ErrNotOwner) {
+						t.Errorf("who did not get the run writes: %v", err)
+					}
+				}
+			})
+		}
+		wait.Wait()
+		if won.Load() != 1 {
+			t.Errorf("%d have claimed the run", won.Load())
+		}
+		hasEntries(t, b, run, "began 0 0", "sent 1 0")
+	}
+}
+
+// fenced: whatever a process remembers of a run, another's claim counts from
+// when it returned.
+func fenced(t *testing.T, a, b Journaled) {
+	must(t, a.Append(t.Context(), begun("r", "a"), sent("r", "a", 1)))
+	want := []string{"began 0 0", "sent 1 0"}
+	stores, owner := map[string]Journaled{"a": a, "b": b}, "a"
+	for call := 2; call < 12; call++ {
+		next := map[string]string{"a": "b", "b": "a"}[owner]
+		_, err := stores[next].ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.Owner = next; return nil })
+		must(t, err)
+		if err := stores[owner].Record(t.Context(), ledger.Record{Event: ledger.Intent, Run: owner, Journal: []ledger.Entry{sent("r", owner, call)}}); !errors.Is(err, ledger.ErrNotOwner) {
+			t.Fatalf("the owner before writes call %d: %v", call, err)
+		}
+		must(t, stores[next].Record(t.Context(), ledger.Record{Event: ledger.Intent, Run: next, Journal: []ledger.Entry{sent("r", next, call)}}))
+		want = append(want, fmt.Sprintf("sent %d 0", call))
+		owner = next
+	}
+	hasEntries(t, a, "r", want...)
+	must(t, b.Drop(t.Context(), "r"))
+	if err := a.Append(t.Context(), sent("r", "a", 20)); !errors.Is(err, ledger.ErrNoJournal) {
+		t.Errorf("writing to a run that another dropped: %v", err)
+	}
+	must(t, b.Append(t.Context(), begun("r", "b"))) // which may have the same place
+	if err := a.Append(t.Context(), sent("r", "a", 20)); !errors.Is(err, ledger.ErrNotOwner) {
+		t.Errorf("writing to a run that another began: %v", err)
+	}
+	hasEntries(t, a, "r", "began 0 0")
+}
+
+func wanted(t *testing.T, a, b Journaled) {
+	for i := range 4 {
+		must(t, a.Append(t.Context(), begun(fmt.Sprint("r", i), "x")))
+	}
+	must(t, a.Append(t.Context(), begun("other", "y")))
+	want := func(run, what string) {
+		t.Helper()
+		_, err := b.ChangeRun(t.Context(), run, func(k *ledger.Kept) error { k.Wanted = what; return nil })
+		must(t, err)
+	}
+	want("r3", "stop")
+	want("r1", "give it up")
+	want("r2", "stop")
+	want("other", "stop")
+	want("r2", "")
+	all, err := a.WantedOf(t.Context(), "x")
+	if err != nil || len(all) != 2 || all[0].Run != "r1" || all[0].Wanted != "give it up" || all[1].Run != "r3" || all[1].Owner != "x" {
+		t.Errorf("wanted of x: %+v, %v", all, err)
+	}
+	if all, err := b.WantedOf(t.Context(), "nobody"); err != nil || len(all) != 0 {
+		t.Errorf("wanted of nobody: %+v, %v", all, err)
+	}
+}
+
+func runsAreListed(t *testing.T, a, b Journaled) {
+	if got := runsOf(t, b); len(got) != 0 {
+		t.Errorf("runs of an empty store: %q", got)
+	}
+	for _, run := range []string{"c", "a", "b"} {
+		must(t, a.Append(t.Context(), begun(run, "x"), sent(run, "x", 1)))
+	}
+	must(t, a.Append(t.Context(), sent("c", "x", 2)))
+	must(t, b.Drop(t.Context(), "a"))
+	must(t, b.Append(t.Context(), begun("a", "y")))
+	if got := runsOf(t, a); !reflect.DeepEqual(got, []string{"c", "b", "a"}) {
+		t.Errorf("runs %q", got)
+	}
+	all, err := b.Runs(t.Context())
+	must(t, err)
+	for _, k := range all {
+		if one, _, err := a.Read(t.Context(), k.Run); err != nil || one != k {
+			t.Errorf("listed as %+v, read as %+v, %v", k, one, err)
+		}
+	}
+}
+
+func dropping(t *testing.T, a, b Journaled) {
+	must(t, a.Append(t.Context(), begun("r", "x"), sent("r", "x", 1)))
+	must(t, b.Drop(t.Context(), "r"))
+	hasNone(t, a, "r")
+	must(t, a.Drop(t.Context(), "r"))
+	must(t, a.Drop(t.Context(), "none"))
+}
+
+// manyRuns: each run has the entries of its own goroutine, in its order.
+func manyRuns(t *testing.T, a, b Journaled) {
+	const runs, calls = 8, 30
+	var wait sync.WaitGroup
+	for i := range runs {
+		wait.Go(func() {
+			run, s := fmt.Sprint("r", i), a
+			if i%2 == 1 {
+				s = b
+			}
+			first := begun(run, "x")
+			first.Shared, first.Common = "all", []byte("of them")
+			if err := s.Append(t.Context(), first); err != nil {
+				t.Error(err)
+			}
+			for call := 1; call <= calls; call++ {
+				intent := ledger.Record{Event: ledger.Intent, Run: run, Call: call, Journal: []ledger.Entry{sent(run, "x", call)}, Durable: call == calls}
+				if err := s.Record(t.Context(), intent); err != nil {
+					t.Error(err)
+				}
+				if err := s.Append(t.Context(), settled(run, "x", call, call)); err != nil {
+					t.Error(err)
+				}
+			}
+			if i >= runs/2 {
+				if err := s.Append(t.Context(), ledger.Entry{Run: run, Kind: ledger.Ended, Owner: "x"}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	want := []string{"began 0 0"}
+	for call := 1; call <= calls; call++ {
+		want = append(want, fmt.Sprintf("sent %d 0", call), fmt.Sprintf("settled %d %[1]d", call))
+	}
+	for i := range runs {
+		run := fmt.Sprint("r", i)
+		if i >= runs/2 {
+			hasNone(t, a, run)
+			continue
+		}
+		hasEntries(t, a, run, want...)
+	}
+	whole(t, a, nil)
+}
+
+func journalChangesAreTold(t *testing.T, a, b Journaled) {
+	for _, step := range []func(s Journaled) error{
+		func(s Journaled) error { return s.Append(t.Context(), begun("r", "x")) },
+		func(s Journaled) error {
+			_, err := s.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.Wanted = "stop"; return nil })
+			return err
+		},
+		func(s Journaled) error { return s.Drop(t.Context(), "r") },
+	} {
+		here, there := a.Changed(), b.Changed()
+		must(t, step(a))
+		<-here
+		<-there
+	}
+}
+
+func journalGivenUp(t *testing.T, a, b Journaled) {
+	must(t, a.Append(t.Context(), begun("r", "x")))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	change := func(*ledger.Kept) error { t.Error("a run was changed"); return nil }
+	_, _, read := a.Read(ctx, "r")
+	_, runs := a.Runs(ctx)
+	_, wanted := a.WantedOf(ctx, "x")
+	_, changed := a.ChangeRun(ctx, "r", change)
+	for what, err := range map[string]error{
+		"Append": a.Append(ctx, sent("r", "x", 1)), "Read": read, "Runs": runs, "WantedOf": wanted, "ChangeRun": changed, "Drop": a.Drop(ctx, "r"),
+	} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	hasEntries(t, b, "r", "began 0 0")
+	must(t, a.Err())
+}
+
+func journalClosed(t *testing.T, a, b Journaled) {
+	must(t, a.Append(t.Context(), begun("r", "x")))
+	must(t, a.Close())
+	_, changed := a.ChangeRun(t.Context(), "r", func(*ledger.Kept) error { return nil })
+	for what, err := range map[string]error{"Append": a.Append(t.Context(), sent("r", "x", 1)), "ChangeRun": changed, "Drop": a.Drop(t.Context(), "r")} {
+		if !errors.Is(err, ledger.ErrUnavailable) {
+			t.Errorf("%s of a closed store: %v", what, err)
+		}
+	}
+	hasEntries(t, b, "r", "began 0 0")
+}
