@@ -96,7 +96,10 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 		if patience == nil {
 			patience = time.After(a.s.o.Gate.View().Profiles.ClientPatience(a.r.session.client))
 		}
-		fresh := a.fresh(open) // of those that the person at the client may answer
+		fresh, others := a.fresh(open)
+		for _, q := range others {
+			asking.Go(func() { a.say(ctx, q) })
+		}
 		if len(fresh) == 0 {
 			continue
 		}
@@ -104,30 +107,33 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 			return a.inputRequired(fresh)
 		}
 		for _, q := range fresh {
-			asking.Go(func() { a.elicit(ctx, q) })
+			asking.Go(func() { a.elicit(ctx, a.say(ctx, q)) })
 		}
 	}
 }
 
-// fresh are the requests that this attachment has not put to the client, and
-// can put there.
-func (a *attachment) fresh(all []approval.Request) []approval.Request {
-	var fresh []approval.Request
+// fresh are the requests that this attachment has not seen before: those that
+// it can put to the person at the client, and those for approvers alone.
+func (a *attachment) fresh(all []approval.Request) (fresh, others []approval.Request) {
 	for _, q := range all {
-		if !a.asked[q.ID] && a.r.gate.Reach == gate.ByElicitation && !q.NeedsApprover() {
-			a.asked[q.ID] = true
+		switch {
+		case a.asked[q.ID]:
+			continue
+		case a.r.gate.Reach == gate.ByElicitation && !q.NeedsApprover():
 			fresh = append(fresh, q)
+		default:
+			others = append(others, q)
 		}
+		a.asked[q.ID] = true
 	}
-	return fresh
+	return fresh, others
 }
 
 // elicit asks the person at a client with a session. When ctx ends, the
 // question stays open for whoever attaches next.
 func (a *attachment) elicit(ctx context.Context, q approval.Request) {
-	says := a.summary(ctx, q)
 	asked := time.Now()
-	res, err := a.req.Session.Elicit(ctx, a.question(q, says))
+	res, err := a.req.Session.Elicit(ctx, a.question(q))
 	if ctx.Err() != nil {
 		return
 	}
@@ -175,7 +181,7 @@ func (a *attachment) inputRequired(all []approval.Request) *mcp.CallToolResult {
 	inputs := mcp.InputRequestMap{}
 	for _, q := range all {
 		st.Asked[q.ID] = q.Digest().String()
-		inputs[q.ID] = a.question(q, "")
+		inputs[q.ID] = a.question(q)
 	}
 	sealed, err := a.s.seal.close(st)
 	if err != nil {
@@ -220,9 +226,8 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 }
 
 // question is a request as an elicitation: the text, and a form whose one
-// required field is the decision. "No" comes first. What the client's model
-// says of the arguments is shown beside them.
-func (a *attachment) question(q approval.Request, says string) *mcp.ElicitParams {
+// required field is the decision. "No" comes first.
+func (a *attachment) question(q approval.Request) *mcp.ElicitParams {
 	protocol := a.req.ProtocolVersion()
 	choices := []choice{{"no", "No"}, {"stop", "No, and stop the script"}, {"once", "Yes, once"}}
 	if q.Decision.Remember && protocol < statelessProtocol { // a stateless client has no session
@@ -247,7 +252,7 @@ func (a *attachment) question(q approval.Request, says string) *mcp.ElicitParams
 	if q.Decision.RequireReason {
 		reason["description"] = "a yes to this call needs one"
 	}
-	return &mcp.ElicitParams{Message: approval.Describe(q, approval.DescribeOptions{At: a.s.o.ApproveAt(a.r.id), Says: says}).Prompt(), RequestedSchema: map[string]any{"type": "object",
+	return &mcp.ElicitParams{Message: approval.Describe(q, approval.DescribeOptions{At: a.s.o.ApproveAt(a.r.id)}).Prompt(), RequestedSchema: map[string]any{"type": "object",
 		"properties": map[string]any{"decision": decision, "reason": reason}, "required": []any{"decision"}}}
 }
 

@@ -18,6 +18,23 @@ const (
 	summaryWrite = 200    // characters of what it wrote that are shown
 )
 
+// say has the client's model say what long arguments are, keeps that for every
+// channel, and returns the request with it.
+func (a *attachment) say(ctx context.Context, q approval.Request) approval.Request {
+	if q.Says != "" { // a request that was attached before has asked
+		return q
+	}
+	says := a.summary(ctx, q)
+	if says == "" {
+		return q
+	}
+	if err := a.s.o.Gate.Broker().Say(ctx, q.ID, q.Digest(), says); err != nil {
+		a.s.o.Logger.Debug("a summary of long arguments came too late", "run", a.r.id, "err", err)
+	}
+	q.Says = says
+	return q
+}
+
 // summary is what the client's model says of long arguments; empty unless the
 // configuration wants that, the client has a session and can ask its model,
 // and the model answers in time. It reads what the person may see and nothing

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/profiles"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -69,6 +72,51 @@ func TestLongArgumentsAreSummarised(t *testing.T) {
 			}
 			if (read != "") != row.read || strings.Contains(read, "hunter22") || row.read && !strings.Contains(read, "to: bob") {
 				t.Errorf("the model read %q", read)
+			}
+		})
+	}
+}
+
+// Who answers elsewhere reads it too, also where the client could not ask.
+func TestSummaryIsForEveryChannel(t *testing.T) {
+	for name, o := range map[string]*mcp.ClientOptions{
+		"the client asks too": {ElicitationHandler: func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}},
+		"approvers alone": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, asks(func(p *profiles.ProfileSpec) { p.ElicitationFallback = ptr("queue") }), func(o *Options) { o.SummaryWait = time.Minute })
+			b.approvers.Store(true)
+			o.CreateMessageHandler = func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+				return &mcp.CreateMessageResult{Role: "assistant", Model: "m", Content: &mcp.TextContent{Text: "It sends Latin."}}, nil
+			}
+			c := b.connect(t, o)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				eval(t, c, `return await codemode.a__echo({body: "lorem ipsum ".repeat(100)})`)
+			}()
+			broker := b.gate.Broker()
+			for {
+				changed := broker.Requested()
+				all, err := broker.Entries(t.Context(), approval.Filter{Open: time.Now()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(all) == 1 && all[0].Says == "It sends Latin." {
+					yes := approval.Verdict{Approve: true, By: "ann", Strong: true, Channel: "page"}
+					if _, err := b.gate.Settle(t.Context(), all[0].ID, all[0].Digest(), yes); err != nil {
+						t.Fatal(err)
+					}
+					break
+				}
+				<-changed
+			}
+			<-done
+			if len(b.up.made()) != 1 {
+				t.Errorf("sent %d calls", len(b.up.made()))
 			}
 		})
 	}

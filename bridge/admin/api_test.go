@@ -205,9 +205,9 @@ func TestEditing(t *testing.T) {
 		if b.as("ada").shown(e.ID)["args_editable"] != false {
 			t.Errorf("%.40s can be edited", args)
 		}
-		b.as("ada").do("POST", "/api/decide/"+e.ID, decision(e, "approve", `"args":{"to":["x [hidden: looks like a token]"]}`)).refused(422, "invalid")
-		b.as("ada").do("POST", "/api/decide/"+e.ID, decision(e, "approve", `"args":{"a…":1}`)).refused(422, "invalid")
-		b.as("ada").do("POST", "/api/decide/"+e.ID, decision(e, "approve", `"args":[1]`)).refused(422, "invalid")
+		b.as("ada").do("POST", "/api/decide/"+e.ID, decision(e, "approve", `"args":{"to":["x [hidden: looks like a token]"]}`)).refused(422, "refused").says("[hidden]")
+		b.as("ada").do("POST", "/api/decide/"+e.ID, decision(e, "approve", `"args":{"a…":1}`)).refused(422, "refused")
+		b.as("ada").do("POST", "/api/decide/"+e.ID, decision(e, "approve", `"args":[1]`)).refused(422, "refused").says("cannot be read")
 		b.as("ada").do("POST", "/api/decide/"+e.ID, decision(e, "approve", `"args":{"to":"whole"}`)).want(200)
 	}
 }

@@ -58,7 +58,7 @@ func (s *Site) event(kind string, e approval.Entry) Event {
 // A watch finds out what has changed since it looked last.
 type watch struct {
 	site   *Site
-	calls  bool              // a call that joins a request is news too
+	calls  bool              // a call that joins a request is news too, and what a model says of it
 	known  map[string]string // pending requests, with a word that changes when there is news
 	grants string
 	held   string // the digest of the configuration that waits
@@ -75,7 +75,7 @@ func (w *watch) look(ctx context.Context) ([]Event, error) {
 	for _, e := range entries {
 		word := fmt.Sprint(len(e.Votes), " yeses")
 		if w.calls {
-			word += e.Digest().String()
+			word += e.Digest().String() + e.Says
 		}
 		if open[e.ID] = word; w.known[e.ID] != word {
 			events = append(events, w.site.event("pending", e))

@@ -84,11 +84,12 @@ func (s *Site) shown(who *caller, e approval.Entry) Request {
 	if s.o.Base != "" {
 		link = s.o.Base + "/r/" + e.ID
 	}
+	votes := s.o.Approvers().Standing(e.Request, e.Votes, now)
 	r := Request{
 		ID: e.ID, Digest: e.Digest(), Status: status(e, now), Verdict: e.Verdict, Run: e.Run, Profile: d.Profile,
 		Asked: e.Asked, Until: e.Until, Remember: d.Remember && len(d.Quorums) == 0 && !d.Manual, Reason: d.RequireReason, Typed: d.Manual,
-		Editable:    editable(e),
-		Description: approval.Describe(e.Request, approval.DescribeOptions{At: link, Votes: e.Votes}),
+		Editable:    e.Editable(),
+		Description: approval.Describe(e.Request, approval.DescribeOptions{At: link, Votes: votes}),
 	}
 	if e.Verdict != nil {
 		v := *e.Verdict
@@ -108,16 +109,6 @@ func (s *Site) shown(who *caller, e approval.Entry) Request {
 		r.May = true
 	}
 	return r
-}
-
-// editable reports whether a person who edits what is shown of a call knows
-// all of what is sent: nothing of it is hidden, cut or written out.
-func editable(e approval.Entry) bool {
-	if len(e.Items) != 1 || len(e.Decision.Quorums) > 0 {
-		return false
-	}
-	args, err := canon.Parse(e.Items[0].Shown.JSON)
-	return err == nil && args.Digest() == e.Items[0].Key.Args
 }
 
 // entry finds one request.
@@ -276,11 +267,6 @@ func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error
 		}
 		return &failure{http.StatusForbidden, "role", canon.Visible(err.Error()), "somebody with another role, or a higher limit, can"}
 	}
-	if v.Args != nil {
-		if err := mayReplace(e, v.Args); err != nil {
-			return err
-		}
-	}
 	e, err = s.o.Desk.Settle(r.Context(), e.ID, *about, v)
 	if err != nil {
 		return fmt.Errorf("settling request %s: %w", e.ID, err)
@@ -301,36 +287,6 @@ func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error
 }
 
 const maxReason = 4000
-
-// mayReplace reports what is wrong with edited arguments: that they cannot be
-// read, or that they hold the marks which stand for what a person was not
-// shown. Sending those would send the mark.
-func mayReplace(e approval.Entry, raw json.RawMessage) error {
-	args, err := canon.Parse(raw)
-	if err != nil {
-		return invalid("the edited arguments cannot be read: "+canon.Visible(err.Error()), "they are one JSON object")
-	}
-	if editable(e) || !holdsMark(args.Value()) {
-		return nil
-	}
-	return invalid("the edited arguments hold a mark such as [hidden]: it would be sent as it stands", "write the value that is meant")
-}
-
-func holdsMark(v any) bool {
-	switch v := v.(type) {
-	case string:
-		return strings.Contains(v, "[hidden") || strings.Contains(v, "…")
-	case []any:
-		return slices.ContainsFunc(v, holdsMark)
-	case map[string]any:
-		for name, value := range v {
-			if holdsMark(name) || holdsMark(value) {
-				return true
-			}
-		}
-	}
-	return false
-}
 
 // critical reports whether a request is one that has to be read for a while.
 func critical(r Request) bool { return r.Risk == profiles.Critical.String() }

@@ -86,6 +86,9 @@ type Request struct {
 	Script    string `json:"script"` // the tool's name in scripts
 	// Summary is one line about it, if it is not ours: see [Options.Summarise].
 	Summary string `json:"summary,omitempty"`
+	// Says is what the client's model made of long arguments, once it was
+	// asked: see [Broker.Say]. It is no part of what a yes covers.
+	Says string `json:"says,omitempty"`
 	// Items are the calls, in the order they were made. There is at least one.
 	Items []Item `json:"items"`
 	// Decision is why it is asked, with the risk and the time to answer. It
@@ -134,6 +137,17 @@ func (r Request) SameCalls(o Request) bool {
 		x.Session, y.Session = "", ""
 		return x == y
 	})
+}
+
+// Editable reports whether a person who edits what is shown knows all of what
+// is sent: it is one call that one person allows, and nothing of it is hidden,
+// cut or written out.
+func (r Request) Editable() bool {
+	if len(r.Items) != 1 || len(r.Decision.Quorums) > 0 {
+		return false
+	}
+	args, err := canon.Parse(r.Items[0].Shown.JSON)
+	return err == nil && args.Digest() == r.Items[0].Key.Args
 }
 
 // Digest is over everything that a yes would cover: a verdict must carry the
@@ -231,7 +245,40 @@ func (v Verdict) Valid(r Request, now time.Time) error {
 			return fmt.Errorf("call %d is not part of this request", row)
 		}
 	}
+	return v.edited(r)
+}
+
+// edited reports what is wrong with arguments that a person wrote: that they
+// cannot be read, or hold the marks which stand for what nobody was shown.
+// Sending those would send the mark.
+func (v Verdict) edited(r Request) error {
+	if v.Args == nil {
+		return nil
+	}
+	args, err := canon.Parse(v.Args)
+	if err != nil {
+		return fmt.Errorf("the edited arguments cannot be read: %w", err)
+	}
+	if !r.Editable() && holdsMark(args.Value()) {
+		return fmt.Errorf("the edited arguments hold a mark such as [hidden], which would be sent as it stands: write the value that is meant")
+	}
 	return nil
+}
+
+func holdsMark(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.Contains(v, "[hidden") || strings.Contains(v, "…")
+	case []any:
+		return slices.ContainsFunc(v, holdsMark)
+	case map[string]any:
+		for name, value := range v {
+			if holdsMark(name) || holdsMark(value) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // about is the verdict on one call of the request.

@@ -193,6 +193,30 @@ func (a *Approvers) Sign(who Approver, r Request, v Verdict, channel string, now
 	}
 }
 
+// Standing are the yeses that still count, as they would be given now: of
+// approvers who are there and may still allow the request. Without approvers
+// to go by, all of them are.
+func (a *Approvers) Standing(r Request, votes []Verdict, now time.Time) []Verdict {
+	if a == nil {
+		return votes
+	}
+	var standing []Verdict
+	for _, v := range votes {
+		who := Owner
+		if v.By != Owner.Name {
+			i := slices.IndexFunc(a.all, func(one Approver) bool { return one.Name == v.By })
+			if i < 0 {
+				continue
+			}
+			who = a.all[i]
+		}
+		if v, err := a.Sign(who, r, v, v.Channel, now); err == nil {
+			standing = append(standing, v)
+		}
+	}
+	return standing
+}
+
 // names are the approvers in whose names somebody may decide, by a chain of
 // delegations that all hold now.
 func (a *Approvers) names(who Approver, now time.Time) []Approver {

@@ -15,44 +15,6 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// Limits bound how much people are asked. Zero fields mean the defaults.
-type Limits struct {
-	PerRun     int           // open requests of a run; 5. More wait their turn
-	PerSession int           // open requests of a session; 20
-	PerBridge  int           // open requests in all; 200
-	Budget     int           // new questions of a session in BudgetTime; 20. After that low and medium risk is refused
-	BudgetTime time.Duration // 10 minutes
-	Flood      int           // refused questions of one run, after which it is stopped; 50
-	// BackOff is how long a session's next question waits after a person's
-	// no; 1 s. It doubles with every no, up to MaxBackOff, and a yes ends it.
-	BackOff    time.Duration
-	MaxBackOff time.Duration // 1 minute
-}
-
-func (l Limits) orDefaults() Limits {
-	for _, f := range []struct {
-		field *int
-		value int
-	}{{&l.PerRun, 5}, {&l.PerSession, 20}, {&l.PerBridge, 200}, {&l.Budget, 20}, {&l.Flood, 50}} {
-		if *f.field == 0 {
-			*f.field = f.value
-		}
-	}
-	for _, f := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{{&l.BudgetTime, 10 * time.Minute}, {&l.BackOff, time.Second}, {&l.MaxBackOff, time.Minute}} {
-		if *f.field == 0 {
-			*f.field = f.value
-		}
-	}
-	return l
-}
-
-// ErrFlood is what Ask returns when a run has asked in vain so often that it
-// must be stopped.
-var ErrFlood = errors.New("the run was stopped: it asked for too many calls that were refused")
-
 // Options are what a broker works with. The zero value is good for one
 // process whose questions end with it.
 type Options struct {
@@ -62,6 +24,10 @@ type Options struct {
 	// Separate reports whether a requester's own yes counts for nothing; nil
 	// means that it counts.
 	Separate func() bool
+	// Approvers, if not nil, are those of this moment: where several yeses are
+	// needed, one of somebody who may not allow the call any more is dropped
+	// when the next is counted.
+	Approvers func() *Approvers
 	// Summarise, if not nil, writes the one line about a request that lists
 	// and dialogs show in place of [Summary]. It sees what people may see.
 	Summarise func(Request) string
@@ -79,6 +45,12 @@ type Broker struct {
 	limits Limits
 	store  Store
 
+	// mu is held while the store puts, joins and ends what this process asks:
+	// what is open here and what the store has must change together, in one
+	// order, or a call could join a question that others see without it. It
+	// costs the other calls that ask, in this process alone, a write each; a
+	// person takes a thousand times as long. Verdicts, which come from outside,
+	// are written without it.
 	mu        sync.Mutex
 	open      map[string]*open           // by request ID
 	waiting   []*open                    // for their turn, in order
@@ -102,12 +74,6 @@ type open struct {
 	waits   int // calls that wait for this request
 }
 
-// A pause is what a person's no earns them: the session's next question waits.
-type pause struct {
-	until time.Time
-	next  time.Duration // how long the one after the next no is
-}
-
 // New makes a broker.
 func New(o Options) *Broker {
 	if o.Store == nil {
@@ -115,6 +81,9 @@ func New(o Options) *Broker {
 	}
 	if o.Separate == nil {
 		o.Separate = func() bool { return false }
+	}
+	if o.Approvers == nil {
+		o.Approvers = func() *Approvers { return nil }
 	}
 	if o.Asked == nil {
 		o.Asked = func(Request) {}
@@ -125,10 +94,26 @@ func New(o Options) *Broker {
 	}
 }
 
+// Known answers a call that nobody is to be asked about: a grant covers it,
+// its run was refused the same call before, or its session has used up its
+// questions. The second result reports whether it did; errors are those of Ask.
+func (b *Broker) Known(ctx context.Context, r Request) (Verdict, bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.knownLocked(ctx, r)
+}
+
+func (b *Broker) knownLocked(ctx context.Context, r Request) (Verdict, bool, error) {
+	if v, ok, err := b.grantLocked(ctx, r); ok || err != nil {
+		return v, true, err
+	}
+	v, err, ok := b.refuseLocked(r)
+	return v, ok, err
+}
+
 // Ask puts a call to people and waits for the verdict. The request has one
-// item. Ask returns at once when a grant covers the call, when the run was
-// refused the same call before, or when the session has used up its questions.
-// Otherwise it waits: for its turn, then at most Decision.Timeout for an answer.
+// item. Where the answer is known by then (see [Broker.Known]), Ask gives it
+// at once. Otherwise it waits: for its turn, then at most Decision.Timeout for an answer.
 // When ctx ends first, the call is withdrawn and the error is ctx's cause.
 // Any other error but [ErrFlood] says that the question could not be kept;
 // then the verdict is a no.
@@ -143,11 +128,7 @@ func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
 	}
 	call := r.Items[0].Call
 	b.mu.Lock()
-	if v, ok, err := b.grantLocked(ctx, r); ok || err != nil {
-		b.mu.Unlock()
-		return v, err
-	}
-	if v, err, ok := b.refuseLocked(r); ok {
+	if v, ok, err := b.knownLocked(ctx, r); ok {
 		b.mu.Unlock()
 		return v, err
 	}
@@ -385,90 +366,27 @@ func (b *Broker) expire(o *open) {
 	}
 }
 
-// roomLocked reports whether one more request may be open.
-func (b *Broker) roomLocked(r Request) bool {
-	if time.Now().Before(b.spared[r.session()].until) {
-		return false
-	}
-	run, session, all := 0, 0, 0
-	for _, o := range b.open {
-		if !o.asked {
-			continue
-		}
-		all++
-		if o.request.Run == r.Run {
-			run++
-		}
-		if o.request.session() == r.session() {
-			session++
-		}
-	}
-	return run < b.limits.PerRun && session < b.limits.PerSession && all < b.limits.PerBridge
-}
-
-// refuseLocked answers without asking: a run is not asked the same twice
-// after a no, a session has a budget, and a flood stops the run.
-func (b *Broker) refuseLocked(r Request) (Verdict, error, bool) {
-	v, ok := b.refused[r.Run][r.Items[0].Key]
-	if !ok && r.Decision.Risk <= profiles.Medium && b.overBudgetLocked(r.session()) {
-		v = Verdict{Reason: RateLimited, Channel: "limit", Time: time.Now(),
-			Text: fmt.Sprintf("%d questions in %v are enough", b.limits.Budget, b.limits.BudgetTime)}
-		ok = true
-	}
-	if !ok {
-		return Verdict{}, nil, false
-	}
-	b.vain[r.Run]++
-	return v, b.floodedLocked(r.Run), true
-}
-
-// flooded returns ErrFlood if a verdict is one refusal too many for its run.
-func (b *Broker) flooded(run string, v Verdict) error {
-	if v.Approve {
-		return nil
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.floodedLocked(run)
-}
-
-func (b *Broker) floodedLocked(run string) error {
-	if b.vain[run] > b.limits.Flood {
-		return ErrFlood
-	}
-	return nil
-}
-
-// overBudgetLocked reports whether a session has used up its questions.
-func (b *Broker) overBudgetLocked(session string) bool {
-	since := time.Now().Add(-b.limits.BudgetTime)
-	recent := slices.DeleteFunc(b.asked[session], func(t time.Time) bool { return !t.After(since) })
-	if len(recent) == 0 {
-		delete(b.asked, session)
-		return false
-	}
-	b.asked[session] = recent
-	return len(recent) >= b.limits.Budget
-}
-
 // Settle answers a request, of this process or of another that shares the
 // store. The digest is of the request that the person saw: a verdict about
 // anything else settles nothing. Of several verdicts the first wins; the
 // others are told so by a [SettledError]. Where more than one yes is needed,
 // a yes that counts is no error; the entry says what is still missing.
 func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Verdict) (Entry, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	people := b.o.Approvers()
 	var late error // said, though the entry is changed: it has run out
 	e, err := b.store.Update(ctx, id, func(e *Entry) error {
 		late = nil
 		open := e.Verdict == nil
-		err := e.answer(about, v, time.Now())
+		err := e.answer(about, v, time.Now(), people)
 		if open && e.Verdict != nil {
 			late, err = err, nil
 		}
 		return err
 	})
+	// The store has settled it, for every process. Whoever comes in between,
+	// such as the time-out, finds that verdict there and goes by it.
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if o := b.open[id]; o != nil && err == nil && e.Verdict != nil {
 		b.finishLocked(o, *e.Verdict)
 	}
@@ -476,6 +394,31 @@ func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Ve
 		err = late
 	}
 	return e, err
+}
+
+// Say keeps what a model made of the arguments of a request, for every channel
+// to show beside them and marked as a model's. It changes nothing of what is
+// asked, and nothing at all once the request is settled or another one.
+func (b *Broker) Say(ctx context.Context, id string, about canon.Digest, says string) error {
+	_, err := b.store.Update(ctx, id, func(e *Entry) error {
+		switch {
+		case e.Verdict != nil:
+			return &SettledError{*e.Verdict}
+		case e.Digest() != about:
+			return ErrDigest
+		}
+		e.Says = says
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("keeping what a model says of request %s: %w", id, err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if o := b.open[id]; o != nil {
+		o.request.Says = says
+	}
+	return nil
 }
 
 // finishLocked ends an open request with a verdict that its store has, and
@@ -526,19 +469,6 @@ func (b *Broker) endLocked(o *open, v Verdict) {
 		}
 	}
 	b.finishLocked(o, v)
-}
-
-// spareLocked lets a person who said no wait for the session's next question:
-// the longer, the more often they say it.
-func (b *Broker) spareLocked(session string, v Verdict) {
-	switch p := b.spared[session]; {
-	case v.Approve:
-		delete(b.spared, session)
-	case v.Reason == ElicitationDeclined || v.Reason == Declined:
-		p.next = min(max(p.next, b.limits.BackOff), b.limits.MaxBackOff)
-		b.spared[session] = pause{until: time.Now().Add(p.next), next: 2 * p.next}
-		time.AfterFunc(p.next, b.admit)
-	}
 }
 
 // admit opens what waits and may now be asked.

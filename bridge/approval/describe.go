@@ -94,9 +94,6 @@ type DescribeOptions struct {
 	At string
 	// Votes are the yeses so far, as [Entry.Votes] has them.
 	Votes []Verdict
-	// Says is what the client's model made of the arguments, as a person may
-	// see them; empty if it was not asked. See [Description.Long].
-	Says string
 	// Zone is whose clock times are written; nil means time.Local.
 	Zone *time.Location
 }
@@ -122,7 +119,7 @@ func Describe(r Request, o DescribeOptions) Description {
 	for _, c := range r.Checks {
 		d.Checks = append(d.Checks, canon.Visible(c))
 	}
-	d.Model.Says = canon.Visible(strings.Join(strings.Fields(o.Says), " "))
+	d.Model.Says = canon.Visible(strings.Join(strings.Fields(r.Says), " "))
 	for i, reason := range r.reasons() {
 		text := canon.Visible(reason.String())
 		if i == 0 && reason.Kind != profiles.KindRisk {

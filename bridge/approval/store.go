@@ -61,7 +61,9 @@ func (e *SettledError) Error() string {
 // answer brings a person's verdict to the entry. Every verdict on its way
 // into a store passes here, in one transaction with what it changes: this is
 // where a request is settled exactly once.
-func (e *Entry) answer(about canon.Digest, v Verdict, now time.Time) error {
+//
+// Yeses of before are counted anew by the approvers of this moment.
+func (e *Entry) answer(about canon.Digest, v Verdict, now time.Time, people *Approvers) error {
 	if e.Digest() != about {
 		return ErrDigest
 	}
@@ -80,6 +82,7 @@ func (e *Entry) answer(about canon.Digest, v Verdict, now time.Time) error {
 		e.settle(v, now)
 		return nil
 	}
+	e.Votes = people.Standing(e.Request, e.Votes, now)
 	return e.vote(v, now)
 }
 

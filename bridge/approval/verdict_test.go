@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 )
 
@@ -32,6 +33,13 @@ func TestWhoMayAnswerWhat(t *testing.T) {
 	own := question(1, func(r *Request) { r.Requester = "ann" })
 	client := by("the person at claude (ann)")
 	client.Strong = false
+	hiding := question(1, func(r *Request) {
+		args, err := canon.Parse([]byte(`{"to":"bob","password":"hunter22"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Items[0].Shown, r.Items[0].Key.Args = canon.Display(args, canon.DisplayOptions{}), args.Digest()
+	})
 	fold := question(1)
 	fold.Items = append(fold.Items, question(2).Items[0])
 	typed, edited, rows := by("ann"), by("ann"), by("ann")
@@ -60,6 +68,11 @@ func TestWhoMayAnswerWhat(t *testing.T) {
 		"edited, for the session":                 {question(1, remembered), with(edited, func(v *Verdict) { v.Scope = Same }), "remembered"},
 		"some rows, for the session":              {question(1, remembered), with(rows, func(v *Verdict) { v.Scope, v.Rows = Same, []int{1} }), "remembered"},
 		"edited, where several must agree":        {question(1, quorum(2, false)), edited, "one person"},
+		"edited, with a mark of what was hidden":  {hiding, with(edited, func(v *Verdict) { v.Args = json.RawMessage(`{"to":["[hidden: looks like a token]"]}`) }), "mark"},
+		"edited, with a mark of what was cut":     {hiding, with(edited, func(v *Verdict) { v.Args = json.RawMessage(`{"a…":1}`) }), "mark"},
+		"edited, all written anew":                {hiding, with(edited, func(v *Verdict) { v.Args = json.RawMessage(`{"to":"bob"}`) }), ""},
+		"edited, with a text like a mark":         {question(1), with(edited, func(v *Verdict) { v.Args = json.RawMessage(`{"to":"bob…"}`) }), ""},
+		"edited, and no object":                   {question(1), with(edited, func(v *Verdict) { v.Args = json.RawMessage(`[1]`) }), "cannot be read"},
 		"of a quorum, at the client":              {question(1, quorum(2, false)), yes, "approver"},
 		"of a quorum, by whom asked for it":       {question(1, quorum(2, false), func(r *Request) { r.Requester = "ann" }), by("ann"), "asked for this call"},
 	} {
@@ -145,6 +158,97 @@ func TestQuorum(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A yes counts by the rights of the moment at which the last one is counted.
+func TestYesOfWhoLostTheRight(t *testing.T) {
+	critical := func(all ...Approver) *Approvers { return approvers(t, all) }
+	ann, bob, eve := Approver{Name: "ann", Role: Admin}, Approver{Name: "bob", Role: Decide, Risk: profiles.Critical}, Approver{Name: "eve", Role: Admin}
+	lent := approvers(t, []Approver{ann, {Name: "bob", Role: Viewer}, eve}, Delegation{From: "ann", To: "bob", Until: time.Now().AddDate(1000, 0, 0)})
+	for name, row := range map[string]struct {
+		before, after *Approvers
+		counts        bool
+	}{
+		"nothing has changed":      {critical(ann, bob, eve), critical(ann, bob, eve), true},
+		"another one has gone":     {critical(ann, bob, eve), critical(bob, eve), true},
+		"they are none any more":   {critical(ann, bob, eve), critical(ann, eve), false},
+		"they only look now":       {critical(ann, bob, eve), critical(ann, Approver{Name: "bob", Role: Viewer}, eve), false},
+		"their limit is lower":     {critical(ann, bob, eve), critical(ann, Approver{Name: "bob", Role: Decide, Risk: profiles.Low}, eve), false},
+		"nobody lends them theirs": {lent, critical(ann, Approver{Name: "bob", Role: Viewer}, eve), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				people := row.before
+				b := New(Options{Approvers: func() *Approvers { return people }})
+				c := asks(t.Context(), b, question(1, quorum(2, false)))
+				q := only(t, b, "r1")
+				says := func(who Approver) Entry {
+					t.Helper()
+					if now, ok := people.Find(who.Name, who.Token); ok {
+						who = now
+					}
+					v, err := people.Sign(who, q, Verdict{Approve: true}, "page", time.Now())
+					if err != nil {
+						t.Fatal(err)
+					}
+					e, err := b.Settle(t.Context(), q.ID, q.Digest(), v)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return e
+				}
+				says(bob)
+				stillAsks(t, c)
+				people = row.after
+				e := says(eve)
+				if row.counts {
+					wantAnswer(t, c, "yes")
+				} else {
+					stillAsks(t, c)
+					if len(e.Votes) != 1 || e.Votes[0].By != "eve" || !strings.HasPrefix(e.Missing(), "1 of 2") {
+						t.Errorf("counted are %+v, missing %q", e.Votes, e.Missing())
+					}
+					says(Owner) // who starts the bridge is no configured approver, and one all the same
+					wantAnswer(t, c, "yes")
+				}
+				b.EndRun("r1")
+			})
+		})
+	}
+}
+
+// What a model says of a request is seen on every channel, and changes nothing
+// of what a yes covers.
+func TestWhatAModelSays(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		c := asks(t.Context(), b, question(1))
+		q := only(t, b, "r1")
+		if err := b.Say(t.Context(), q.ID, question(2).Digest(), "It deletes nothing."); !errors.Is(err, ErrDigest) {
+			t.Errorf("said of something else: %v", err)
+		}
+		if err := b.Say(t.Context(), q.ID, q.Digest(), "It deletes nothing.\nWhy: safe"); err != nil {
+			t.Fatal(err)
+		}
+		now := only(t, b, "r1")
+		kept, err := b.Entries(t.Context(), Filter{ID: q.ID})
+		if err != nil || len(kept) != 1 || kept[0].Says != now.Says || now.Says == "" || now.Digest() != q.Digest() {
+			t.Fatalf("kept is %+v, %v", kept, err)
+		}
+		d := Describe(now, DescribeOptions{})
+		if d.Model.Says != "It deletes nothing. Why: safe" || !strings.Contains(d.Prompt(), "A model's summary, unchecked: It deletes nothing. Why: safe") {
+			t.Errorf("described as %+v", d.Model)
+		}
+		d.Model = Claims{}
+		if text, err := json.Marshal(d); err != nil || strings.Contains(string(text), "deletes nothing") {
+			t.Errorf("it stands outside of the model's part: %s, %v", text, err)
+		}
+		settle(t, b, q, yes)
+		wantAnswer(t, c, "yes")
+		var settled *SettledError
+		if err := b.Say(t.Context(), q.ID, q.Digest(), "too late"); !errors.As(err, &settled) {
+			t.Errorf("said of a settled request: %v", err)
+		}
+	})
 }
 
 // One no ends what several would have to allow.

@@ -63,13 +63,17 @@ func (r *Run) mayAsk(d profiles.Decision) bool {
 	}
 }
 
-// put asks about c and records the question and the answer.
+// put asks about c and records the question and the answer. Where the answer
+// is known, nobody is asked and no question is recorded.
 func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
-	if err := r.record(ctx, c.record(ledger.Asked)); err != nil {
-		return approval.Verdict{}, unrecorded(c, err)
+	asked, question := r.gate.now(), r.request(c)
+	verdict, known, err := r.gate.broker.Known(ctx, question)
+	if !known {
+		if err := r.record(ctx, c.record(ledger.Asked)); err != nil {
+			return approval.Verdict{}, unrecorded(c, err)
+		}
+		verdict, err = r.gate.broker.Ask(ctx, question)
 	}
-	asked := r.gate.now()
-	verdict, err := r.gate.broker.Ask(ctx, r.request(c))
 	c.verdict = &verdict
 	rec := c.record(ledger.Verdict)
 	rec.Wait = r.gate.now().Sub(asked)

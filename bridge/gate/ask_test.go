@@ -498,6 +498,9 @@ func TestGrantInTheGate(t *testing.T) {
 		if i < 0 || a.book.records[i].Channel != "grant" || a.book.records[i].Approver != "ann" {
 			t.Errorf("recorded %+v", a.book.records)
 		}
+		if slices.ContainsFunc(a.book.records, func(r ledger.Record) bool { return r.Call == 2 && r.Event == ledger.Asked }) {
+			t.Error("a question is recorded that was put to nobody")
+		}
 		a.g.Replace(&View{Profiles: a.g.View().Profiles, Catalog: catalog.Build([]catalog.Server{{Name: "fs", Tools: []catalog.Definition{
 			{Name: "delete", Description: "deletes everything", Input: json.RawMessage(`{"type":"object"}`)}}}})})
 		ctx, cancel := context.WithCancel(t.Context())

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"codemode-bridge/bridge/approval"
@@ -198,6 +199,9 @@ func requestLines(e approval.Entry, now time.Time) []string {
 	if len(d.Model.Calls) > 0 {
 		lines = append(lines, "  written by the model, unchecked: its script has "+strings.Join(d.Model.Calls, ", "))
 	}
+	if d.Model.Says != "" {
+		lines = append(lines, "  written by a model, unchecked: of long arguments it says: "+d.Model.Says)
+	}
 	switch {
 	case e.Verdict != nil:
 		lines = append(lines, "  settled  "+verdictWords(*e.Verdict))
@@ -330,9 +334,6 @@ func (a *app) answer(ctx context.Context, ids []string, o answering) error {
 			if _, err := canon.Parse([]byte(o.args)); err != nil {
 				return &usageError{fmt.Errorf("--args is not what a tool takes: %w", err)}
 			}
-			if strings.Contains(o.args, "[hidden") {
-				return &usageError{errors.New("--args holds what stands for a hidden value; write the value itself")}
-			}
 			o.verdict.Args = json.RawMessage(o.args)
 		}
 		var entries []approval.Entry
@@ -394,6 +395,7 @@ func withIdentical(ctx context.Context, store *sqlstore.Requests, entries []appr
 type settling struct {
 	desk     *gate.Desk
 	recorder *recorder
+	people   *atomic.Pointer[approval.Approvers] // of this moment
 }
 
 func (s settling) Close() error { return s.recorder.Close() }
@@ -401,6 +403,11 @@ func (s settling) Close() error { return s.recorder.Close() }
 // openSettling opens what a verdict needs: it is recorded in the same log as
 // the bridge's own.
 func (a *app) openSettling(ctx context.Context, cfg *config.Config, store approval.Store) (settling, error) {
+	people, err := approversOf(cfg)
+	if err != nil {
+		return settling{}, err
+	}
+
 	l, err := a.openLogs(cfg, true)
 	if err != nil {
 		return settling{}, err
@@ -409,7 +416,10 @@ func (a *app) openSettling(ctx context.Context, cfg *config.Config, store approv
 	if err != nil {
 		return settling{}, err
 	}
-	return settling{&gate.Desk{Broker: approval.New(approval.Options{Store: store}), Recorder: rec}, rec}, nil
+	s := settling{recorder: rec, people: new(atomic.Pointer[approval.Approvers])}
+	s.people.Store(people)
+	s.desk = &gate.Desk{Broker: approval.New(approval.Options{Store: store, Approvers: s.people.Load}), Recorder: rec}
+	return s, nil
 }
 
 // settleOne settles one request and says how that went.
@@ -526,10 +536,23 @@ func (a *app) grantsCommand() *cobra.Command {
 			})
 		},
 	}
+	var fromStdin bool
 	revoke := &cobra.Command{
 		Use: "revoke id...", Short: "End what was allowed: the next call is asked again", Args: minArgs(1),
+		Long: "Ends what was allowed for longer: the next call is asked again. Where there are approvers, the token of one with\nthe role admin is asked for, so that the record says who it was.",
 		RunE: func(c *cobra.Command, ids []string) error {
 			return a.withRequests(c.Context(), func(cfg *config.Config, store *sqlstore.Requests) (err error) {
+				var who string
+				if len(cfg.Approvals.Approvers) > 0 {
+					_, one, err := a.authenticate(cfg, fromStdin)
+					if err != nil {
+						return err
+					}
+					if !one.May(approval.Revoke) {
+						return fmt.Errorf("%s may not revoke a grant: that takes the role admin", one.Name)
+					}
+					who = one.Name
+				}
 				s, err := a.openSettling(c.Context(), cfg, store)
 				if err != nil {
 					return err
@@ -543,7 +566,7 @@ func (a *app) grantsCommand() *cobra.Command {
 					case !found:
 						return &usageError{fmt.Errorf("there is no grant %q", id)}
 					}
-					rec := ledger.Record{Event: ledger.Revoked, Time: time.Now(), Channel: "terminal", Durable: true, Detail: detail(map[string]string{"grant": id})}
+					rec := ledger.Record{Event: ledger.Revoked, Time: time.Now(), Approver: who, Channel: "terminal", Durable: true, Detail: detail(map[string]string{"grant": id})}
 					if err := s.recorder.Record(c.Context(), rec); err != nil {
 						return err
 					}
@@ -554,6 +577,7 @@ func (a *app) grantsCommand() *cobra.Command {
 		},
 	}
 	a.jsonFlag(list)
+	revoke.Flags().BoolVar(&fromStdin, "token-stdin", false, "read your token from standard input")
 	group.AddCommand(list, revoke)
 	return group
 }

@@ -188,8 +188,14 @@ func TestGrantsAtTheCommandLine(t *testing.T) {
 	if grants[0].Script != "utils__hash" || grants[0].By != "ann" {
 		t.Fatalf("granted is %+v", grants)
 	}
-	c.does("", "grants", "revoke", grants[0].ID)
-	c.refuses("there is no grant", "", "grants", "revoke", grants[0].ID)
+	jo := strings.TrimSpace(c.does("", "approvers", "add", "jo"))
+	c.refuses("no approver's token", "cmb_wrong\n", "grants", "revoke", grants[0].ID, "--token-stdin")
+	c.refuses("takes the role admin", jo, "grants", "revoke", grants[0].ID, "--token-stdin")
+	c.does(ann, "grants", "revoke", grants[0].ID, "--token-stdin")
+	c.refuses("there is no grant", ann, "grants", "revoke", grants[0].ID, "--token-stdin")
+	if log := c.does("", "audit", "query", "--event-type", "grant_revoked"); !strings.Contains(log, "ann") {
+		t.Errorf("the log does not say who revoked it:\n%s", log)
+	}
 	eventually(t, "it is not asked again", func() bool {
 		list, _, _ := c.run("", "approvals", "list", "--json")
 		var rows []struct{ ID string }

@@ -81,7 +81,7 @@ func (d *desk) at(path string) string {
 // broker makes the broker of this process.
 func (d *desk) broker(a config.Approvals) *approval.Broker {
 	return approval.New(approval.Options{
-		Store: d.store, Bridge: d.id, Separate: d.separate.Load, Asked: d.asked,
+		Store: d.store, Bridge: d.id, Separate: d.separate.Load, Approvers: d.approvers.Load, Asked: d.asked,
 		Limits: approval.Limits{PerRun: a.PerRun, PerSession: a.PerSession, PerBridge: a.PerBridge, Budget: a.Budget, BudgetTime: time.Duration(a.BudgetTime), Flood: a.Flood},
 	})
 }

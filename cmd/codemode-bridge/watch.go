@@ -125,6 +125,7 @@ func (d *watchDesk) settle(e approval.Entry, v approval.Verdict) tea.Cmd {
 		if err != nil {
 			return settledMsg{id: e.ID, err: err}
 		}
+		d.settling.people.Store(people)
 		who, ok := people.Find(d.who.Name, d.who.Token)
 		if !ok {
 			return settledMsg{id: e.ID, err: fmt.Errorf("%s is no approver any more", d.who.Name)}
@@ -165,17 +166,31 @@ type watch struct {
 	typing        *typing
 }
 
-// A typing is a line that a person writes before their answer counts. The
-// answer is about the calls that were shown when it was begun.
+// A typing is what a person writes before their answer counts: a line for each
+// step. The answer is about the calls that were shown when it was begun.
 type typing struct {
 	id      string
 	about   canon.Digest
 	since   time.Time // when what it is about was on the screen in full
-	label   string
+	steps   []step    // the first is being typed
 	text    []rune
 	verdict approval.Verdict
-	then    func(v *approval.Verdict, text string) *typing // what comes next; nil: the answer
 }
+
+// A step is one line of a typing.
+type step struct {
+	label string
+	// take puts a line into the verdict. False wants the line once more.
+	take func(v *approval.Verdict, line string) bool
+}
+
+// why is the step that asks for a reason.
+func why(label string) step {
+	return step{label, func(v *approval.Verdict, line string) bool { v.Text = line; return true }}
+}
+
+// sure is the step that asks for a second key, at least.
+var sure = step{"y sends it: ", func(_ *approval.Verdict, line string) bool { return line == "y" || line == "yes" }}
 
 // lookFor is how long a request must have been on the screen before a key
 // answers it: what was typed for something else does not.
@@ -341,8 +356,7 @@ func (w *watch) answer(e approval.Entry, key string) tea.Cmd {
 	case "d":
 		return w.desk.settle(e, approval.Verdict{})
 	case "r", "x":
-		label := "why not (the script can read it): "
-		w.typing = &typing{id: e.ID, about: e.Digest(), label: label, verdict: approval.Verdict{Stop: key == "x"}, then: reasonThen}
+		w.typing = &typing{id: e.ID, about: e.Digest(), verdict: approval.Verdict{Stop: key == "x"}, steps: []step{why("why not (the script can read it): ")}}
 	case "e":
 		if len(e.Items) != 1 {
 			w.say(e.ID, "several calls are answered as they are")
@@ -370,36 +384,18 @@ func (w *watch) begin(e approval.Entry, v approval.Verdict) {
 		since = w.shown[sight(e)]
 	}
 	w.details, w.scroll = true, 0
-	t := &typing{id: e.ID, about: e.Digest(), since: since, verdict: v, label: "y sends it: "}
-	t.then = func(_ *approval.Verdict, text string) *typing {
-		if text == "y" || text == "yes" {
-			return nil
-		}
-		return t
+	var steps []step
+	if e.Decision.Manual && v.Args == nil {
+		steps = append(steps, step{fmt.Sprintf("type the tool's name, %s: ", canon.Visible(e.Tool)),
+			func(v *approval.Verdict, line string) bool { v.Typed = line; return true }})
 	}
 	if e.Decision.RequireReason {
-		t.label, t.then = "why (this call needs a reason): ", reasonThen
+		steps = append(steps, why("why (this call needs a reason): "))
 	}
-	w.typing = t
-	if !e.Decision.Manual || v.Args != nil {
-		return
+	if len(steps) == 0 {
+		steps = append(steps, sure)
 	}
-	named := *t
-	named.label = fmt.Sprintf("type the tool's name, %s: ", canon.Visible(e.Tool))
-	named.then = func(v *approval.Verdict, text string) *typing {
-		v.Typed = text
-		if !e.Decision.RequireReason {
-			return nil
-		}
-		t.verdict = *v
-		return t
-	}
-	w.typing = &named
-}
-
-func reasonThen(v *approval.Verdict, text string) *typing {
-	v.Text = text
-	return nil
+	w.typing = &typing{id: e.ID, about: e.Digest(), since: since, verdict: v, steps: steps}
 }
 
 // typed takes a key of a line that is being typed.
@@ -423,12 +419,12 @@ func (w *watch) typed(msg tea.KeyPressMsg) tea.Cmd {
 			w.say(t.id, "look at it first")
 			return nil
 		}
-		next := t.then(&t.verdict, strings.TrimSpace(string(t.text)))
-		if next != nil {
-			if next == t {
-				t.text = nil
-			}
-			w.typing = next
+		line := strings.TrimSpace(string(t.text))
+		t.text = nil
+		if t.steps[0].take(&t.verdict, line) {
+			t.steps = t.steps[1:]
+		}
+		if len(t.steps) > 0 {
 			return nil
 		}
 		w.typing = nil
@@ -463,15 +459,14 @@ func edit(e approval.Entry) tea.Cmd {
 	failed := func(err error) tea.Cmd {
 		return func() tea.Msg { return editedMsg{id: e.ID, err: err} }
 	}
-	shown := e.Items[0].Shown
-	if shown.Hidden+shown.Cut > 0 {
-		return failed(errors.New("some of its arguments are hidden or cut, so they cannot be edited here; approvals approve --args takes all of them"))
+	if !e.Editable() {
+		return failed(errors.New("some of its arguments are hidden, cut or unseen here, or several people must agree, so they cannot be edited here; approvals approve --args takes all of them"))
 	}
 	f, err := os.CreateTemp("", "codemode-args-*.json")
 	if err != nil {
 		return failed(err)
 	}
-	text, err := indented(shown.JSON)
+	text, err := indented(e.Items[0].Shown.JSON)
 	if err == nil {
 		_, err = f.Write(text)
 	}
@@ -557,7 +552,7 @@ func (w *watch) lines() []string {
 	}
 	lines = append(lines[:w.height-2], w.fit(w.status))
 	if w.typing != nil {
-		return append(lines, w.tail(w.typing.label+string(w.typing.text)+"_   (enter, esc)"))
+		return append(lines, w.tail(w.typing.steps[0].label+string(w.typing.text)+"_   (enter, esc)"))
 	}
 	return append(lines, w.fit(w.help()))
 }

@@ -443,12 +443,19 @@ function listen() {
 let begun = 0;
 
 // look loads a request again if it is not the one that is shown any more:
-// calls of its loop may have come to it, or it was settled meanwhile.
+// calls of its loop may have come to it, or it was settled meanwhile. What a
+// model says of it comes in where models speak, and disturbs nothing else.
 async function look(id) {
 	try {
 		const now = await api("GET", "/api/pending/" + encodeURIComponent(id));
 		const article = $("#detail article");
-		if (article?.dataset.id === id && !busy && (now.digest !== article.dataset.digest || now.status !== article.dataset.status)) load(id);
+		if (article?.dataset.id !== id || busy) return;
+		if (now.digest !== article.dataset.digest || now.status !== article.dataset.status) return load(id);
+		if (!now.description.model.says || "says" in article.dataset) return;
+		const fresh = $(".model", await fetchPage("/r/" + encodeURIComponent(id)));
+		if (!fresh || !article.isConnected) return;
+		$(".model", article).replaceWith(document.adoptNode(fresh));
+		article.dataset.says = "";
 	} catch { /* it is shown as it was */ }
 }
 
