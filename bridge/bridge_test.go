@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -54,6 +55,16 @@ func (u *upstreams) Call(ctx context.Context, server, tool string, args json.Raw
 
 func (u *upstreams) Status() []upstream.Status { return nil }
 
+// Read answers methods like tools of their name.
+func (u *upstreams) Read(ctx context.Context, server, method string, args json.RawMessage) (json.RawMessage, error) {
+	if u.tools[server+"__"+method] == nil {
+		return nil, errors.New("the server has no such thing")
+	}
+	return u.Call(ctx, server, method, args)
+}
+
+func (u *upstreams) Offers(string) []string { return []string{"a"} }
+
 func (u *upstreams) made() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -90,6 +101,16 @@ func newBench(t *testing.T, spec profiles.Spec, change ...func(*Options)) *bench
 		"a__image": func(context.Context, json.RawMessage) (string, error) {
 			return `{"content":[{"type":"text","text":"a dot"},{"type":"image","data":"aGVsbG8=","mimeType":"image/png"}]}`, nil
 		},
+		"a__resources/list": func(context.Context, json.RawMessage) (string, error) {
+			return `{"resources":[{"uri":"x://1","name":"one"}]}`, nil
+		},
+		"a__resources/read": func(context.Context, json.RawMessage) (string, error) {
+			return `{"contents":[{"uri":"x://1","text":"first"},{"uri":"x://2","mimeType":"image/png","blob":"aGVsbG8="}]}`, nil
+		},
+		"a__prompts/get": func(_ context.Context, args json.RawMessage) (string, error) {
+			return `{"messages":[{"role":"user","content":` + strings.TrimSuffix(strings.TrimPrefix(text(string(args)), `{"content":[`), "]}") + `},
+				{"role":"assistant","content":{"type":"image","data":"aGVsbG8=","mimeType":"image/png"}}]}`, nil
+		},
 		"a__wait": func(ctx context.Context, _ json.RawMessage) (string, error) { <-ctx.Done(); return "", ctx.Err() },
 	}}
 	pool, err := sandbox.NewPool(sandbox.Options{
@@ -104,7 +125,7 @@ func newBench(t *testing.T, spec profiles.Spec, change ...func(*Options)) *bench
 		t.Fatal(err)
 	}
 	approvers := new(atomic.Bool)
-	g := gate.New(newView(t, spec), gate.Options{Caller: up, Recorder: ledger.Log{Handler: slog.DiscardHandler}, Approvers: approvers.Load})
+	g := gate.New(newView(t, spec), gate.Options{Caller: up, Reader: up, Recorder: ledger.Log{Handler: slog.DiscardHandler}, Approvers: approvers.Load})
 	o := Options{Gate: g, Pool: pool, Upstreams: up, Version: "test", Logger: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&o)

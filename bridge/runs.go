@@ -249,6 +249,8 @@ func (r *run) serve(ctx context.Context, c sandbox.Call) (sandbox.Reply, error) 
 			return sandbox.Reply{Value: answer.Raw}, nil
 		}
 		return r.session.value(answer)
+	case sandbox.OpResource, sandbox.OpPrompt:
+		return r.read(ctx, c)
 	case sandbox.OpRun:
 		script, err := r.server.o.Gate.Saved(ctx, r.gate, gate.Call{Number: c.Number, Name: c.Name, Args: c.Args, Position: c.Position})
 		if err != nil {

@@ -145,6 +145,7 @@ RULES
 - A failed script lists "effects", the calls already made. Do not make those again.
 - Large results come back as {shape, sample, handle}; next script: codemode.read(handle, "items[0:50]").
 - Media arrive as handles; emit(handle) shows one to the user.
+- Resources, prompts: codemode.resources.list(server?), .read(server, uri); codemode.prompts.list(server?), .get(server, name, args).
 - No fetch, import, process or files here: use a server's tool. Nothing is kept between scripts; pass data in ` + "`input`. Build long text with array.join."
 )
 

@@ -65,8 +65,11 @@ type Tool struct {
 	Stale bool
 	// Saved is the saved script, nil for a tool.
 	Saved *Script
+	// Method reports that it is no tool of the server but what [Method] finds.
+	Method bool
 
-	path string
+	path        string
+	declaration string // of a Method
 }
 
 // Path is the configured server's name, "__" and the tool's raw name: what
@@ -92,6 +95,9 @@ func (t *Tool) Declaration() string { return t.declare(tsdecl.Options{}) }
 
 // declare writes a declaration: that of the tool, or of the saved script.
 func (t *Tool) declare(o tsdecl.Options) string {
+	if t.Method {
+		return t.declaration
+	}
 	if o.Doc {
 		if o.Description = t.Description; o.Description == "" {
 			o.Description = t.Title

@@ -40,6 +40,7 @@ type Caller interface {
 // Options are the parts a gate works with. Caller and Recorder are required.
 type Options struct {
 	Caller   Caller
+	Reader   Reader // nil means that there are no resources and prompts
 	Recorder ledger.Recorder
 	Broker   *approval.Broker // nil means one with default limits
 	// Confirm, if not nil, waits until a server that is only remembered from
@@ -58,6 +59,7 @@ type Options struct {
 type Gate struct {
 	desk      *Desk
 	caller    Caller
+	reader    Reader
 	recorder  ledger.Recorder
 	broker    *approval.Broker
 	confirm   func(ctx context.Context, server string)
@@ -78,7 +80,7 @@ func New(view *View, o Options) *Gate {
 	if o.Approvers == nil {
 		o.Approvers = func() bool { return false }
 	}
-	g := &Gate{caller: o.Caller, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, approvers: o.Approvers, prints: o.Fingerprints, now: o.Now}
+	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, approvers: o.Approvers, prints: o.Fingerprints, now: o.Now}
 	g.desk = &Desk{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact}
 	g.view.Store(view)
 	return g
@@ -155,6 +157,9 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 // decided on it.
 func (g *Gate) lookup(ctx context.Context, r *Run, name string) (*View, *catalog.Tool, error) {
 	view := g.View()
+	if method, ok := catalog.Method(name); ok {
+		return view, method, nil
+	}
 	tool, ok := view.Catalog.Lookup(name)
 	if ok && tool.Stale && g.confirm != nil {
 		g.confirm(ctx, tool.Server)
@@ -171,15 +176,19 @@ func (g *Gate) lookup(ctx context.Context, r *Run, name string) (*View, *catalog
 }
 
 // send makes the call, at the upstream or, for a discovery function, at the
-// catalogue.
+// catalogue. What asks for a resource or a prompt is not a tool's but goes the
+// same way.
 func (g *Gate) send(ctx context.Context, view *View, r *Run, c *call) (json.RawMessage, error) {
-	if c.tool.Server == "" {
+	if c.tool.Server == "" && !c.tool.Method {
 		return discover(view, r, c)
 	}
 	if r.CallTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, r.CallTimeout)
 		defer cancel()
+	}
+	if c.tool.Method {
+		return g.read(ctx, view, r, c)
 	}
 	return g.caller.Call(ctx, c.tool.Server, c.tool.Name, c.args.Bytes())
 }

@@ -13,14 +13,14 @@ import (
 // for half of Spec.Timeout at most, so that time is left for the call itself.
 const maxQueue = 30 * time.Second
 
-// call makes one call:
+// do does one job:
 //
-//	breaker -> session (connecting if need be) -> rate -> slot -> tools/call
+//	breaker -> session (connecting if need be) -> rate -> slot -> request
 //
 // Whatever comes of it is told to the breaker.
-func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
-	if len(args) == 0 {
-		args = json.RawMessage("{}")
+func (s *server) do(ctx context.Context, j job) (json.RawMessage, error) {
+	if len(j.args) == 0 {
+		j.args = json.RawMessage("{}")
 	}
 	s.mu.Lock()
 	now := time.Now()
@@ -31,12 +31,12 @@ func (s *server) call(ctx context.Context, tool string, args json.RawMessage) (j
 	}
 	s.mu.Unlock()
 	if !ok {
-		return nil, &Error{Server: s.spec.Name, Tool: tool, Kind: Unavailable, Err: &suspendedError{why}}
+		return nil, &Error{Server: s.spec.Name, Tool: j.name, Kind: Unavailable, Err: &suspendedError{why}}
 	}
-	result, sess, v, failure := s.admitted(ctx, tool, args)
+	result, sess, v, failure := s.admitted(ctx, j)
 	s.learn(v, try, sess, failure)
 	if failure != nil {
-		failure.Server, failure.Tool = s.spec.Name, tool
+		failure.Server, failure.Tool = s.spec.Name, j.name
 		return nil, failure
 	}
 	return result, nil
@@ -78,15 +78,15 @@ type suspendedError struct{ text string }
 
 func (e *suspendedError) Error() string { return e.text }
 
-// admitted makes a call that the breaker lets through. It returns the session
+// admitted does a job that the breaker lets through. It returns the session
 // that it was made in last, nil if there was none, and what it says of the
 // server.
-func (s *server) admitted(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, *session, sign, *Error) {
+func (s *server) admitted(ctx context.Context, j job) (json.RawMessage, *session, sign, *Error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.spec.timeout(), errCallTimeout)
 	defer cancel()
 	queued := false
 	for again := false; ; again = true { // in a new session, once
-		sess, failure := s.await(ctx, tool)
+		sess, failure := s.await(ctx, j)
 		if failure != nil {
 			v := noSign
 			if failure.Kind == Unavailable {
@@ -111,7 +111,7 @@ func (s *server) admitted(ctx context.Context, tool string, args json.RawMessage
 			}
 			return nil, sess, noSign, s.timed(&Error{Kind: kind, Err: err})
 		}
-		result, unread, failure := sess.call(ctx, tool, args)
+		result, unread, failure := sess.do(ctx, j)
 		<-s.slots
 		s.leave()
 		if failure != nil && unread && !again {
@@ -190,15 +190,15 @@ func (s *server) awaitEnd(ctx context.Context, sess *session) {
 	}
 }
 
-// await returns the session in which tool can be called, and connects if there
+// await returns the session in which a job can be done, and connects if there
 // is none. It waits long for a server that starts, and not so long for one that
 // has failed already. The caller calls leave when it is done with the session.
-func (s *server) await(ctx context.Context, tool string) (*session, *Error) {
+func (s *server) await(ctx context.Context, j job) (*session, *Error) {
 	var patience <-chan time.Time
 	var tries, seen int
 	for first := true; ; first = false {
 		s.mu.Lock()
-		now, sess, changed, known := s.now, s.session, s.changed, s.names[tool]
+		now, sess, changed, known := s.now, s.session, s.changed, j.method || s.names[j.name]
 		seen = s.tries
 		failed := s.failed
 		if sess != nil && known {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Timing of one server.
@@ -58,13 +60,14 @@ type server struct {
 	now     Status
 	tools   []Tool
 	names   map[string]bool
-	listing bool      // tools have been listed at least once
-	session *session  // if Connected or Unhealthy
-	using   int       // calls that have the session
-	used    time.Time // when the last of them ended, or the session began
-	breaker breaker   // of calls
-	failed  int       // failures to connect, or to stay connected, in a row
-	tries   int       // such failures ever
+	listing bool                   // tools have been listed at least once
+	session *session               // if Connected or Unhealthy
+	caps    mcp.ServerCapabilities // of the last session
+	using   int                    // calls that have the session
+	used    time.Time              // when the last of them ended, or the session began
+	breaker breaker                // of calls
+	failed  int                    // failures to connect, or to stay connected, in a row
+	tries   int                    // such failures ever
 	// unlisted is how many listings in a row failed, in this session.
 	unlisted int
 	changed  chan struct{} // closed and replaced when the state changes
@@ -354,6 +357,7 @@ func (s *server) keepLocked(tools []Tool) {
 func (s *server) connected(sess *session, tools []Tool, problem error) {
 	s.mu.Lock()
 	s.session, s.used, s.unlisted = sess, time.Now(), 0
+	s.caps = sess.capabilities()
 	s.breaker.renewed(s.used)
 	s.now.PID, s.now.Until = 0, time.Time{}
 	if sess.process != nil {

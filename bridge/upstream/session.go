@@ -268,30 +268,20 @@ func (s *session) request(ctx context.Context, x *exchange, do func(context.Cont
 	return nil, err
 }
 
-// tokens numbers progress tokens. They are ours alone: no token of a client of
-// the bridge, which two clients may choose alike, ever reaches a server.
+// tokens numbers progress tokens.
 var tokens atomic.Int64
 
 // call makes one tools/call and classifies its failure. again reports that the
 // server did not read the request because the session had ended before.
 func (s *session) call(ctx context.Context, tool string, args json.RawMessage) (result json.RawMessage, again bool, failure *Error) {
-	x := &exchange{capture: true}
-	params := &mcp.CallToolParams{Name: tool, Arguments: args}
-	if report := progressOf(ctx); report != nil {
-		token := "codemode-" + strconv.FormatInt(tokens.Add(1), 10)
-		params.SetProgressToken(token)
-		x.token = strconv.Quote(token)
-		x.report = report
-		defer x.stopTelling()
-	}
-	raw, err := s.request(ctx, x, func(ctx context.Context) error {
+	x := s.newExchange(ctx)
+	defer x.stopTelling()
+	raw, err := s.answered(ctx, x, func(ctx context.Context, answers mcp.InputResponseMap, state string) error {
+		params := &mcp.CallToolParams{Name: tool, Arguments: args, InputResponses: answers, RequestState: state}
+		x.prepare(params, &params.Meta)
 		_, err := s.client.CallTool(ctx, params)
 		return err
 	})
-	if err == nil && inputRequired(raw) {
-		err = errInputRequired
-		return nil, false, &Error{Kind: BadReply, Sent: true, Err: err}
-	}
 	if err == nil {
 		return raw, false, nil
 	}
@@ -321,6 +311,8 @@ func (s *session) classify(ctx context.Context, x *exchange, err error) *Error {
 			text: fmt.Sprintf("the server answered with error %d: %s", answered.Code, s.shown.show(answered.Message, maxMessage)),
 			err:  settled,
 		}
+	case errors.Is(err, errInputRequired):
+		e.Sent, e.Err = true, err
 	case settled != nil:
 		e.Err = s.shown.showError(settled)
 	case s.isLost(err):

@@ -130,16 +130,11 @@ func (s *Set) sorted() []*server {
 // Call connects first if the server is not connected. It ends when ctx ends or
 // Spec.Timeout has passed, and then tells the server so. Its errors are *Error.
 func (s *Set) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
-	s.mu.Lock()
-	one, closed := s.servers[server], s.closed
-	s.mu.Unlock()
-	switch {
-	case closed:
-		return nil, &Error{Server: server, Tool: tool, Kind: Unavailable, Err: ErrClosed}
-	case one == nil:
-		return nil, &Error{Server: server, Tool: tool, Kind: UnknownServer, Err: errUnknownServer}
+	one, err := s.server(server, tool)
+	if err != nil {
+		return nil, err
 	}
-	return one.call(ctx, tool, args)
+	return one.do(ctx, job{name: tool, args: args})
 }
 
 // WaitReady returns when every enabled server has connected or failed once

@@ -84,7 +84,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 		p.desk.close()
 		return nil, err
 	}
-	p.gate = gate.New(p.view(), gate.Options{Caller: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals), Approvers: p.desk.anybody, Fingerprints: rec.prints, Confirm: p.confirm})
+	p.gate = gate.New(p.view(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals), Approvers: p.desk.anybody, Fingerprints: rec.prints, Confirm: p.confirm})
 	var summaryWait time.Duration
 	if cfg.Approvals.Summaries {
 		summaryWait = 5 * time.Second

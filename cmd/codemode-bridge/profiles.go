@@ -448,6 +448,9 @@ func (a *app) explain(ctx context.Context, profile, tool, arguments string) erro
 // lookUp finds what is known of a tool, by its script name or its path. For a
 // tool that no server lists, that is its name, and note says so.
 func lookUp(view *gate.View, cfg *config.Config, name string) (call profiles.Call, note string, err error) {
+	if t, ok := catalog.Method(name); ok && (t.Server == "" || cfg.Servers[t.Server] != nil) {
+		return factsOf(view, t), "", nil
+	}
 	if t, ok := view.Catalog.Lookup(name); ok {
 		return factsOf(view, t), "", nil
 	}
@@ -587,6 +590,11 @@ func (a *app) checkProfiles(ctx context.Context) error {
 			})
 		}
 		tools, all = len(facts), len(view.Profiles.Names())
+		for _, s := range view.Catalog.View(nil).Servers() {
+			for _, t := range catalog.Methods(s.Server) {
+				facts = append(facts, profiles.ToolFacts{Server: t.Server, Tool: t.Name, Annotations: t.Annotations, Input: t.Input})
+			}
+		}
 		for _, w := range view.Profiles.Check(facts) {
 			one := placed{Warning: w}
 			one.Path = "/evaluation" + w.Path

@@ -3,6 +3,7 @@ package worker
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"sort"
@@ -224,9 +225,16 @@ func (r *realm) unknown(name string) goja.Value {
 	return r.vm.ToValue(p)
 }
 
+// parameters are what the methods of codemode.resources and codemode.prompts
+// take, in their order.
+var parameters = map[wire.Op]map[string][]string{
+	wire.OpResource: {"list": {"server"}, "read": {"server", "uri"}, "templates": {"server"}},
+	wire.OpPrompt:   {"list": {"server"}, "get": {"server", "name", "arguments"}},
+}
+
 // methods returns codemode.resources or codemode.prompts.
 func (r *realm) methods(name string, op wire.Op) *goja.Object {
-	list := []string{"get", "list", "read"}
+	list := slices.Sorted(maps.Keys(parameters[op]))
 	cache := make(map[string]goja.Value)
 	return r.dynamic(&dynamic{
 		what: "codemode." + name,
@@ -235,7 +243,12 @@ func (r *realm) methods(name string, op wire.Op) *goja.Object {
 			if !ok {
 				label := "codemode." + name + accessor(key)
 				v = r.function(key, func(c goja.FunctionCall) goja.Value {
-					return r.call(op, key, label, func() ([]byte, error) { return r.encodeArgs(c, label) })
+					return r.call(op, key, label, func() ([]byte, error) {
+						if names, ok := parameters[op][key]; ok {
+							return r.encodeParameters(c, label, names)
+						}
+						return nil, &typeError{fmt.Sprintf("there is no %s: codemode.%s has %s", label, name, strings.Join(list, ", "))}
+					})
 				})
 				cache[key] = v
 			}
@@ -244,6 +257,33 @@ func (r *realm) methods(name string, op wire.Op) *goja.Object {
 		has:  func(key string) bool { return contains(list, key) },
 		keys: func() []string { return list },
 	})
+}
+
+// encodeParameters makes one object of arguments that stand in a row. A call with
+// one object has them already.
+func (r *realm) encodeParameters(c goja.FunctionCall, label string, names []string) ([]byte, error) {
+	if _, ok := c.Argument(0).(*goja.Object); ok && len(c.Arguments) == 1 {
+		return r.encodeArgs(c, label)
+	}
+	if len(c.Arguments) > len(names) {
+		return nil, &typeError{fmt.Sprintf("%s takes (%s), got %d arguments", label, strings.Join(names, ", "), len(c.Arguments))}
+	}
+	b := []byte{'{'}
+	for i, name := range names {
+		v := c.Argument(i)
+		if goja.IsUndefined(v) || goja.IsNull(v) {
+			continue
+		}
+		encoded, err := r.encodeAny(v, label)
+		if err != nil {
+			return nil, err
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(append(append(b, '"'), name...), `":`...), encoded...)
+	}
+	return append(b, '}'), nil
 }
 
 // named makes a call whose first argument is the name of what is called.

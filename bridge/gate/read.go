@@ -1,0 +1,191 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/provenance"
+	"codemode-bridge/profiles"
+)
+
+// A Reader asks upstream servers for what they have beside tools: the methods
+// of package catalog. Read returns the result of one, lists as one page; its
+// errors are like those of a Caller. Offers are the servers that have what a
+// method asks for.
+type Reader interface {
+	Read(ctx context.Context, server, method string, args json.RawMessage) (json.RawMessage, error)
+	Offers(method string) []string
+}
+
+// read makes a call that is no tool's, and returns what came as a tool would
+// have sent it.
+func (g *Gate) read(ctx context.Context, view *View, r *Run, c *call) (json.RawMessage, error) {
+	if g.reader == nil {
+		return nil, errNoReader
+	}
+	if c.tool.Server == "" {
+		return g.readAll(ctx, view, r, c)
+	}
+	reply, err := g.reader.Read(ctx, c.tool.Server, c.tool.Name, c.args.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	if c.tool.Name == catalog.ReadResource {
+		return contents(reply)
+	}
+	if member := listMember[c.tool.Name]; member != "" {
+		entries, rest, err := listed(c.tool.Server, member, reply)
+		if err != nil {
+			return nil, err
+		}
+		return structured(map[string]any{member: entries}, rest)
+	}
+	return structured(nil, map[string]json.RawMessage{"": reply})
+}
+
+var errNoReader = fmt.Errorf("resources and prompts are not to be had here")
+
+// listMember is where the result of a list has its entries.
+var listMember = map[string]string{
+	catalog.ListResources: "resources", catalog.ListTemplates: "resourceTemplates", catalog.ListPrompts: "prompts",
+}
+
+// A skipped server is one whose part of a list is missing.
+type skipped struct {
+	Server string `json:"server"`
+	Why    string `json:"why"`
+}
+
+// readAll asks every server that has such a list, and that policy lets the run
+// ask without a person. What the profile hides is not even named.
+func (g *Gate) readAll(ctx context.Context, view *View, r *Run, c *call) (json.RawMessage, error) {
+	type part struct {
+		server  string
+		entries []json.RawMessage
+		why     string
+	}
+	var parts []*part
+	var asking sync.WaitGroup
+	member := listMember[c.tool.Name]
+	for _, server := range g.reader.Offers(c.tool.Name) {
+		if !view.May(r.Profile, server, c.tool.Name) {
+			continue
+		}
+		p := &part{server: server}
+		parts = append(parts, p)
+		tool, _ := catalog.Method(server + "__" + c.tool.Name)
+		one := &call{Call: c.Call, gate: g, tool: tool, args: c.args, counted: true}
+		if d := r.decide(view, one); d.Disposition != profiles.Allow {
+			p.why = fmt.Sprintf("policy wants it asked for by itself (%s)", d.Because())
+			continue
+		}
+		asking.Go(func() {
+			reply, err := g.reader.Read(ctx, server, c.tool.Name, c.args.Bytes())
+			if err == nil {
+				r.read.Read(provenance.Source{Call: c.Number, Server: server, Tool: c.tool.Name, Args: c.args}, reply)
+				p.entries, _, err = listed(server, member, reply)
+			}
+			if err != nil {
+				p.why = canon.Visible(err.Error())
+			}
+		})
+	}
+	asking.Wait()
+	all, missing := []json.RawMessage{}, []skipped{}
+	for _, p := range parts {
+		all = append(all, p.entries...)
+		if p.why != "" {
+			missing = append(missing, skipped{p.server, p.why})
+		}
+	}
+	result := map[string]any{member: all}
+	if len(missing) > 0 {
+		result["skipped"] = missing
+	}
+	return structured(result, nil)
+}
+
+// listed are the entries of a list, each with the name of its server, and what
+// else the list says.
+func listed(server, member string, reply json.RawMessage) (entries []json.RawMessage, rest map[string]json.RawMessage, err error) {
+	var list map[string]json.RawMessage
+	if err = json.Unmarshal(reply, &list); err == nil {
+		err = json.Unmarshal(list[member], &entries)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the list of server %s: %w", server, err)
+	}
+	name, err := json.Marshal(server)
+	if err != nil {
+		return nil, nil, err
+	}
+	named := []json.RawMessage{}
+	for _, entry := range entries {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(entry, &fields) != nil || fields == nil {
+			continue // no entry
+		}
+		fields["server"] = name // in place of one that the server itself may have put there
+		delete(fields, "_meta")
+		delete(fields, "icons")
+		text, err := json.Marshal(fields)
+		if err != nil {
+			return nil, nil, err
+		}
+		named = append(named, text)
+	}
+	delete(list, member)
+	for key := range list {
+		if key != "cut" {
+			delete(list, key)
+		}
+	}
+	return named, list, nil
+}
+
+// structured is an answer of structured content: these members, with those of
+// rest; or the one of rest that has no name.
+func structured(members map[string]any, rest map[string]json.RawMessage) (json.RawMessage, error) {
+	var content any = members
+	for name, value := range rest {
+		if name == "" {
+			content = value
+			break
+		}
+		members[name] = value
+	}
+	return json.Marshal(map[string]any{"content": []any{}, "structuredContent": content})
+}
+
+// contents is the answer of resources/read: its texts as text, everything else
+// as media.
+func contents(reply json.RawMessage) (json.RawMessage, error) {
+	var result struct {
+		Contents []json.RawMessage `json:"contents"`
+	}
+	if err := json.Unmarshal(reply, &result); err != nil {
+		return nil, fmt.Errorf("reading the resource: %w", err)
+	}
+	blocks := []any{}
+	for _, raw := range result.Contents {
+		var r Resource
+		if err := json.Unmarshal(raw, &r); err != nil {
+			return nil, fmt.Errorf("reading the resource: %w", err)
+		}
+		kind, _, _ := strings.Cut(r.MIMEType, "/")
+		switch {
+		case r.Text != nil:
+			blocks = append(blocks, map[string]string{"type": "text", "text": *r.Text})
+		case kind == "image" || kind == "audio":
+			blocks = append(blocks, map[string]string{"type": kind, "data": r.Blob, "mimeType": r.MIMEType})
+		default:
+			blocks = append(blocks, map[string]any{"type": "resource", "resource": raw})
+		}
+	}
+	return json.Marshal(map[string]any{"content": blocks})
+}

@@ -1,0 +1,143 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/profiles"
+)
+
+// A fakeReader answers for the servers docs and mail; down cannot be reached.
+type fakeReader map[string]string // by server and method
+
+func (f fakeReader) Offers(string) []string { return []string{"docs", "down", "mail"} }
+
+func (f fakeReader) Read(_ context.Context, server, method string, args json.RawMessage) (json.RawMessage, error) {
+	if server == "down" {
+		return nil, errors.New("it is not connected")
+	}
+	reply, ok := f[server+" "+method]
+	if !ok {
+		return nil, errors.New("unexpected: " + server + " " + method + string(args))
+	}
+	return json.RawMessage(reply), nil
+}
+
+func readGate(t *testing.T, p profiles.ProfileSpec, b *book) *Gate {
+	t.Helper()
+	set, problems := profiles.Parse(supervised(p))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return New(&View{Profiles: set, Catalog: catalog.Build(nil)}, Options{Recorder: b, Caller: &fakeCaller{}, Reader: fakeReader{
+		"docs resources/list": `{"resources":[{"uri":"doc://a","name":"a","size":12345678901234567890,"server":"mail","_meta":{"x":1}},7],"cut":true,"_meta":{}}`,
+		"mail resources/list": `{"resources":[{"uri":"mail://1","name":"one"}]}`,
+		"docs resources/read": `{"contents":[{"uri":"doc://a","text":"hello"},{"uri":"doc://b","mimeType":"image/png","blob":"aGk="},{"uri":"doc://c","mimeType":"application/pdf","blob":"aGk="}]}`,
+		"docs prompts/get":    `{"description":"d","messages":[{"role":"user","content":{"type":"text","text":"say it"}}]}`,
+	}})
+}
+
+func TestReadAsksWhatPolicyAllows(t *testing.T) {
+	for _, row := range []struct{ name, path, args, want string }{
+		{"a list", "docs__resources/list", `{}`, `{"cut":true,"resources":[{"name":"a","server":"docs","size":12345678901234567890,"uri":"doc://a"}]}`},
+		{"a list of all servers", "resources/list", `{}`, `{"resources":[{"name":"a","server":"docs","size":12345678901234567890,"uri":"doc://a"},{"name":"one","server":"mail","uri":"mail://1"}],"skipped":[{"server":"down","why":"it is not connected"}]}`},
+		{"a prompt", "docs__prompts/get", `{"name":"p","arguments":{"a":"b"}}`, `{"description":"d","messages":[{"role":"user","content":{"type":"text","text":"say it"}}]}`},
+	} {
+		b := new(book)
+		g := readGate(t, profiles.ProfileSpec{}, b)
+		answer, err := g.Call(t.Context(), begin(t, g, "p"), Call{Number: 1, Name: row.path, Args: json.RawMessage(row.args)})
+		if err != nil || string(answer.Structured) != row.want {
+			t.Errorf("%s: got %s, %v", row.name, answer.Structured, err)
+		}
+		if got := b.events(); got != "run_started intent outcome:done" {
+			t.Errorf("%s: recorded %s", row.name, got)
+		}
+	}
+}
+
+func TestReadGivesTextAndMedia(t *testing.T) {
+	b := new(book)
+	g := readGate(t, profiles.ProfileSpec{}, b)
+	answer, err := g.Call(t.Context(), begin(t, g, "p"), Call{Number: 1, Name: "docs__resources/read", Args: json.RawMessage(`{"uri":"doc://a"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, c := range answer.Content {
+		kinds = append(kinds, c.Type)
+	}
+	if answer.Text() != "hello" || !slices.Equal(kinds, []string{"text", "image", "resource"}) || answer.Content[2].Resource.Blob != "aGk=" {
+		t.Errorf("got %q, %v", answer.Text(), kinds)
+	}
+	if rec := b.records[1]; rec.Server != "docs" || rec.Tool != "resources/read" || string(rec.Args) != `{"uri":"doc://a"}` || rec.Risk != "low" {
+		t.Errorf("recorded %+v", rec)
+	}
+}
+
+func TestReadIsRefused(t *testing.T) {
+	secret := profiles.RuleSpec{Tools: []string{"*__resources/read"}, When: &profiles.When{Expr: `args.uri.startsWith("file:///etc/")`}, Action: new("deny")}
+	for _, row := range []struct {
+		name       string
+		p          profiles.ProfileSpec
+		path, args string
+		reason     approval.Reason // empty: an ArgumentError
+	}{
+		{"by the name of the server", profiles.ProfileSpec{Denylist: []string{"docs__*"}}, "docs__resources/read", `{"uri":"doc://a"}`, approval.Denied},
+		{"by the method", profiles.ProfileSpec{Denylist: []string{"*__resources/*"}}, "docs__resources/list", `{}`, approval.Denied},
+		{"by its argument", profiles.ProfileSpec{Rules: []profiles.RuleSpec{secret}}, "docs__resources/read", `{"uri":"file:///etc/passwd"}`, approval.Denied},
+		{"not on the allowlist", profiles.ProfileSpec{Allowlist: []string{"mail__*"}}, "docs__prompts/get", `{"name":"p"}`, approval.Denied},
+		{"the list of all is not on it either", profiles.ProfileSpec{Allowlist: []string{"mail__*"}}, "resources/list", `{}`, approval.Denied},
+		{"nobody to ask", profiles.ProfileSpec{Asklist: []string{"docs__*"}}, "docs__resources/read", `{"uri":"doc://a"}`, approval.NoApprover},
+		{"without its argument", profiles.ProfileSpec{}, "docs__resources/read", `{}`, ""},
+		{"with another", profiles.ProfileSpec{}, "docs__resources/read", `{"uri":"doc://a","path":"x"}`, ""},
+	} {
+		b := new(book)
+		g := readGate(t, row.p, b)
+		_, err := g.Call(t.Context(), begin(t, g, "p"), Call{Number: 1, Name: row.path, Args: json.RawMessage(row.args)})
+		var denied *approval.DeniedError
+		var wrong *ArgumentError
+		if errors.As(err, &denied) && denied.Reason != row.reason || !errors.As(err, &denied) && (row.reason != "" || !errors.As(err, &wrong)) {
+			t.Errorf("%s: got %v", row.name, err)
+		}
+		if got := b.events(); strings.Contains(got, "intent") || !strings.HasSuffix(got, "refusal:refused") {
+			t.Errorf("%s: recorded %s", row.name, got)
+		}
+	}
+}
+
+// The list of all servers leaves out what would need a person, and names no
+// server that the profile hides.
+func TestReadOfAllServersAsksNobody(t *testing.T) {
+	b := new(book)
+	g := readGate(t, profiles.ProfileSpec{Asklist: []string{"mail__*"}, Denylist: []string{"docs__*"}}, b)
+	answer, err := g.Call(t.Context(), begin(t, g, "p"), Call{Number: 1, Name: "resources/list", Args: json.RawMessage(`{}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Resources []any
+		Skipped   []skipped
+	}
+	if err := json.Unmarshal(answer.Structured, &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Resources) != 0 || len(got.Skipped) != 2 || got.Skipped[0].Server != "down" || got.Skipped[1].Server != "mail" || !strings.Contains(got.Skipped[1].Why, "asklist") {
+		t.Errorf("got %s", answer.Structured)
+	}
+}
+
+func TestAGateWithoutAReaderHasNoResources(t *testing.T) {
+	b := new(book)
+	g := newGate(t, profiles.Spec{}, &fakeCaller{}, b)
+	_, err := g.Call(t.Context(), begin(t, g, ""), Call{Number: 1, Name: "fs__resources/list", Args: json.RawMessage(`{}`)})
+	var failed *CallError
+	if !errors.As(err, &failed) {
+		t.Errorf("got %v", err)
+	}
+}

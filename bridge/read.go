@@ -1,0 +1,127 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/sandbox"
+)
+
+// methods are what codemode.resources and codemode.prompts have, by the name
+// in scripts.
+var methods = map[string]string{
+	"resources.list": catalog.ListResources, "resources.templates": catalog.ListTemplates, "resources.read": catalog.ReadResource,
+	"prompts.list": catalog.ListPrompts, "prompts.get": catalog.GetPrompt,
+}
+
+// read answers a call of codemode.resources or codemode.prompts: one of the
+// gate's, whose server is taken out of the arguments and put before the name.
+func (r *run) read(ctx context.Context, c sandbox.Call) (sandbox.Reply, error) {
+	name := "resources." + c.Name
+	if c.Op == sandbox.OpPrompt {
+		name = "prompts." + c.Name
+	}
+	method, ok := methods[name]
+	if !ok {
+		return sandbox.Reply{}, fmt.Errorf("there is no codemode.%s: there are %s", name, strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
+	}
+	server, args, err := splitServer(c.Args)
+	if err != nil {
+		return sandbox.Reply{}, fmt.Errorf("codemode.%s: %w", name, err)
+	}
+	path := method
+	switch {
+	case server != "":
+		path = r.server.configured(server) + "__" + method
+	case method == catalog.ReadResource || method == catalog.GetPrompt:
+		return sandbox.Reply{}, fmt.Errorf("codemode.%s: the first argument must be the name of a server", name)
+	}
+	answer, err := r.server.o.Gate.Call(ctx, r.gate, gate.Call{Number: c.Number, Name: path, Args: args, Position: c.Position})
+	if err != nil {
+		return sandbox.Reply{}, r.explain(err)
+	}
+	if method == catalog.GetPrompt {
+		return r.session.prompt(answer)
+	}
+	return r.session.value(answer)
+}
+
+// splitServer takes the server's name out of arguments.
+func splitServer(raw json.RawMessage) (server string, rest json.RawMessage, err error) {
+	var args map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return "", nil, fmt.Errorf("the arguments must be an object: %w", err)
+	}
+	if given, ok := args["server"]; ok {
+		if err := json.Unmarshal(given, &server); err != nil || server == "" {
+			return "", nil, fmt.Errorf("the server must be its name, not %s", clipRunes(string(given), 60))
+		}
+	}
+	delete(args, "server")
+	rest, err = json.Marshal(args)
+	return server, rest, err
+}
+
+// configured is a server's name as it is configured: scripts know it with "_"
+// in the place of "-".
+func (s *Server) configured(name string) string {
+	for _, st := range s.o.Upstreams.Status() {
+		if st.Name == name {
+			return name
+		}
+	}
+	for _, st := range s.o.Upstreams.Status() {
+		if strings.ReplaceAll(st.Name, "-", "_") == name {
+			return st.Name
+		}
+	}
+	return name
+}
+
+// A message is one of a prompt, as a script sees it.
+type message struct {
+	Role  string  `json:"role"`
+	Text  *string `json:"text,omitempty"`
+	Media []any   `json:"media,omitempty"`
+}
+
+// prompt is what codemode.prompts.get resolves to: the messages, text as text and
+// everything else as handles.
+func (s *session) prompt(a gate.Answer) (sandbox.Reply, error) {
+	if a.IsError {
+		return sandbox.Reply{}, &toolError{session: s, answer: a}
+	}
+	var p struct {
+		Description string `json:"description"`
+		Messages    []struct {
+			Role    string          `json:"role"`
+			Content json.RawMessage `json:"content"`
+		} `json:"messages"`
+	}
+	if err := json.Unmarshal(a.Structured, &p); err != nil {
+		return sandbox.Reply{}, fmt.Errorf("reading the prompt: %w", err)
+	}
+	shown := struct {
+		Description string    `json:"description,omitempty"`
+		Messages    []message `json:"messages"`
+	}{p.Description, []message{}}
+	for _, m := range p.Messages {
+		block := gate.Content{Raw: m.Content}
+		if err := json.Unmarshal(m.Content, &block); err != nil {
+			return sandbox.Reply{}, fmt.Errorf("reading the prompt: %w", err)
+		}
+		if block.Type == "text" {
+			shown.Messages = append(shown.Messages, message{Role: m.Role, Text: &block.Text})
+			continue
+		}
+		shown.Messages = append(shown.Messages, message{Role: m.Role, Media: s.media(gate.Answer{Content: []gate.Content{block}})})
+	}
+	value, err := json.Marshal(shown)
+	return sandbox.Reply{Value: value}, err
+}

@@ -1,0 +1,253 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The methods that [Set.Read] takes, named as MCP does.
+const (
+	listResources = "resources/list"
+	listTemplates = "resources/templates/list"
+	readResource  = "resources/read"
+	listPrompts   = "prompts/list"
+	getPrompt     = "prompts/get"
+)
+
+// listed are the members of a result in which the methods that list things
+// have them.
+var listed = map[string]string{listResources: "resources", listTemplates: "resourceTemplates", listPrompts: "prompts"}
+
+// Bounds of what is listed beside tools; beyond them the list is cut, and says
+// so in its member "cut". Its bytes are bounded by Spec.MaxReply.
+const (
+	maxEntries    = 10_000
+	maxEntryPages = 200
+)
+
+// Read asks a server for something beside its tools: method is resources/list,
+// resources/templates/list, resources/read, prompts/list or prompts/get, and
+// args are an object with its uri, or its name and arguments. The pages of a
+// list come as one. The result is the exact JSON that the server sent, but for
+// lists, whose entries are. In all else Read is like [Set.Call].
+func (s *Set) Read(ctx context.Context, server, method string, args json.RawMessage) (json.RawMessage, error) {
+	one, err := s.server(server, method)
+	if err != nil {
+		return nil, err
+	}
+	return one.do(ctx, job{name: method, args: args, method: true})
+}
+
+// Offers returns the servers that offer what a method of [Set.Read] asks for,
+// sorted by name: those that are connected, or that a call would start again.
+func (s *Set) Offers(method string) []string {
+	var names []string
+	for _, one := range s.sorted() {
+		one.mu.Lock()
+		caps, there := one.caps, one.session != nil || one.now.State == Idle
+		one.mu.Unlock()
+		if there && offers(caps, one.spec, method) == nil {
+			names = append(names, one.spec.Name)
+		}
+	}
+	return names
+}
+
+// server returns a server of the Set, for a call of what.
+func (s *Set) server(name, what string) (*server, error) {
+	s.mu.Lock()
+	one, closed := s.servers[name], s.closed
+	s.mu.Unlock()
+	switch {
+	case closed:
+		return nil, &Error{Server: name, Tool: what, Kind: Unavailable, Err: ErrClosed}
+	case one == nil:
+		return nil, &Error{Server: name, Tool: what, Kind: UnknownServer, Err: errUnknownServer}
+	}
+	return one, nil
+}
+
+// A job is what a server is called for: one of its tools, or a method of Read.
+type job struct {
+	name   string
+	args   json.RawMessage
+	method bool
+}
+
+// do does one job in the session and classifies its failure. again reports that
+// the server did not read the request because the session had ended before.
+func (s *session) do(ctx context.Context, j job) (result json.RawMessage, again bool, failure *Error) {
+	if !j.method {
+		return s.call(ctx, j.name, j.args)
+	}
+	if err := offers(s.capabilities(), s.spec, j.name); err != nil {
+		return nil, false, &Error{Kind: UnknownTool, Err: err}
+	}
+	x := s.newExchange(ctx)
+	defer x.stopTelling()
+	var err error
+	if member := listed[j.name]; member != "" {
+		result, err = s.listAll(ctx, x, j.name, member)
+	} else {
+		result, err = s.answered(ctx, x, func(ctx context.Context, answers mcp.InputResponseMap, state string) error {
+			return s.readOne(ctx, x, j, answers, state)
+		})
+	}
+	if err == nil {
+		return result, false, nil
+	}
+	failure = s.classify(ctx, x, err)
+	return nil, x.unread.Load() || !failure.Sent && ctx.Err() == nil && s.isLost(err), failure
+}
+
+// capabilities are what the server says that it can do.
+func (s *session) capabilities() mcp.ServerCapabilities {
+	if r := s.client.InitializeResult(); r != nil && r.Capabilities != nil {
+		return *r.Capabilities
+	}
+	return mcp.ServerCapabilities{}
+}
+
+// offers says why a server of such capabilities does not have what a method
+// asks for; nil if it does, and is not kept from it by Allow and Deny.
+func offers(caps mcp.ServerCapabilities, spec Spec, method string) error {
+	switch method {
+	case listResources, listTemplates, readResource:
+		if caps.Resources == nil {
+			return errors.New("the server has no resources")
+		}
+	case listPrompts, getPrompt:
+		if caps.Prompts == nil {
+			return errors.New("the server has no prompts")
+		}
+	default:
+		return fmt.Errorf("%s is not to be asked of a server", visible(method, maxName))
+	}
+	if !newFilter(spec, slog.New(slog.DiscardHandler)).keeps(method) {
+		return fmt.Errorf("%s is left out by the tools that the configuration allows of the server", method)
+	}
+	return nil
+}
+
+// readOne makes one request that is no list.
+func (s *session) readOne(ctx context.Context, x *exchange, j job, answers mcp.InputResponseMap, state string) error {
+	var args struct {
+		URI       string            `json:"uri"`
+		Name      string            `json:"name"`
+		Arguments map[string]string `json:"arguments"`
+	}
+	if err := json.Unmarshal(j.args, &args); err != nil {
+		return fmt.Errorf("reading the arguments: %w", err)
+	}
+	if j.name == readResource {
+		params := &mcp.ReadResourceParams{URI: args.URI, InputResponses: answers, RequestState: state}
+		x.prepare(params, &params.Meta)
+		_, err := s.client.ReadResource(ctx, params)
+		return err
+	}
+	params := &mcp.GetPromptParams{Name: args.Name, Arguments: args.Arguments, InputResponses: answers, RequestState: state}
+	x.prepare(params, &params.Meta)
+	_, err := s.client.GetPrompt(ctx, params)
+	return err
+}
+
+// listAll asks for the pages of a list and makes one of them.
+func (s *session) listAll(ctx context.Context, x *exchange, method, member string) (json.RawMessage, error) {
+	var all [][]byte
+	var size int64
+	cursor, cut := "", false
+	cursors := map[string]bool{}
+	for page := 1; ; page++ {
+		raw, err := s.request(ctx, x, func(ctx context.Context) error {
+			var err error
+			switch method {
+			case listResources:
+				_, err = s.client.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor})
+			case listTemplates:
+				_, err = s.client.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
+			case listPrompts:
+				_, err = s.client.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor})
+			}
+			return err
+		})
+		var refused *jsonrpc.Error
+		if errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound && page == 1 {
+			break // a server without templates, mostly
+		}
+		if err != nil {
+			return nil, err
+		}
+		next := ""
+		err = members(raw, func(key string, value []byte) error {
+			switch key {
+			case member:
+				return elements(value, func(entry []byte) error {
+					if size += int64(len(entry)); len(all) >= maxEntries || size > s.spec.maxReply() {
+						cut = true
+						return nil
+					}
+					all = append(all, bytes.Clone(entry))
+					return nil
+				})
+			case "nextCursor":
+				_ = json.Unmarshal(value, &next)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading the list: %w", err)
+		}
+		if next == "" || cut {
+			break
+		}
+		if cut = cursors[next] || page >= maxEntryPages; cut {
+			break
+		}
+		cursors[next] = true
+		cursor = next
+	}
+	out := []byte(`{"` + member + `":[`)
+	out = append(append(out, bytes.Join(all, []byte(","))...), ']')
+	if cut {
+		out = append(out, `,"cut":true`...)
+	}
+	return append(out, '}'), nil
+}
+
+// newExchange makes the exchange of one job. Who wants progress gets it with a
+// token of our own: no token of a client of the bridge, which two clients may
+// choose alike, ever reaches a server.
+func (s *session) newExchange(ctx context.Context) *exchange {
+	x := &exchange{capture: true}
+	if report := progressOf(ctx); report != nil {
+		x.token = strconv.Quote("codemode-" + strconv.FormatInt(tokens.Add(1), 10))
+		x.report = report
+	}
+	return x
+}
+
+// prepare puts what the server must know of the exchange into the request.
+func (x *exchange) prepare(p interface{ SetProgressToken(any) }, meta *mcp.Meta) {
+	*meta = maps.Clone(*meta)
+	if token, err := strconv.Unquote(x.token); err == nil {
+		p.SetProgressToken(token)
+	}
+}
+
+// answered makes a request until its result is an answer.
+func (s *session) answered(ctx context.Context, x *exchange, send func(ctx context.Context, answers mcp.InputResponseMap, state string) error) ([]byte, error) {
+	raw, err := s.request(ctx, x, func(ctx context.Context) error { return send(ctx, nil, "") })
+	if err == nil && inputRequired(raw) {
+		return nil, errInputRequired
+	}
+	return raw, err
+}
