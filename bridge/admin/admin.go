@@ -13,6 +13,8 @@
 //
 // An approver, by a token: a program sends it with each request as a bearer
 // token, a person types it on the page, once, and has a cookie from then on.
+// Where there is
+// single sign-on (see [SignOn]), a person comes by that instead of a token.
 // The person who starts the bridge on their own machine follows a link
 // instead, which [Site.LoginURL] makes: it carries a code that is good once,
 // in the fragment, which browsers send nowhere.
@@ -176,6 +178,11 @@ type Options struct {
 	// Record keeps what is done here and is not recorded elsewhere: who came
 	// in and who was refused, revocations, stops, edits.
 	Record ledger.Recorder
+
+	// SignOn signs people in elsewhere; nil means nowhere. SignOnReturn is the
+	// address of /login/done of this site, as browsers reach it.
+	SignOn       SignOn
+	SignOnReturn string
 
 	// Hosts are Host headers that are let in beside loopback names, and
 	// Origins are let in beside the site's own.

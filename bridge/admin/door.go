@@ -52,6 +52,7 @@ type door struct {
 	mu      sync.Mutex
 	codes   map[digest]time.Time // until when they are good
 	entered map[digest]*entered  // by cookie
+	flows   map[digest]flow      // by state
 }
 
 // An entered is somebody who came in on the page.
@@ -65,7 +66,7 @@ type entered struct {
 
 func newDoor(now func() time.Time, stay time.Duration) *door {
 	return &door{now: now, stay: stay, wrong: rate.NewLimiter(rate.Every(wrongEvery), wrongBurst),
-		codes: map[digest]time.Time{}, entered: map[digest]*entered{}}
+		codes: map[digest]time.Time{}, entered: map[digest]*entered{}, flows: map[digest]flow{}}
 }
 
 // newCode makes a code that lets the owner in once.
@@ -134,17 +135,23 @@ func (d *door) leave(cookie string) {
 	delete(d.entered, sha256.Sum256([]byte(cookie)))
 }
 
-// cookieFor names the cookie: by its strict name over TLS. On loopback
+// overTLS reports whether a browser talks to us, or to a proxy before us, over
+// TLS.
+func overTLS(r *http.Request) bool {
+	return r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https://")
+}
+
+// cookieFor names a cookie: by its strict name over TLS. On loopback
 // browsers give cookies to every port alike, so there the port is in the name,
 // and two bridges do not take each other's.
-func cookieFor(r *http.Request, secure bool) string {
+func cookieFor(r *http.Request, name string, secure bool) string {
 	if secure {
-		return "__Host-" + cookieName
+		return "__Host-" + name
 	}
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
-		return cookieName + "_" + port
+		return name + "_" + port
 	}
-	return cookieName
+	return name
 }
 
 // A caller is who makes a request.
@@ -172,7 +179,7 @@ func (s *Site) identify(r *http.Request, changes bool) (*caller, error) {
 		return nil, errStranger
 	}
 	for _, secure := range []bool{true, false} {
-		cookie, err := r.Cookie(cookieFor(r, secure))
+		cookie, err := r.Cookie(cookieFor(r, cookieName, secure))
 		if err != nil {
 			continue
 		}
@@ -199,17 +206,19 @@ func (s *Site) identify(r *http.Request, changes bool) (*caller, error) {
 // rights.
 func (s *Site) holds(who approval.Approver) bool {
 	now, ok := s.o.Approvers().Find(who.Name, who.Token)
-	return ok && now.Role == who.Role && now.Risk == who.Risk && slices.Equal(now.Groups, who.Groups)
+	return ok && now.Role == who.Role && now.Risk == who.Risk && now.Login == who.Login && slices.Equal(now.Groups, who.Groups)
 }
 
 var errStranger = &failure{http.StatusUnauthorized, "unauthorized", "this needs an approver",
 	"send an approver's token as \"Authorization: Bearer ...\", or sign in on the page"}
 
+var errTooMany = &failure{http.StatusTooManyRequests, "too_many", "too many wrong tokens", "wait a few seconds; the right one is not held up"}
+
 // wrong answers a wrong token or code. It is recorded as long as there are
 // not too many.
 func (s *Site) wrong(r *http.Request, channel string) error {
 	if !s.door.wrong.AllowN(s.o.Now(), 1) {
-		return &failure{http.StatusTooManyRequests, "too_many", "too many wrong tokens", "wait a few seconds; the right one is not held up"}
+		return errTooMany
 	}
 	detail, _ := json.Marshal(map[string]string{"from": r.RemoteAddr})
 	err := s.o.Record.Record(r.Context(), ledger.Record{Event: ledger.SignedIn, Time: s.o.Now(), Channel: channel, Outcome: ledger.Refused, Detail: detail})
@@ -219,15 +228,23 @@ func (s *Site) wrong(r *http.Request, channel string) error {
 	return &failure{http.StatusUnauthorized, "unauthorized", "the token or code is not good", "a link is good once and for ten minutes"}
 }
 
-// login lets a person in on the page, by the code of a link or by a token.
+// login lets a person in on the page: by the code of a link, by a token, or
+// with what they bring back from a sign-in elsewhere.
 func (s *Site) login(_ *caller, w http.ResponseWriter, r *http.Request) error {
-	var code, token string
-	if err := s.read(w, r, fields{"code": &code, "token": &token}); err != nil {
+	var code, token, state, granted, issuer string
+	if err := s.read(w, r, fields{"code": &code, "token": &token, "state": &state, "granted": &granted, "issuer": &issuer}); err != nil {
 		return err
 	}
-	e := entered{secure: r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https://")}
+	e := entered{secure: overTLS(r)}
 	var ok bool
+	var detail json.RawMessage
 	switch {
+	case state != "":
+		var err error
+		if e.who, err = s.finishSignOn(w, r, state, granted, issuer); err != nil {
+			return err
+		}
+		ok, detail = true, json.RawMessage(`{"by":"single sign-on"}`)
 	case code != "":
 		e.who, e.owner, ok = approval.Owner, true, s.door.takeCode(code)
 	default:
@@ -236,12 +253,12 @@ func (s *Site) login(_ *caller, w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return s.wrong(r, "page")
 	}
-	err := s.o.Record.Record(r.Context(), ledger.Record{Event: ledger.SignedIn, Time: s.o.Now(), Approver: e.who.Name, Channel: "page", Outcome: ledger.Done})
+	err := s.o.Record.Record(r.Context(), ledger.Record{Event: ledger.SignedIn, Time: s.o.Now(), Approver: e.who.Name, Channel: "page", Outcome: ledger.Done, Detail: detail})
 	if err != nil { // they can come in all the same: what they decide is refused if it cannot be recorded
 		s.o.Logger.Error("recording a sign-in", "err", err)
 	}
 	cookie, secret := s.door.enter(e)
-	http.SetCookie(w, &http.Cookie{Name: cookieFor(r, e.secure), Value: cookie, Path: "/", Secure: e.secure,
+	http.SetCookie(w, &http.Cookie{Name: cookieFor(r, cookieName, e.secure), Value: cookie, Path: "/", Secure: e.secure,
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int(s.o.SessionTime.Seconds())})
 	return answer(w, http.StatusOK, map[string]any{"name": canon.Visible(e.who.Name), "role": e.who.Role, "secret": secret})
 }
@@ -249,7 +266,7 @@ func (s *Site) login(_ *caller, w http.ResponseWriter, r *http.Request) error {
 // logout ends one's being in.
 func (s *Site) logout(_ *caller, w http.ResponseWriter, r *http.Request) error {
 	for _, secure := range []bool{true, false} {
-		if cookie, err := r.Cookie(cookieFor(r, secure)); err == nil {
+		if cookie, err := r.Cookie(cookieFor(r, cookieName, secure)); err == nil {
 			s.door.leave(cookie.Value)
 			http.SetCookie(w, &http.Cookie{Name: cookie.Name, Path: "/", Secure: secure, HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
 		}

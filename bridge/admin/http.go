@@ -36,6 +36,7 @@ func (r route) api() bool { return strings.HasPrefix(r.path, "/api/") }
 // routes are all there are. No GET changes anything.
 var routes = []route{
 	{"POST", "/api/login", "", (*Site).login},
+	{"POST", "/api/login/begin", "", (*Site).beginSignOn},
 	{"POST", "/api/logout", "", (*Site).logout},
 	{"GET", "/api/me", approval.Look, (*Site).me},
 
@@ -68,6 +69,7 @@ var routes = []route{
 	{"GET", "/profiles", approval.Look, (*Site).profilesPage},
 	{"GET", "/history", approval.Look, (*Site).historyPage},
 	{"GET", "/login", "", (*Site).loginPage},
+	{"GET", "/login/done", "", (*Site).loginPage},
 	{"GET", "/assets/{name}", "", (*Site).asset},
 }
 

@@ -56,6 +56,7 @@ type frame struct {
 	Who   *caller // nil for nobody
 	Open  int     // requests that wait
 	Held  bool    // a changed configuration waits
+	Other bool    // one can sign in elsewhere
 	Now   time.Time
 	Body  any
 }
@@ -65,7 +66,7 @@ func (f frame) May(verb string) bool { return f.Who != nil && f.Who.May(approval
 
 // render writes a page. It is built whole before anything of it is sent.
 func (s *Site) render(w http.ResponseWriter, status int, name string, f frame) {
-	f.Now = s.o.Now()
+	f.Now, f.Other = s.o.Now(), s.o.SignOn != nil
 	var page bytes.Buffer
 	if err := templates.ExecuteTemplate(&page, name, f); err != nil {
 		s.o.Logger.Error("rendering a page", "page", name, "err", err)

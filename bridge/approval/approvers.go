@@ -48,6 +48,9 @@ type Approver struct {
 	// Risk is the highest that they may allow; zero means all for an admin
 	// and high for an approver.
 	Risk profiles.Risk
+	// Login is what a provider of single sign-on calls them; empty if they come
+	// by a token alone.
+	Login string
 	// Token is the SHA-256 of their token; zero means that no token is theirs.
 	Token [sha256.Size]byte
 }
@@ -72,7 +75,7 @@ type Approvers struct {
 
 // NewApprovers checks and keeps approvers and delegations.
 func NewApprovers(all []Approver, delegations []Delegation) (*Approvers, error) {
-	names := map[string]bool{}
+	names, logins := map[string]bool{}, map[string]bool{}
 	for _, a := range all {
 		if a.Name == "" || names[a.Name] {
 			return nil, fmt.Errorf("there are two approvers %q", a.Name)
@@ -81,6 +84,10 @@ func NewApprovers(all []Approver, delegations []Delegation) (*Approvers, error) 
 			return nil, fmt.Errorf("approver %s has the role %q; the roles are viewer, approver and admin", a.Name, a.Role)
 		}
 		names[a.Name] = true
+		if a.Login != "" && logins[a.Login] {
+			return nil, fmt.Errorf("there are two approvers with the login %q", a.Login)
+		}
+		logins[a.Login] = true
 	}
 	for _, one := range all { // a quorum names people, groups and roles alike
 		if verbs[Role(one.Name)] != nil {
@@ -118,6 +125,17 @@ func (a *Approvers) All() []Approver {
 func (a *Approvers) Find(name string, token [sha256.Size]byte) (Approver, bool) {
 	for _, one := range a.All() {
 		if one.Name == name && one.Token == token {
+			return one, true
+		}
+	}
+	return Approver{}, false
+}
+
+// ByLogin finds whom a provider of single sign-on means. It takes the name
+// exactly as it was given.
+func (a *Approvers) ByLogin(login string) (Approver, bool) {
+	for _, one := range a.All() {
+		if login != "" && one.Login == login {
 			return one, true
 		}
 	}

@@ -23,6 +23,8 @@ type Approvals struct {
 	// SeparateApprover lets nobody allow what they asked for themselves.
 	SeparateApprover bool      `json:"separateApprover,omitempty"`
 	Webhooks         []Webhook `json:"webhooks,omitempty"`
+	// OIDC signs approvers in on the page; its zero value means that it does not.
+	OIDC OIDC `json:"oidc,omitzero"`
 	// Desktop shows a note on the desktop when somebody is needed.
 	Desktop bool `json:"desktop,omitempty"`
 	// Summaries lets a client's own model say what long arguments are, beside
@@ -47,9 +49,28 @@ type Approver struct {
 	Groups []string  `json:"groups,omitempty" expand:"no"`
 	SHA256 Value     `json:"sha256,omitzero" show:"never"`
 	Token  Value     `json:"token,omitzero" show:"never"`
-	// Digest is the SHA-256 of the token, whichever way it was given.
+	// Login is the value of OIDC.Claim that is theirs.
+	Login string `json:"login,omitempty" expand:"no"`
+	// Digest is the SHA-256 of the token, whichever way it was given; zero if
+	// they have none.
 	Digest Digest `json:"-"`
 }
+
+// An OIDC is an OpenID Connect provider, and what the page is to it.
+type OIDC struct {
+	Issuer   Value `json:"issuer,omitzero"`
+	ClientID Value `json:"clientId,omitzero"`
+	// ClientSecret is empty for a public client.
+	ClientSecret Value `json:"clientSecret,omitzero" show:"never"`
+	// RedirectURL is /login/done of the page, as browsers reach it; empty means
+	// on the address that it listens on.
+	RedirectURL Value `json:"redirectURL,omitzero"`
+	// Claim says who somebody is: an approver's Login.
+	Claim string `json:"claim,omitempty" expand:"no"`
+}
+
+// IsZero reports whether there is no provider.
+func (o OIDC) IsZero() bool { return o == OIDC{} }
 
 // A Delegation lets To decide in the name of From for a while.
 type Delegation struct {
@@ -135,7 +156,11 @@ func (d *decoder) checkApprovals(c *Config) {
 	for i := range a.Approvers {
 		one := &a.Approvers[i]
 		at := fmt.Sprintf("/approvals/approvers/%d", i)
-		people.check(at, one.Name, one.SHA256, one.Token, &one.Digest)
+		if d.has(at+"/login") && !d.has(at+"/sha256") && !d.has(at+"/token") {
+			people.name(at, one.Name)
+		} else {
+			people.check(at, one.Name, one.SHA256, one.Token, &one.Digest)
+		}
 		if !d.has(at + "/role") {
 			one.Role = RoleApprover
 		}
@@ -188,6 +213,7 @@ func (d *decoder) checkApprovals(c *Config) {
 			d.at(at, fmt.Sprintf("a webhook needs a secret of at least %d characters, which signs what is sent", minToken), `add "secret": "${HOOK_SECRET}"`)
 		}
 	}
+	d.checkOIDC(a)
 	for i, host := range a.AllowedHosts {
 		path := fmt.Sprintf("/approvals/allowedHosts/%d", i)
 		if d.sound(path) && !isHost(host.Reveal()) {
@@ -200,6 +226,55 @@ func (d *decoder) checkApprovals(c *Config) {
 	host, ok := d.checkAddress("/approvals/listen", a.Listen, "127.0.0.1:7421")
 	if ok && !loopback(host) && len(a.Approvers) == 0 && !d.unusable["/approvals/approvers"] {
 		d.at("/approvals/listen", "a page beyond this machine needs approvers", `add one with: codemode-bridge approvers add NAME, or listen on 127.0.0.1`)
+	}
+}
+
+// checkOIDC checks the provider, and who comes by it.
+func (d *decoder) checkOIDC(a *Approvals) {
+	const at = "/approvals/oidc"
+	there := d.has(at)
+	logins := map[string]bool{}
+	for i, one := range a.Approvers {
+		path := fmt.Sprintf("/approvals/approvers/%d/login", i)
+		switch {
+		case !d.has(path):
+		case one.Login == "":
+			d.at(path, "a login is what the provider calls somebody, and cannot be empty", "")
+		case logins[one.Login]:
+			d.at(path, fmt.Sprintf("two approvers have the login %q", one.Login), "")
+		case !there:
+			d.at(path, `a login means nothing without "oidc"`, `add "oidc": {"issuer": "https://...", "clientId": "..."} to "approvals"`)
+		}
+		logins[one.Login] = true
+	}
+	if !there || d.unusable[at] {
+		return
+	}
+	o := &a.OIDC
+	if !d.has(at + "/claim") {
+		o.Claim = "email"
+	} else if d.sound(at+"/claim") && o.Claim == "" {
+		d.at(at+"/claim", `"claim" is empty`, `write the name of a claim of the ID token, such as "email" or "sub"`)
+	}
+	for _, one := range []struct {
+		key   string
+		value Value
+		path  string // that it ends with
+	}{{"issuer", o.Issuer, ""}, {"redirectURL", o.RedirectURL, "/login/done"}} {
+		key := at + "/" + one.key
+		u, err := url.Parse(one.value.Reveal())
+		switch {
+		case !d.has(key) && one.key == "issuer":
+			d.at(at, "a provider has no issuer", `add "issuer": "https://..."`)
+		case !d.has(key), !d.sound(key):
+		case err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+			d.at(key, fmt.Sprintf("%q starts with https://", one.key), "http:// is for this machine alone")
+		case one.path != "" && u.Path != one.path, u.RawQuery != "", u.Fragment != "":
+			d.at(key, fmt.Sprintf("%q is the page's address and /login/done", one.key), `write "https://approve.example.com/login/done"`)
+		}
+	}
+	if !d.has(at+"/clientId") || d.sound(at+"/clientId") && o.ClientID.Reveal() == "" {
+		d.at(at, "a provider needs the client ID that it knows this page by", `add "clientId": "..."`)
 	}
 }
 

@@ -422,8 +422,8 @@ func (d *decoder) newBearers(kind, seen string) *bearers {
 	return &bearers{d, kind, seen, map[string]bool{}, map[Digest]bool{}}
 }
 
-// check checks the one at a place, and sets the digest of its token.
-func (b *bearers) check(at, name string, sum, token Value, digest *Digest) {
+// name checks the name of the one at a place.
+func (b *bearers) name(at, name string) {
 	d := b.d
 	if d.unusable[at] {
 		return
@@ -438,6 +438,15 @@ func (b *bearers) check(at, name string, sum, token Value, digest *Digest) {
 		d.at(at+"/name", fmt.Sprintf("two %ss are called %q", b.kind, name), "")
 	}
 	b.names[name] = true
+}
+
+// check checks the one at a place, and sets the digest of its token.
+func (b *bearers) check(at, name string, sum, token Value, digest *Digest) {
+	d := b.d
+	if d.unusable[at] {
+		return
+	}
+	b.name(at, name)
 	var value string
 	switch {
 	case d.has(at+"/sha256") && d.has(at+"/token"):

@@ -323,6 +323,7 @@ var sections = []struct{ heading, definition string }{
 	{"`approvals.approvers[]`", "approver"},
 	{"`approvals.delegations[]`", "delegation"},
 	{"`approvals.webhooks[]`", "webhook"},
+	{"`approvals.oidc`", "oidc"},
 	{"`log`", "log"},
 	{"`evaluation`", "evaluation"},
 	{"`evaluation.risk`", "risks"},

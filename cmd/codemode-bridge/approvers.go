@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,7 @@ func (a *app) approversCommand() *cobra.Command {
 				fmt.Fprintln(a.err, "there are no approvers; codemode-bridge approvers add NAME makes one")
 				return nil
 			}
-			table := [][]string{{"name", "role", "may allow up to", "groups", "in the name of"}}
+			table := [][]string{{"name", "role", "may allow up to", "groups", "signs in as", "in the name of"}}
 			for _, one := range cfg.Approvals.Approvers {
 				risk := string(one.Risk)
 				if risk == "" {
@@ -45,21 +46,26 @@ func (a *app) approversCommand() *cobra.Command {
 						names = append(names, fmt.Sprintf("%s until %s", d.From, d.Until))
 					}
 				}
-				table = append(table, []string{one.Name, string(one.Role), risk, strings.Join(one.Groups, " "), strings.Join(names, ", ")})
+				table = append(table, []string{one.Name, string(one.Role), risk, strings.Join(one.Groups, " "), canon.Visible(one.Login), strings.Join(names, ", ")})
 			}
 			return a.table(table)
 		},
 	}
 	a.jsonFlag(list)
 
-	var role, risk string
+	var role, risk, login string
 	var groups []string
 	add := &cobra.Command{
 		Use: "add name", Short: "Make an approver, and print their token once", Args: oneArg,
-		Long: "Adds an approver to the configuration file and prints their token, once: the file holds its hash\nalone. A bridge that runs takes the first approver over at once, and every further one when an approver\nhas confirmed the change (codemode-bridge config confirm).",
+		Long: "Adds an approver to the configuration file and prints their token, once: the file holds its hash\nalone. With --login they sign in on the page by single sign-on instead. A bridge that runs takes the first approver over at once, and every further one when an approver\nhas confirmed the change (codemode-bridge config confirm).",
 		RunE: func(c *cobra.Command, args []string) error {
 			token, sum := approval.NewToken()
-			one := map[string]any{"name": args[0], "role": role, "sha256": hex.EncodeToString(sum[:])}
+			one := map[string]any{"name": args[0], "role": role}
+			if login != "" {
+				one["login"] = login
+			} else {
+				one["sha256"] = hex.EncodeToString(sum[:])
+			}
 			if risk != "" {
 				one["risk"] = risk
 			}
@@ -72,6 +78,10 @@ func (a *app) approversCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if login != "" {
+				_, err = fmt.Fprintf(a.err, "%s signs in on the page as %s; there is no token\n", args[0], login)
+				return err
+			}
 			fmt.Fprintf(a.err, "the token of %s, which is not kept anywhere:\n", args[0])
 			_, err = fmt.Fprintln(a.out, token)
 			return err
@@ -80,6 +90,7 @@ func (a *app) approversCommand() *cobra.Command {
 	add.Flags().StringVar(&role, "role", "approver", "what they may do: `viewer`, approver, admin")
 	add.Flags().StringVar(&risk, "risk", "", "the highest `risk` that they may allow: low, medium, high, critical")
 	add.Flags().StringSliceVar(&groups, "group", nil, "`groups` that a quorum may ask for")
+	add.Flags().StringVar(&login, "login", "", "what the provider of approvals.oidc calls them, such as their `address`: instead of a token")
 	complete(add, "role", []string{"viewer", "approver", "admin"})
 	complete(add, "risk", riskWords)
 

@@ -140,7 +140,7 @@ func inForce(ctx context.Context, store approval.Store, cfg *config.Config) (*co
 		if err != nil {
 			return nil, fmt.Errorf("reading the approvers in force: %w", err)
 		}
-		c.Approvals.Approvers = append(c.Approvals.Approvers, config.Approver{Name: one.Name, Role: config.ApproverRole(one.Role), Groups: one.Groups, Risk: config.RiskLevel(risk), Digest: one.Token})
+		c.Approvals.Approvers = append(c.Approvals.Approvers, config.Approver{Name: one.Name, Role: config.ApproverRole(one.Role), Groups: one.Groups, Risk: config.RiskLevel(risk), Login: one.Login, Digest: one.Token})
 	}
 	for _, d := range h.Delegations {
 		c.Approvals.Delegations = append(c.Approvals.Delegations, config.Delegation{From: d.From, To: d.To, Until: config.Moment(d.Until.Format(time.RFC3339))})

@@ -21,6 +21,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/notify"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/bridge/sso"
 )
 
 // A desk is what a bridge needs to ask people who are not at the client:
@@ -120,7 +121,7 @@ func (p *parts) tidy(ctx context.Context, keep time.Duration) {
 func approversOf(cfg *config.Config) (*approval.Approvers, error) {
 	var people []approval.Approver
 	for _, a := range cfg.Approvals.Approvers {
-		one := approval.Approver{Name: a.Name, Role: approval.Role(a.Role), Groups: a.Groups, Token: a.Digest}
+		one := approval.Approver{Name: a.Name, Role: approval.Role(a.Role), Groups: a.Groups, Login: a.Login, Token: a.Digest}
 		if a.Risk != "" {
 			if err := one.Risk.UnmarshalText([]byte(a.Risk)); err != nil {
 				return nil, err
@@ -179,6 +180,13 @@ func (p *parts) openPage(a *app, log *slog.Logger) (*page, error) {
 	}
 	if p.recorder.store != nil {
 		o.Records = p.recorder.store
+	}
+	if sign := cfg.OIDC; !sign.IsZero() {
+		if o.SignOnReturn = sign.RedirectURL.Reveal(); o.SignOnReturn == "" {
+			o.SignOnReturn = base + "/login/done"
+		}
+		o.SignOn = sso.New(sso.Options{Issuer: sign.Issuer.Reveal(), ClientID: sign.ClientID.Reveal(), ClientSecret: sign.ClientSecret.Reveal(),
+			RedirectURL: o.SignOnReturn, Claim: sign.Claim})
 	}
 	site := admin.New(o)
 	pg := &page{site: site, base: base, failed: make(chan error, 1), server: &http.Server{

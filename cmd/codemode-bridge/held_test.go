@@ -55,7 +55,13 @@ type heldBench struct {
 
 func newHeldBench(t *testing.T) *heldBench {
 	t.Helper()
-	b := &heldBench{commandLine: newCommandLine(t, heldConfigText(strictPolicy))}
+	return serves(t, heldConfigText(strictPolicy))
+}
+
+// serves starts a bridge with a configuration.
+func serves(t *testing.T, config string) *heldBench {
+	t.Helper()
+	b := &heldBench{commandLine: newCommandLine(t, config)}
 	b.serving.file = b.commandLine.file
 	cmd := b.program("", "serve", "--listen", "127.0.0.1:0")
 	talk, err := cmd.StderrPipe()

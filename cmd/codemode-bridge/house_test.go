@@ -52,6 +52,8 @@ var table = map[string][]string{
 	"bridge/webguard":   {},
 	"bridge/ledger":     {"bridge/canon", "profiles"},
 	"bridge/notify":     {},
+	"bridge/sso":        {},
+	"bridge/ssotest":    {},
 	"bridge/provenance": {"bridge/canon"},
 	"bridge/approval":   {"analysis", "bridge/canon", "profiles"},
 	"bridge/audit":      {"analysis", "bridge/canon", "bridge/ledger", "profiles"},
@@ -69,7 +71,7 @@ var table = map[string][]string{
 	"cmd/codemode-worker": {"sandbox/worker"},
 	"cmd/codemode-bridge": {
 		"analysis", "bridge", "bridge/admin", "bridge/approval", "bridge/audit", "bridge/builtin", "bridge/canon", "bridge/catalog",
-		"bridge/config", "bridge/gate", "bridge/ledger", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/scripts", "bridge/sqlstore", "bridge/tsdecl",
+		"bridge/config", "bridge/gate", "bridge/ledger", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
 		"bridge/upstream", "profiles", "profiles/templates", "sandbox",
 	},
 }

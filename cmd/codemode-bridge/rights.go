@@ -90,7 +90,13 @@ func rights(one *config.Approver) string {
 	if len(one.Groups) > 0 {
 		text += ", in " + strings.Join(one.Groups, ", ")
 	}
-	return text + ", token " + one.Digest.String()[:8] + "..."
+	if one.Login != "" {
+		text += ", login " + one.Login
+	}
+	if one.Digest != (config.Digest{}) {
+		text += ", token " + one.Digest.String()[:8] + "..."
+	}
+	return text
 }
 
 // lends reports whether one delegation covers another.
@@ -123,6 +129,9 @@ func narrowed(before, after config.Approver) config.Approver {
 	}
 	if before.Digest != after.Digest {
 		both.Role, both.Digest = config.RoleViewer, before.Digest
+	}
+	if before.Login != after.Login { // who has it is known to the provider alone
+		both.Login = ""
 	}
 	if slices.Index(riskOrder, highest(before)) < slices.Index(riskOrder, highest(after)) {
 		both.Risk = highest(before)

@@ -1,0 +1,149 @@
+package admin
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+)
+
+// A SignOn finds out who somebody is elsewhere, by sending their browser
+// there. Any number of goroutines may call it.
+type SignOn interface {
+	// Begin starts a sign-in. Address is where the browser goes; keep is for
+	// Finish and not for the browser. The state comes back with it.
+	Begin(state string) (address, keep string, err error)
+	// Finish ends the sign-in that keep is of, with the code and the issuer
+	// that the browser brought back. It returns who it is, as
+	// approval.Approver.Login has it.
+	Finish(ctx context.Context, keep, code, issuer string) (login string, err error)
+}
+
+const (
+	flowTime   = 10 * time.Minute
+	maxFlows   = 1000 // sign-ins that were begun; the oldest is dropped
+	flowCookie = "codemode_sign_in"
+)
+
+// A flow is a sign-in that was begun elsewhere. It ends in the browser that
+// began it, or not at all: nobody can be made to come in as somebody else.
+type flow struct {
+	keep   string
+	cookie digest
+	until  time.Time
+}
+
+// newFlow makes the state of a sign-in and the secret of its browser.
+func (d *door) newFlow(begin func(state string) (address, keep string, err error)) (address, cookie string, err error) {
+	state, cookie := newSecret(), newSecret()
+	address, keep, err := begin(state)
+	if err != nil {
+		return "", "", err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.flows) >= maxFlows {
+		dropFirst(d.flows, func(f flow) time.Time { return f.until })
+	}
+	d.flows[sha256.Sum256([]byte(state))] = flow{keep, sha256.Sum256([]byte(cookie)), d.now().Add(flowTime)}
+	return address, cookie, nil
+}
+
+// takeFlow uses a flow up.
+func (d *door) takeFlow(state, cookie string) (keep string, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	sum, has := sha256.Sum256([]byte(state)), sha256.Sum256([]byte(cookie))
+	f, ok := d.flows[sum]
+	delete(d.flows, sum)
+	return f.keep, ok && d.now().Before(f.until) && subtle.ConstantTimeCompare(has[:], f.cookie[:]) == 1
+}
+
+// beginSignOn says where a browser goes to sign in elsewhere. One that is here
+// under another name than the one it would come back to goes there first: the
+// cookie must be waiting for it.
+func (s *Site) beginSignOn(_ *caller, w http.ResponseWriter, r *http.Request) error {
+	if s.o.SignOn == nil {
+		return missing("single sign-on")
+	}
+	if err := s.read(w, r, fields{}); err != nil {
+		return err
+	}
+	back, err := url.Parse(s.o.SignOnReturn)
+	if err != nil {
+		return fmt.Errorf("reading the address that a sign-in comes back to: %w", err)
+	}
+	if !strings.EqualFold(back.Host, r.Host) {
+		return answer(w, http.StatusOK, map[string]any{"go": back.Scheme + "://" + back.Host + "/login#sign-on"})
+	}
+	address, cookie, err := s.door.newFlow(s.o.SignOn.Begin)
+	if err != nil {
+		s.o.Logger.Error("beginning a sign-in", "err", err)
+		return &failure{http.StatusBadGateway, "provider", "the sign-in provider does not answer", "sign in with a token; the bridge's log says more"}
+	}
+	secure := overTLS(r)
+	http.SetCookie(w, &http.Cookie{Name: cookieFor(r, flowCookie, secure), Value: cookie, Path: "/", Secure: secure,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int(flowTime.Seconds())})
+	return answer(w, http.StatusOK, map[string]any{"go": address})
+}
+
+// finishSignOn finds out who comes back from elsewhere. Whoever is known there
+// and is no approver here is told so.
+func (s *Site) finishSignOn(w http.ResponseWriter, r *http.Request, state, code, issuer string) (approval.Approver, error) {
+	var nobody approval.Approver
+	if s.o.SignOn == nil {
+		return nobody, missing("single sign-on")
+	}
+	name := cookieFor(r, flowCookie, overTLS(r))
+	cookie, err := r.Cookie(name)
+	if err != nil {
+		cookie = &http.Cookie{}
+	}
+	keep, ok := s.door.takeFlow(state, cookie.Value)
+	if !ok {
+		return nobody, s.stranger(r, "", &failure{http.StatusUnauthorized, "unauthorized", "this sign-in was not begun in this browser, or too long ago", "sign in again"})
+	}
+	http.SetCookie(w, &http.Cookie{Name: name, Path: "/", Secure: overTLS(r), HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
+	login, err := s.o.SignOn.Finish(r.Context(), keep, code, issuer)
+	if err != nil {
+		s.o.Logger.Warn("a sign-in was refused", "err", err)
+		return nobody, s.stranger(r, "", &failure{http.StatusUnauthorized, "unauthorized", "the sign-in failed: " + canon.Visible(canon.Redact(err.Error())), "sign in again, or with a token"})
+	}
+	who, ok := s.o.Approvers().ByLogin(login)
+	if !ok {
+		shown := canon.Visible(login)
+		return nobody, s.stranger(r, shown, &failure{http.StatusForbidden, "no_approver", fmt.Sprintf("%s is no approver here", shown),
+			fmt.Sprintf("whoever runs this bridge can give an approver the \"login\": %q", shown)})
+	}
+	return who, nil
+}
+
+// stranger records a sign-in that was refused, as long as there are not too
+// many.
+func (s *Site) stranger(r *http.Request, login string, f *failure) error {
+	if !s.door.wrong.AllowN(s.o.Now(), 1) {
+		return errTooMany
+	}
+	about := map[string]string{"from": r.RemoteAddr, "by": "single sign-on", "why": f.message}
+	if login != "" {
+		about["login"] = login
+	}
+	detail, err := json.Marshal(about)
+	if err != nil {
+		return fmt.Errorf("writing the detail of a record: %w", err)
+	}
+	rec := ledger.Record{Event: ledger.SignedIn, Time: s.o.Now(), Channel: "page", Outcome: ledger.Refused, Detail: detail}
+	if err := s.o.Record.Record(r.Context(), rec); err != nil {
+		s.o.Logger.Error("recording a refused sign-in", "err", err)
+	}
+	return f
+}

@@ -1,0 +1,231 @@
+// Package sso finds out who somebody is by an OpenID Connect provider: the
+// authorization code flow with PKCE, a state and a nonce.
+//
+//	browser ── Begin: the provider's address ──▶ provider: they sign in there
+//	   ◀── back, with a code ──
+//	   ── Finish: code for ID token, checked ──▶ the value of one claim
+//
+// Nothing here knows what somebody may do, or keeps anything between the two
+// steps: what Finish needs is given to whoever began.
+package sso
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+// Errors of a sign-in. Others say what was wrong with what the provider sent.
+var (
+	// ErrUnreachable: the provider does not answer, or not as a provider does.
+	ErrUnreachable = errors.New("the sign-in provider cannot be reached")
+	// ErrNobody: the provider says nothing of who it is by which they could be
+	// known.
+	ErrNobody = errors.New("the sign-in provider does not say who you are")
+)
+
+// Options name a provider, and what this program is to it.
+type Options struct {
+	Issuer       string // https, or http on this machine
+	ClientID     string
+	ClientSecret string // empty for a public client
+	RedirectURL  string // where the browser comes back to, as the provider knows it
+	// Claim names the member of the ID token that says who somebody is. An
+	// "email" counts only if the provider says that it verified it.
+	Claim string
+
+	Now       func() time.Time  // nil means time.Now
+	Transport http.RoundTripper // nil means http.DefaultTransport
+}
+
+// answerTime bounds one request of the provider, maxAnswer its answer. One
+// that does not answer is left in peace for quiet.
+const (
+	answerTime = 10 * time.Second
+	maxAnswer  = 1 << 20
+	quiet      = 3 * time.Second
+)
+
+// algorithms are the signatures that count. "none" is none of them, nor is one
+// made with a secret that both sides have.
+var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
+
+// A Provider signs people in. Any number of goroutines may call it. It is
+// asked about itself when it is first needed, and again as long as that fails.
+type Provider struct {
+	o   Options
+	ctx context.Context // has the client that the provider is asked with
+
+	mu     sync.Mutex
+	known  *oidc.Provider
+	iss    bool      // it always says in its answer who it is
+	failed error     // when it was asked last
+	again  time.Time // when it is asked again, then
+}
+
+// New makes a provider. It asks nobody anything yet.
+func New(o Options) *Provider {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Transport == nil {
+		o.Transport = http.DefaultTransport
+	}
+	client := &http.Client{Timeout: answerTime, Transport: bounded{o.Transport}, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // what is sent to it holds the secret
+	}}
+	return &Provider{o: o, ctx: oidc.ClientContext(context.Background(), client)}
+}
+
+// Begin starts a sign-in. Address is where the browser goes, keep is for
+// Finish and for nobody else. The state comes back with the browser.
+func (p *Provider) Begin(state string) (address, keep string, err error) {
+	config, _, err := p.config()
+	if err != nil {
+		return "", "", err
+	}
+	nonce, verifier := rand.Text(), oauth2.GenerateVerifier()
+	return config.AuthCodeURL(state, oidc.Nonce(nonce), oauth2.S256ChallengeOption(verifier)), nonce + " " + verifier, nil
+}
+
+// Finish ends a sign-in that keep is of, with the code and the issuer (empty
+// if none was named) that the browser brought back. It returns who it is: the
+// value of the claim.
+func (p *Provider) Finish(ctx context.Context, keep, code, issuer string) (string, error) {
+	nonce, verifier, ok := strings.Cut(keep, " ")
+	if !ok || nonce == "" || verifier == "" {
+		return "", errors.New("this sign-in was not begun here")
+	}
+	config, known, err := p.config()
+	if err != nil {
+		return "", err
+	}
+	// RFC 9207: an answer that another provider sent is not for us.
+	if issuer != p.o.Issuer && (issuer != "" || p.iss) {
+		return "", fmt.Errorf("the answer is from the issuer %q, not from %q", issuer, p.o.Issuer)
+	}
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, p.ctx.Value(oauth2.HTTPClient)), answerTime)
+	defer cancel()
+	token, err := config.Exchange(ctx, code, oauth2.VerifierOption(verifier))
+	if err != nil {
+		var refused *oauth2.RetrieveError
+		if errors.As(err, &refused) && refused.ErrorCode != "" {
+			return "", fmt.Errorf("the provider does not take the code: %s", refused.ErrorCode)
+		}
+		return "", fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	raw, ok := token.Extra("id_token").(string)
+	if !ok {
+		return "", errors.New("the provider sent no ID token")
+	}
+	id, err := known.VerifierContext(p.ctx, &oidc.Config{ClientID: p.o.ClientID, SupportedSigningAlgs: algorithms, Now: p.o.Now}).Verify(ctx, raw)
+	if err != nil {
+		return "", fmt.Errorf("checking the ID token: %w", err)
+	}
+	return p.who(id, nonce)
+}
+
+// who reads from a token whose signature, issuer, audience and time are good
+// who it is about.
+func (p *Provider) who(id *oidc.IDToken, nonce string) (string, error) {
+	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(nonce)) != 1 {
+		return "", errors.New("checking the ID token: it is of another sign-in")
+	}
+	var claims map[string]any
+	if err := id.Claims(&claims); err != nil {
+		return "", fmt.Errorf("reading the ID token: %w", err)
+	}
+	// OpenID Connect Core 3.1.3.7: of several audiences, the authorized party
+	// says whom the token is for.
+	if party, ok := claims["azp"]; party != p.o.ClientID && (ok || len(id.Audience) > 1) {
+		return "", errors.New("checking the ID token: it was made for another client")
+	}
+	who, _ := claims[p.o.Claim].(string)
+	if p.o.Claim == "email" && claims["email_verified"] != true && claims["email_verified"] != "true" {
+		who = ""
+	}
+	if who == "" {
+		return "", fmt.Errorf("%w: its ID token has no claim %q that counts", ErrNobody, p.o.Claim)
+	}
+	return who, nil
+}
+
+// config is what is needed to talk to the provider, which is asked for it once.
+func (p *Provider) config() (*oauth2.Config, *oidc.Provider, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known == nil && p.o.Now().Before(p.again) {
+		return nil, nil, p.failed
+	}
+	if p.known == nil {
+		if err := p.discoverLocked(); err != nil {
+			p.failed, p.again = fmt.Errorf("%w: %w", ErrUnreachable, err), p.o.Now().Add(quiet)
+			return nil, nil, p.failed
+		}
+	}
+	scopes := []string{oidc.ScopeOpenID}
+	if p.o.Claim == "email" {
+		scopes = append(scopes, "email")
+	} else if p.o.Claim != "sub" {
+		scopes = append(scopes, "profile")
+	}
+	return &oauth2.Config{ClientID: p.o.ClientID, ClientSecret: p.o.ClientSecret, Endpoint: p.known.Endpoint(), RedirectURL: p.o.RedirectURL, Scopes: scopes}, p.known, nil
+}
+
+// discoverLocked asks the provider about itself.
+func (p *Provider) discoverLocked() error {
+	known, err := oidc.NewProvider(p.ctx, p.o.Issuer) // which checks that the issuer says so of itself
+	if err != nil {
+		return err
+	}
+	var also struct {
+		Iss bool `json:"authorization_response_iss_parameter_supported"`
+	}
+	if err := known.Claims(&also); err != nil {
+		return err
+	}
+	for _, address := range []string{known.Endpoint().AuthURL, known.Endpoint().TokenURL} {
+		if !safe(address) {
+			return fmt.Errorf("it names the address %q, which is not https", address)
+		}
+	}
+	p.known, p.iss = known, also.Iss
+	return nil
+}
+
+// safe reports whether nobody on the way can read what is sent to an address:
+// it is https, or on this machine.
+func safe(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// bounded is a transport whose answers have an end.
+type bounded struct{ next http.RoundTripper }
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := b.next.RoundTrip(r)
+	if err == nil {
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(res.Body, maxAnswer), res.Body}
+	}
+	return res, err
+}
