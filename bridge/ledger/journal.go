@@ -42,7 +42,7 @@ type Entry struct {
 }
 
 // MaxEntry bounds the body of an entry, and the bytes that Shared names.
-const MaxEntry = 256 << 20
+const MaxEntry = 64 << 20
 
 // Check says what is wrong with an entry, whatever is kept of its run.
 func (e *Entry) Check() error {

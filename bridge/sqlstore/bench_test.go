@@ -58,6 +58,55 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
+// BenchmarkCall measures the two records of a call, alone and with the two
+// entries of its run's journal.
+func BenchmarkCall(b *testing.B) {
+	args, answer := make([]byte, 200), make([]byte, 1000)
+	for _, journal := range []bool{false, true} {
+		b.Run(fmt.Sprintf("journal=%v", journal), func(b *testing.B) {
+			db := open(b, Options{Path: filepath.Join(b.TempDir(), "audit.db")})
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				intent, outcome := call(i)
+				if journal {
+					if intent.Call == 1 {
+						if err := db.Append(b.Context(), ledger.Entry{Run: intent.Run, Kind: ledger.Began, Owner: "x"}); err != nil {
+							b.Fatal(err)
+						}
+					}
+					intent.Journal = []ledger.Entry{{Run: intent.Run, Kind: ledger.Sent, Owner: "x", Call: intent.Call, Body: args}}
+					outcome.Journal = []ledger.Entry{{Run: intent.Run, Kind: ledger.Settled, Owner: "x", Call: intent.Call, Settle: intent.Call, Body: answer}}
+				}
+				for _, r := range []ledger.Record{intent, outcome} {
+					if err := db.Record(b.Context(), r); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkReadJournal measures an entry of a journal that is read.
+func BenchmarkReadJournal(b *testing.B) {
+	db := open(b, Options{Path: filepath.Join(b.TempDir(), "audit.db")})
+	const calls = 1000
+	all := []ledger.Entry{{Run: "r", Kind: ledger.Began, Owner: "x"}}
+	for i := range calls {
+		all = append(all, ledger.Entry{Run: "r", Kind: ledger.Sent, Owner: "x", Call: i + 1, Body: make([]byte, 200)},
+			ledger.Entry{Run: "r", Kind: ledger.Settled, Owner: "x", Call: i + 1, Settle: i + 1, Body: make([]byte, 1000)})
+	}
+	if err := db.Append(b.Context(), all...); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, entries, err := db.Read(b.Context(), "r"); err != nil || len(entries) != len(all) {
+			b.Fatal(len(entries), err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*calls/b.Elapsed().Seconds(), "calls/s")
+}
+
 // BenchmarkVerify measures the verification of one row.
 func BenchmarkVerify(b *testing.B) {
 	db := open(b, Options{Path: filepath.Join(b.TempDir(), "audit.db")})

@@ -126,6 +126,10 @@ func fullDisk(path string) error {
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &free); err != nil {
 		return err
 	}
+	if err := db.Append(ctx, ledger.Entry{Run: "r", Kind: ledger.Began, Owner: "x"}); err != nil {
+		return err
+	}
+	entry := []ledger.Entry{{Run: "r", Kind: ledger.Sent, Owner: "x", Body: make([]byte, 500)}}
 	kept := int64(0)
 	for round := range 3 {
 		size := int64(0)
@@ -140,14 +144,14 @@ func fullDisk(path string) error {
 		}
 		var failed error
 		for i := 0; i < 10_000 && failed == nil; i++ {
-			if failed = db.Record(ctx, ledger.Record{Event: ledger.Intent, Error: strings.Repeat("x", 1000), Durable: i%2 == 0}); failed == nil {
+			if failed = db.Record(ctx, ledger.Record{Event: ledger.Intent, Run: "r", Error: strings.Repeat("x", 1000), Durable: i%2 == 0, Journal: entry}); failed == nil {
 				kept++
 			}
 		}
 		if !errors.Is(failed, ledger.ErrUnavailable) || !errors.Is(db.Err(), ledger.ErrUnavailable) {
 			return fmt.Errorf("round %d: recording on a full disk: %v; the store says %v", round, failed, db.Err())
 		}
-		if err := db.Record(ctx, ledger.Record{Event: ledger.Intent, Error: strings.Repeat("x", 300_000)}); err == nil {
+		if err := db.Record(ctx, ledger.Record{Event: ledger.Intent, Run: "r", Error: strings.Repeat("x", 300_000), Journal: entry}); err == nil {
 			return fmt.Errorf("round %d: the disk is still full, and more was recorded", round)
 		}
 		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &free); err != nil {
@@ -157,6 +161,9 @@ func fullDisk(path string) error {
 			return fmt.Errorf("round %d: recording with room again: %w", round, err)
 		}
 		kept++
+	}
+	if err := bothKept(db, "r"); err != nil {
+		return err
 	}
 	return wholeWith(db, kept)
 }

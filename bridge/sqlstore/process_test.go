@@ -32,6 +32,8 @@ var background = context.Background()
 var parts = map[string]func(args []string) error{
 	"write": func(args []string) error { return writer(args[0], args[1], args[2]) },
 	"work":  func(args []string) error { return worker(args[0], args[1]) },
+	"enter": func(args []string) error { return enterer(args[0], args[1]) },
+	"claim": func(args []string) error { return claimer(args[0], args[1]) },
 }
 
 func TestMain(m *testing.M) {
