@@ -1,4 +1,5 @@
-// Package sqlstore keeps the audit log in one SQLite file.
+// Package sqlstore keeps the audit log, and the journals of runs, in one SQLite
+// file.
 //
 // # The file
 //
@@ -12,6 +13,14 @@
 // computed from body: there is no second copy of a fact that could disagree
 // with what is hashed. The table meta names the store and its key.
 //
+// Journals stand in tables of their own: journals has a row for each run that
+// can go on, entries their entries, in the order in which they were kept, and
+// shared the bytes that many runs depend on, once. The body of an entry is
+// encrypted under a key of its run, with its place, kind and numbers bound to
+// it: a row that was changed or moved is found when it is read. Whose a run is
+// stands in journals and is looked up, in the transaction that writes an entry,
+// whenever another process has changed the file.
+//
 // user_version is the version of the schema. Releases only add to it, so that
 // the release before still reads and writes the file; should that ever not be
 // possible, the new schema's meta entry "oldest" names the first version that
@@ -23,7 +32,7 @@
 // # Who writes
 //
 // One goroutine of a DB owns the connection that writes. It takes all records
-// that wait, writes them in one transaction, and only then answers those who
+// and entries that wait, writes them in one transaction, and only then answers those who
 // wait for them: one disk sync serves many calls. A transaction that holds a
 // Durable record is synced before it is answered; others are in the operating
 // system's hands, which keeps them if this process dies.

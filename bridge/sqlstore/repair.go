@@ -27,8 +27,8 @@ var ErrWhole = errors.New("the audit log is whole")
 
 // Repair sets a damaged log aside, with its -wal, under a name that says when,
 // and begins a new one whose first row tells of it. Nothing is deleted. A
-// bridge that runs on the damaged log goes on with the new one. If the log
-// reads as whole, it is left as it is: ErrWhole.
+// bridge that runs on the damaged log goes on with the new one, without the
+// journals of its runs. If the log reads as whole, it is left as it is: ErrWhole.
 func Repair(ctx context.Context, o Options) (Repaired, error) {
 	o.setDefaults()
 	if o.ReadOnly {
