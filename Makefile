@@ -54,7 +54,7 @@ test-real: ## npm reference servers and TypeScript clients against the real bina
 bench: build ## direct calls beside the same through the bridge, as a table with targets
 	$(GO) run ./bridge/bench -bridge bin/codemode-bridge
 	$(GO) test -run '^$$' -bench 'Decide|Parse|Script|Call' ./profiles ./analysis/preview ./bridge/gate
-	$(GO) test -run '^$$' -bench 'Record|Verify|Query' ./bridge/sqlstore
+	$(GO) test -run '^$$' -bench 'Record|Verify|Query|Journal' ./bridge/sqlstore
 	$(GO) test -run '^$$' -bench 'Run|Reply|Strip' ./sandbox/worker
 
 mutants: ## seeded faults: each must make the suite fail

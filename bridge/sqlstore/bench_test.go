@@ -58,9 +58,9 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
-// BenchmarkCall measures the two records of a call, alone and with the two
+// BenchmarkJournal measures the two records of a call, alone and with the two
 // entries of its run's journal.
-func BenchmarkCall(b *testing.B) {
+func BenchmarkJournal(b *testing.B) {
 	args, answer := make([]byte, 200), make([]byte, 1000)
 	for _, journal := range []bool{false, true} {
 		b.Run(fmt.Sprintf("journal=%v", journal), func(b *testing.B) {

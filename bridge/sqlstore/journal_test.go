@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"codemode-bridge/bridge/ledger"
@@ -281,29 +282,31 @@ func TestJournalRollsBack(t *testing.T) {
 // and one of a durable record with entries does.
 func TestJournalSynchronous(t *testing.T) {
 	for _, all := range []bool{false, true} {
-		db := open(t, Options{Path: filepath.Join(t.TempDir(), "audit.db"), AllDurable: all})
-		level := func(what string, durable bool) {
-			t.Helper()
-			if err := db.ask(t.Context(), func(ctx context.Context, f *file) error {
-				level, err := f.number(ctx, "PRAGMA synchronous")
-				if (level == 2) != durable { // 1 is NORMAL, 2 is FULL
-					t.Errorf("%s, all durable %v: synchronous is %d", what, all, level)
+		synctest.Test(t, func(t *testing.T) { // no row moves between a commit and the look at it
+			db := open(t, Options{Path: filepath.Join(t.TempDir(), "audit.db"), AllDurable: all})
+			level := func(what string, durable bool) {
+				t.Helper()
+				if err := db.ask(t.Context(), func(ctx context.Context, f *file) error {
+					level, err := f.number(ctx, "PRAGMA synchronous")
+					if (level == 2) != durable { // 1 is NORMAL, 2 is FULL
+						t.Errorf("%s, all durable %v: synchronous is %d", what, all, level)
+					}
+					return err
+				}); err != nil {
+					t.Fatal(err)
 				}
-				return err
-			}); err != nil {
+			}
+			begin(t, db, "r")
+			level("entries", all)
+			if err := db.Record(t.Context(), ledger.Record{Event: ledger.Intent, Durable: true, Journal: []ledger.Entry{{Run: "r", Kind: ledger.Sent, Owner: "x"}}}); err != nil {
 				t.Fatal(err)
 			}
-		}
-		begin(t, db, "r")
-		level("entries", all)
-		if err := db.Record(t.Context(), ledger.Record{Event: ledger.Intent, Durable: true, Journal: []ledger.Entry{{Run: "r", Kind: ledger.Sent, Owner: "x"}}}); err != nil {
-			t.Fatal(err)
-		}
-		level("a durable record", true)
-		if _, err := db.ChangeRun(t.Context(), "r", func(*ledger.Kept) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
-		level("a change", all)
+			level("a durable record", true)
+			if _, err := db.ChangeRun(t.Context(), "r", func(*ledger.Kept) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			level("a change", all)
+		})
 	}
 }
 
@@ -393,6 +396,46 @@ func TestJournalsWithoutTheirLog(t *testing.T) {
 	begin(t, db, "r")
 	if _, entries, err := db.Read(t.Context(), "r"); err != nil || len(entries) != 4 {
 		t.Errorf("begun again: %d entries, %v", len(entries), err)
+	}
+}
+
+// What is asked of journals does not read through their entries.
+func TestJournalPlans(t *testing.T) {
+	db := open(t, Options{Path: filepath.Join(t.TempDir(), "audit.db")})
+	begin(t, db, "r")
+	for _, row := range []struct{ query, index string }{
+		{keptQuery + " ORDER BY number", "SCAN journals"},
+		{keptQuery + " WHERE run = 'r' ORDER BY number", "SEARCH journals USING INDEX sqlite_autoindex_journals_1"},
+		{keptQuery + " WHERE owner = 'x' AND wanted <> '' ORDER BY number", "SEARCH journals USING INDEX journals_wanted"},
+	} {
+		var plan []string
+		if err := db.ask(t.Context(), func(ctx context.Context, f *file) error {
+			rows, err := f.conn.QueryContext(ctx, "EXPLAIN QUERY PLAN "+row.query)
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+				var id, parent, unused int
+				var step string
+				if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+					return err
+				}
+				plan = append(plan, step)
+			}
+			return rows.Err()
+		}); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(plan, "; ")
+		for _, want := range []string{row.index, "SEARCH entries USING INTEGER PRIMARY KEY (rowid=?)", "SEARCH e USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s is done by %s; want %s", row.query, text, want)
+			}
+		}
+		if strings.Contains(text, "B-TREE") {
+			t.Errorf("%s sorts: %s", row.query, text)
+		}
 	}
 }
 
