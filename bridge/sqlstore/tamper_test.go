@@ -75,7 +75,7 @@ func (o Options) copyTo(t testing.TB, dir string) Options {
 // edit changes a file behind the store's back, as the sqlite3 tool would.
 func edit(t testing.TB, path string, statements ...string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path))
+	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path)+"?_pragma=busy_timeout(60000)") // rows may be moving
 	if err != nil {
 		t.Fatal(err)
 	}
