@@ -60,10 +60,10 @@ func (f *sseFake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (f *sseFake) stream(w http.ResponseWriter, r *http.Request) {
 	name := time.Now().Format("150405.000000000")
 	s := &sseWire{httpWire: httpWire{w: w, r: r, split: f.Split, over: f.over}, crashed: make(chan struct{})}
-	_ = s.raw([]byte("event: endpoint\ndata: /?s=" + name + "\n\n"))
 	f.smu.Lock()
 	f.streams[name] = s
 	f.smu.Unlock()
+	_ = s.raw([]byte("event: endpoint\ndata: /?s=" + name + "\n\n"))
 	crashed := false
 	select {
 	case <-r.Context().Done():
