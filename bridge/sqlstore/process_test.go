@@ -170,23 +170,34 @@ func killed(t *testing.T, times int) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	intents, outcomes := make(map[string]bool), make(map[string]bool)
-	seen := int64(0)
+	seen, checked := int64(0), 0
 	for i := range times {
+		before := size(t, effects)
 		cmd := child(t, "work", path, effects)
 		var said strings.Builder
 		cmd.Stdout = &said
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		for i%2 == 1 && size(t, effects) == before && len(ended) == 0 { // the others may die before they have begun
+			time.Sleep(time.Millisecond)
+		}
 		time.Sleep(time.Duration(random.IntN(250)) * time.Millisecond) // the moment is the test
 		cmd.Process.Kill()
-		if err := cmd.Wait(); err == nil || said.Len() > 0 {
+		if err := <-ended; err == nil || said.Len() > 0 {
 			t.Fatalf("kill %d: the process ended by itself: %v %s", i, err, said.String())
 		}
 		if i%10 != 9 && i != times-1 {
 			continue
 		}
-		seen = examineKilled(t, path, effects, seen, intents, outcomes)
+		var more int
+		seen, more = examineKilled(t, path, effects, seen, intents, outcomes)
+		checked += more
+	}
+	if checked == 0 {
+		t.Error("no effect was checked")
 	}
 	open := 0
 	for call := range intents {
@@ -202,8 +213,8 @@ func killed(t *testing.T, times int) {
 
 // examineKilled checks what was left behind and adds the calls that are in
 // the log after row seen. What was pruned before it was seen, a Pruned row
-// accounts for.
-func examineKilled(t *testing.T, path, effects string, seen int64, intents, outcomes map[string]bool) int64 {
+// accounts for. It returns the last row and how many effects it could check.
+func examineKilled(t *testing.T, path, effects string, seen int64, intents, outcomes map[string]bool) (int64, int) {
 	t.Helper()
 	db := open(t, Options{Path: path, CheckpointFile: path + ".checkpoints"})
 	defer db.Close()
@@ -235,7 +246,7 @@ func examineKilled(t *testing.T, path, effects string, seen int64, intents, outc
 	}
 	file, err := os.Open(effects)
 	if errors.Is(err, os.ErrNotExist) {
-		return seen
+		return seen, 0
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -256,10 +267,20 @@ func examineKilled(t *testing.T, path, effects string, seen int64, intents, outc
 			t.Errorf("effect %s has no intent", lines.Text())
 		}
 	}
-	if checked == 0 {
-		t.Error("no effect was checked")
+	return seen, checked
+}
+
+// size is the length of a file, 0 where there is none.
+func size(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0
 	}
-	return seen
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
 }
 
 // A removal that was interrupted is gone on with.
