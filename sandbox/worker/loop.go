@@ -58,6 +58,7 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 	}
 	limit := header.Limits.CPU
 	w.clock.begin(limit, func() { e.interrupt(cpuFailure(limit)) })
+	w.watch.begin()
 	r.resume()
 	if len(input) == 0 {
 		input = nil
@@ -85,6 +86,7 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 		result = nil
 	}
 	r.pause()
+	w.watch.finish()
 	done := wire.Done{
 		Run: header.ID, Calls: r.calls, CPU: w.clock.used(), LogsDropped: r.logsDropped, Taken: r.taken,
 		Notes: append(r.heldNotes(), notes...), Err: fail,

@@ -29,7 +29,9 @@ type monitor struct {
 	limit  uint64
 	exit   func(int)
 	flush  func() error
-	active atomic.Bool // a script is running
+	active atomic.Bool // a script is running, not waiting
+	deed   sync.Mutex  // held while it is decided to end the process
+	over   bool        // there is no run; under deed
 	asleep atomic.Bool
 	wake   chan struct{}
 	quit   chan struct{}
@@ -62,6 +64,18 @@ func (m *monitor) resume() {
 
 func (m *monitor) pause() { m.active.Store(false) }
 
+// begin and finish enclose a run. After finish the process will not be ended
+// for what the run has done: its result may be sent, and what it left behind
+// is no burden of the next run.
+func (m *monitor) begin()  { m.set(false) }
+func (m *monitor) finish() { m.set(true) }
+
+func (m *monitor) set(over bool) {
+	m.deed.Lock()
+	defer m.deed.Unlock()
+	m.over = over
+}
+
 // settle gives memory back after a run that took much of it.
 func (m *monitor) settle() {
 	if heap() > bigHeap {
@@ -87,9 +101,7 @@ func (m *monitor) run() {
 			case <-m.quit:
 				return
 			}
-			if n := heap(); n > m.limit {
-				m.end(wire.ExitMemory, fmt.Sprintf("memory limit exceeded: heap %d MB, limit %d MB", n>>20, m.limit>>20))
-			}
+			m.look()
 			if m.active.Load() {
 				rest = 0
 				continue
@@ -105,6 +117,18 @@ func (m *monitor) run() {
 			}
 			break
 		}
+	}
+}
+
+// look ends the process if the heap of a run is over its limit.
+func (m *monitor) look() {
+	m.deed.Lock()
+	defer m.deed.Unlock()
+	if m.over {
+		return
+	}
+	if n := heap(); n > m.limit {
+		m.end(wire.ExitMemory, fmt.Sprintf("memory limit exceeded: heap %d MB, limit %d MB", n>>20, m.limit>>20))
 	}
 }
 
