@@ -59,6 +59,7 @@ func (d *decoder) checkServers(c *Config) {
 		d.checkKind(s, at)
 		d.checkTexts(s, at)
 		d.checkTools(s, at)
+		d.checkAuth(s, at)
 		if s.Timeout == 0 {
 			s.Timeout = c.Sandbox.CallTimeout
 		}
@@ -121,7 +122,7 @@ var homeOf = []struct {
 }{
 	{"command", []Kind{KindStdio}}, {"args", []Kind{KindStdio}}, {"env", []Kind{KindStdio}},
 	{"passEnv", []Kind{KindStdio}}, {"cwd", []Kind{KindStdio}}, {"idleStop", []Kind{KindStdio}},
-	{"url", []Kind{KindHTTP, KindSSE}}, {"headers", []Kind{KindHTTP, KindSSE}},
+	{"url", []Kind{KindHTTP, KindSSE}}, {"headers", []Kind{KindHTTP, KindSSE}}, {"auth", []Kind{KindHTTP, KindSSE}},
 	{"builtin", []Kind{KindBuiltin}},
 }
 

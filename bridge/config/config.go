@@ -95,6 +95,8 @@ type Server struct {
 	// URL and Headers are of HTTP and SSE servers.
 	URL     Value            `json:"url,omitzero" show:"url"`
 	Headers map[string]Value `json:"headers,omitempty" show:"never" keys:"fold"`
+	// Auth says how an HTTP or SSE server is logged in to.
+	Auth Auth `json:"auth,omitzero"`
 	// Timeout is for one call; Sandbox.CallTimeout where the file says none.
 	Timeout        Duration `json:"timeout" range:"10ms..24h"`
 	ConnectTimeout Duration `json:"connectTimeout" range:"10ms..10m"`
@@ -113,6 +115,28 @@ type Server struct {
 	TrustAnnotations bool `json:"trustAnnotations,omitempty"`
 	// Quarantine holds new and changed tools back until a person saw them.
 	Quarantine bool `json:"quarantine,omitempty"`
+}
+
+// An Auth is how a server is logged in to, if it wants that.
+type Auth struct {
+	// Type is AuthPerson where the file says none, and AuthNone where it has an
+	// Authorization header of its own.
+	Type AuthType `json:"type"`
+	// ClientID and ClientSecret are of a client that was registered with the
+	// authorization server by hand.
+	ClientID     Value `json:"clientId,omitzero"`
+	ClientSecret Value `json:"clientSecret,omitzero" show:"never"`
+	// Scopes are asked for; nil: what the server names.
+	Scopes []string `json:"scopes,omitempty" expand:"no"`
+	// Issuer is the only authorization server that may be used.
+	Issuer Value `json:"issuer,omitzero"`
+	// RedirectPort is the port that the browser comes back to; 0: any.
+	RedirectPort int `json:"redirectPort,omitempty" range:"1..65535"`
+}
+
+// IsZero reports whether the file says nothing of it.
+func (a Auth) IsZero() bool {
+	return a.Type == "" && a.ClientID.IsZero() && a.ClientSecret.IsZero() && a.Scopes == nil && a.Issuer.IsZero() && a.RedirectPort == 0
 }
 
 // Tools are globs over the names of tools as the server itself calls them.

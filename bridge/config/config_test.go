@@ -52,7 +52,7 @@ func TestEveryKeyArrives(t *testing.T) {
 		got, want any
 	}{
 		{"file", c.File, filepath.Join(folder, "everything.json")},
-		{"names", c.ServerNames(), []string{"clock", "fs", "off", "old", "remote"}},
+		{"names", c.ServerNames(), []string{"batch", "clock", "fs", "off", "old", "remote"}},
 		{"type", fs.Type, KindStdio},
 		{"name", fs.Name, "fs"},
 		{"command", fs.Command.Reveal(), "npx"},
@@ -77,6 +77,12 @@ func TestEveryKeyArrives(t *testing.T) {
 		{"headers", remote.Headers["Authorization"].Reveal(), "Bearer canary-in-a-variable-0"},
 		{"the sandbox's time-out", time.Duration(remote.Timeout), 30 * time.Second},
 		{"sse", c.Servers["old"].Type, KindSSE},
+		{"login by a person", c.Servers["old"].Auth, Auth{Type: AuthPerson, Scopes: []string{"read"}, RedirectPort: 8085}},
+		{"login by a secret", c.Servers["batch"].Auth.Type, AuthCredentials},
+		{"client's id", c.Servers["batch"].Auth.ClientID.Reveal(), "bridge"},
+		{"client's secret", c.Servers["batch"].Auth.ClientSecret.Reveal(), "canary-in-a-variable-0"},
+		{"issuer", c.Servers["batch"].Auth.Issuer.Reveal(), "https://auth.example"},
+		{"no login beside a header", remote.Auth.Type, AuthNone},
 		{"builtin", c.Servers["clock"].Builtin, "time"},
 		{"disabled", off.Disabled, true},
 		{"unset in a disabled server", Reveal(off.Args), []string{""}},

@@ -313,6 +313,7 @@ func TestReference(t *testing.T) {
 var sections = []struct{ heading, definition string }{
 	{"The file", ""},
 	{"`servers.NAME`", "server"},
+	{"`servers.NAME.auth`", "auth"},
 	{"`servers.NAME.tools`", "tools"},
 	{"`sandbox`", "sandbox"},
 	{"`http`", "http"},

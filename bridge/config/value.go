@@ -141,6 +141,21 @@ func (k *Kind) UnmarshalText(text []byte) error {
 	return choose(k, text, KindStdio, KindHTTP, KindSSE, KindBuiltin)
 }
 
+// An AuthType says who logs in to a server.
+type AuthType string
+
+// The types of login.
+const (
+	AuthPerson      AuthType = "person"            // a person in the browser, once
+	AuthCredentials AuthType = "clientCredentials" // the bridge, as a client with a secret
+	AuthNone        AuthType = "none"              // nobody
+)
+
+// UnmarshalText takes the types as they are written.
+func (a *AuthType) UnmarshalText(text []byte) error {
+	return choose(a, text, AuthPerson, AuthCredentials, AuthNone)
+}
+
 // A Protocol says which era of MCP a server is spoken to in.
 type Protocol string
 

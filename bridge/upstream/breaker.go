@@ -153,7 +153,7 @@ func judge(failure *Error) sign {
 	case Unavailable:
 		var refused *refusedError
 		var parked *parkedError
-		if errors.As(failure.Err, &refused) || errors.As(failure.Err, &parked) || errors.Is(failure.Err, errStopped) || errors.Is(failure.Err, errDisabled) {
+		if needsLogin(failure.Err) || errors.As(failure.Err, &refused) || errors.As(failure.Err, &parked) || errors.Is(failure.Err, errStopped) || errors.Is(failure.Err, errDisabled) {
 			return noSign
 		}
 		return faulty

@@ -219,6 +219,10 @@ func (s *server) await(ctx context.Context, j job) (*session, *Error) {
 			return nil, &Error{Kind: UnknownTool, Err: fmt.Errorf("the server has listed no tool of this name, and its last listing failed: %s", now.Err)}
 		case sess != nil:
 			return nil, &Error{Kind: UnknownTool, Err: errors.New("the server has no tool of this name")}
+		case now.State == NeedsLogin && s.spec.Auth != nil && s.spec.Auth.Ready():
+			s.wakeUp(false)
+		case now.State == NeedsLogin:
+			return nil, &Error{Kind: Unavailable, Err: &noLoginError{now.Err}}
 		case now.State == Parked && (now.Until.IsZero() || time.Now().Before(now.Until)):
 			return nil, &Error{Kind: Unavailable, Err: &parkedError{now.Err}}
 		case now.State == Failed && seen > tries:

@@ -21,6 +21,8 @@ const (
 	settled = 30 * time.Second
 	// eager is how long a call waits for a server that has failed before.
 	eager = 5 * time.Second
+	// loginPoll is the time between two looks for a login that was made elsewhere.
+	loginPoll = 2 * time.Second
 	// Announced changes are gathered for calm, and two listings are restful
 	// apart.
 	calm    = 100 * time.Millisecond
@@ -157,7 +159,7 @@ func (s *server) attempted() { s.once.Do(func() { close(s.ready) }) }
 
 func parks(err error) bool {
 	var refused *refusedError
-	return errors.As(err, &refused)
+	return errors.As(err, &refused) || needsLogin(err)
 }
 
 // connect makes a session and lists the tools. A session with an error is one
@@ -400,6 +402,7 @@ func (s *server) failures() int {
 type recess struct {
 	shortest time.Time // a call's wish counts from here on; zero: never
 	end      time.Time // it is tried by itself; zero: never
+	login    bool      // it is tried when Spec.Auth is ready
 }
 
 // rest tells that the server is not tried again for a while.
@@ -410,6 +413,9 @@ func (s *server) rest(err error) recess {
 	r := recess{shortest: now.Add(s.options.pause(1)), end: now.Add(s.options.pause(failed))}
 	s.now.Until = r.end
 	switch {
+	case needsLogin(err):
+		state, r = NeedsLogin, recess{login: s.spec.Auth != nil}
+		s.now.Until = time.Time{}
 	case parks(err):
 		state, r = Parked, recess{}
 		s.now.Until = time.Time{}
@@ -433,12 +439,25 @@ func (s *server) pause(r recess) {
 	if r.end.IsZero() {
 		timer.Stop()
 	}
+	var look <-chan time.Time
+	if r.login {
+		ticker := time.NewTicker(loginPoll)
+		defer ticker.Stop()
+		look = ticker.C
+	}
 	for {
 		select {
 		case <-s.life.Done():
 			return
 		case <-timer.C:
+		case <-look:
+			if !s.spec.Auth.Ready() {
+				continue
+			}
 		case force := <-s.wake:
+			if r.login && s.spec.Auth.Ready() {
+				break
+			}
 			if r.shortest.IsZero() && !force {
 				continue
 			}

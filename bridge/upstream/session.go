@@ -47,6 +47,21 @@ func (e *refusedError) Error() string {
 	return "the server does not permit the access (HTTP status " + strconv.Itoa(e.status) + ")"
 }
 
+// needsLogin reports whether an error lasts until a person logs in.
+func needsLogin(err error) bool {
+	var needed interface {
+		error
+		NeedsLogin()
+	}
+	return errors.As(err, &needed)
+}
+
+// A noLoginError is why a call is not tried.
+type noLoginError struct{ why string }
+
+func (e *noLoginError) Error() string { return e.why }
+func (e *noLoginError) NeedsLogin()   {}
+
 // A session is one connection to a server. Its resources are the session's own:
 // end gives all of them back.
 type session struct {
@@ -188,6 +203,9 @@ func (s *session) end() {
 // explain says why the session could not be made or ended, err being what the
 // SDK says of it. The text is fit to be shown.
 func (s *session) explain(err error) error {
+	if needed := s.tap.login.Load(); needed != nil {
+		return s.shown.showError(*needed)
+	}
 	if status := s.tap.refused.Load(); status != 0 {
 		return &refusedError{int(status)}
 	}
@@ -302,7 +320,9 @@ func (s *session) classify(ctx context.Context, x *exchange, err error) *Error {
 		e.Kind, e.Err = TooLarge, err
 	case errors.Is(err, errBroken):
 		e.Kind, e.Err = Unavailable, s.shown.showError(err)
-	case s.tap.refused.Load() != 0:
+	case needsLogin(settled):
+		e.Kind, e.Err = Unavailable, s.shown.showError(settled)
+	case s.tap.refused.Load() != 0 || s.tap.login.Load() != nil:
 		e.Kind, e.Err = Unavailable, s.explain(err)
 	case errors.As(settled, &status):
 		e.Kind, e.Err = Unavailable, settled

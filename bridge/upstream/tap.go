@@ -137,6 +137,8 @@ type tap struct {
 	// refused is the HTTP status with which the server refused our
 	// credentials, 0 if it did not.
 	refused atomic.Int32
+	// login is the error of an Authorizer with which the session ends.
+	login atomic.Pointer[error]
 
 	mu     sync.Mutex
 	open   map[string]*exchange // our requests without an answer, by id as JSON

@@ -54,7 +54,19 @@ func visible(s string, limit int) string {
 }
 
 // A redactor takes the secrets of one Spec out of texts.
-type redactor struct{ *strings.Replacer }
+type redactor struct {
+	fixed *strings.Replacer
+	auth  Authorizer // knows those that change; may be nil
+}
+
+// Replace returns text without the secrets.
+func (r redactor) Replace(text string) string {
+	text = r.fixed.Replace(text)
+	if r.auth != nil {
+		text = r.auth.Hide(text)
+	}
+	return text
+}
 
 // minSecret is the length from which a value counts as a secret. Shorter ones,
 // such as "1" and "true", are parts of ordinary words.
@@ -110,7 +122,7 @@ func newRedactor(spec Spec, environ []string) redactor {
 	for _, secret := range slices.Compact(secrets) {
 		pairs = append(pairs, secret, "[hidden]")
 	}
-	return redactor{strings.NewReplacer(pairs...)}
+	return redactor{strings.NewReplacer(pairs...), spec.Auth}
 }
 
 // show makes text of a server fit to be shown.

@@ -38,6 +38,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"time"
 
@@ -90,6 +91,9 @@ type Spec struct {
 	// Headers are sent with every request to the URL's own origin, and to no
 	// other.
 	Headers map[string]string
+	// Auth, if not nil, authorizes the requests. Two specs with different ones
+	// are different.
+	Auth Authorizer
 
 	// InProcess makes the server of an InProcess spec, anew for each
 	// connection; the context ends with the connection. Two specs that differ
@@ -143,6 +147,23 @@ func (r Rate) limiter() *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(float64(r.Calls)/r.Per.Seconds()), max(1, r.Calls/10))
 }
 
+// An Authorizer has what stands in the Authorization header of the requests to
+// one HTTP server, which changes as logins are made, renewed and end. An error
+// that has a method NeedsLogin() lasts until a person does something; its text is
+// shown. Its methods are called from several goroutines at once.
+type Authorizer interface {
+	// Token returns the bearer token for the next request; empty: none.
+	Token(ctx context.Context) (string, error)
+	// Refused is told that a request with the token was answered with 401 or
+	// 403. It reports whether the request is to be sent again, which is done
+	// once. Without an error, the answer stands for itself.
+	Refused(ctx context.Context, token string, status int, header http.Header) (again bool, err error)
+	// Ready reports whether what was needed has been done.
+	Ready() bool
+	// Hide takes tokens out of a text.
+	Hide(text string) string
+}
+
 // A Tool is one tool as its server lists it, untrusted in every field. Input
 // and Output are the schemas as they were sent, nil if there was none; they
 // may be any JSON value.
@@ -169,6 +190,8 @@ const (
 	// refused our credentials is by nothing else; one whose process failed
 	// again and again is by a call after Status.Until too.
 	Parked State = "parked"
+	// NeedsLogin is like Parked, and also tried again when Spec.Auth is ready.
+	NeedsLogin State = "needs-login"
 )
 
 // A Status is what is known of one server. Every text that comes from the

@@ -40,6 +40,7 @@ type webTap struct {
 	base    *http.Transport
 	origin  string // the only one that is spoken to
 	headers map[string]string
+	auth    Authorizer    // may be nil
 	probe   time.Duration // how long server/discover may take
 	life    context.Context
 	stop    context.CancelFunc
@@ -59,7 +60,7 @@ func newWebTap(spec Spec, t *tap, probe time.Duration) (*webTap, error) {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.MaxIdleConnsPerHost = spec.concurrency()
 	base.MaxResponseHeaderBytes = 256 << 10
-	w := &webTap{tap: t, kind: spec.kind(), base: base, origin: origin(u), headers: spec.Headers, probe: probe}
+	w := &webTap{tap: t, kind: spec.kind(), base: base, origin: origin(u), headers: spec.Headers, auth: spec.Auth, probe: probe}
 	w.life, w.stop = context.WithCancel(context.Background())
 	w.conns = map[net.Conn]bool{}
 	dial := base.DialContext
@@ -188,16 +189,84 @@ func (w *webTap) RoundTrip(req *http.Request) (*http.Response, error) {
 		timer := time.AfterFunc(patience, cancel)
 		defer timer.Stop()
 	}
-	resp, err := w.base.RoundTrip(req)
+	resp, needed, err := w.send(req)
 	if err != nil {
 		detach()
 		cancel()
 		return nil, err
 	}
+	if needed != nil && resp.StatusCode == http.StatusForbidden && x != nil && string(call.method) == `"tools/call"` {
+		// The login is good for other calls: the session goes on, and the SDK
+		// is told that this one request was refused.
+		_ = resp.Body.Close()
+		detach()
+		cancel()
+		w.tap.take(call.id)
+		x.sent.Store(false)
+		x.settle(nil, needed)
+		return standIn(req, http.StatusOK, response(call.id, "error", failed)), nil
+	}
+	if needed != nil {
+		w.tap.login.CompareAndSwap(nil, &needed) // the SDK may try in another way
+	}
 	w.read(req, resp, call, x)
 	// The context must live as long as the body is read.
 	resp.Body = &ending{ReadCloser: resp.Body, end: func() { detach(); cancel() }}
 	return resp, nil
+}
+
+// send sends a request with its authorization, and once more where that was
+// renewed for it. needed is why a person must log in, if that is what the answer
+// means.
+func (w *webTap) send(req *http.Request) (resp *http.Response, needed, err error) {
+	if w.auth == nil {
+		resp, err = w.base.RoundTrip(req)
+		return resp, nil, err
+	}
+	for first := true; ; first = false {
+		token, err := w.auth.Token(req.Context())
+		switch {
+		case needsLogin(err):
+			closeBody(req)
+			return standIn(req, http.StatusUnauthorized, nil), err, nil // as if it had been sent
+		case err != nil:
+			closeBody(req)
+			return nil, nil, err
+		case token != "":
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		resp, err := w.base.RoundTrip(req)
+		if err != nil {
+			return nil, nil, err
+		}
+		if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+			return resp, nil, nil
+		}
+		again, err := w.auth.Refused(req.Context(), token, resp.StatusCode, resp.Header)
+		switch {
+		case needsLogin(err):
+			return resp, err, nil
+		case err != nil:
+			_ = resp.Body.Close()
+			return nil, nil, err
+		case !again || !first:
+			return resp, nil, nil
+		}
+		_ = resp.Body.Close()
+		if req.Body != nil {
+			if req.Body, err = req.GetBody(); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+}
+
+// standIn is an answer that no server gave.
+func standIn(req *http.Request, status int, body []byte) *http.Response {
+	return &http.Response{
+		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}
 }
 
 func closeBody(req *http.Request) {

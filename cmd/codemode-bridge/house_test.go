@@ -51,6 +51,8 @@ var table = map[string][]string{
 	"bridge/scripts":    {},
 	"bridge/webguard":   {},
 	"bridge/ledger":     {"bridge/canon", "profiles"},
+	"bridge/login":      {"bridge/canon"},
+	"bridge/logintest":  {},
 	"bridge/notify":     {},
 	"bridge/sso":        {},
 	"bridge/ssotest":    {},
@@ -71,7 +73,7 @@ var table = map[string][]string{
 	"cmd/codemode-worker": {"sandbox/worker"},
 	"cmd/codemode-bridge": {
 		"analysis", "bridge", "bridge/admin", "bridge/approval", "bridge/audit", "bridge/builtin", "bridge/canon", "bridge/catalog",
-		"bridge/config", "bridge/gate", "bridge/ledger", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
+		"bridge/config", "bridge/gate", "bridge/ledger", "bridge/login", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
 		"bridge/upstream", "profiles", "profiles/templates", "sandbox",
 	},
 }

@@ -43,7 +43,7 @@ func (a *app) serversCommand() *cobra.Command {
 		},
 	}
 	a.jsonFlag(list)
-	group.AddCommand(list)
+	group.AddCommand(list, a.serversLoginCommand(), a.serversLogoutCommand())
 	return group
 }
 

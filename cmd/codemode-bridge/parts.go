@@ -19,6 +19,7 @@ import (
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/observed"
 	"codemode-bridge/bridge/scripts"
 	"codemode-bridge/bridge/upstream"
@@ -33,6 +34,7 @@ type parts struct {
 	recorder  *recorder
 	cache     string // folder of the last catalogue
 	upstreams *upstream.Set
+	logins    *login.Keeper
 	pool      *sandbox.Pool
 	gate      *gate.Gate
 	server    *bridge.Server
@@ -73,6 +75,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 	p.loadCache()
 	p.readSaved(cfg)
 	p.observed = observed.Open(p.cache, observed.Options{Logger: l.logger})
+	p.logins = a.logins()
 	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Changed: p.touch})
 	p.pool, err = sandbox.NewPool(sandbox.Options{
 		Worker: program, Limits: limits(cfg.Sandbox), Warm: warm(cfg.Sandbox.Warm), MaxWorkers: cfg.Sandbox.Workers,
@@ -96,7 +99,8 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 		ApproveAt: func(string) string { return p.desk.at("/") }, SummaryWait: summaryWait,
 	})
 	rec.known.learn(specs(cfg), a.env)
-	p.upstreams.Apply(specs(cfg))
+	rec.known.follow(p.logins.Hide)
+	p.upstreams.Apply(p.specs(cfg))
 	following, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	p.ended.Go(func() { p.follow(following) })
@@ -128,6 +132,7 @@ func (p *parts) Close(grace time.Duration) {
 	if err := p.upstreams.Close(); err != nil {
 		p.log.Warn("closing the servers", "err", err)
 	}
+	p.logins.Close()
 	p.observed.Close()
 	if err := p.pool.Close(); err != nil {
 		p.log.Warn("closing the sandbox", "err", err)
@@ -198,7 +203,7 @@ func (p *parts) reconfigure(cfg *config.Config) {
 	p.mu.Lock()
 	p.cfg = cfg
 	p.mu.Unlock()
-	p.upstreams.Apply(specs(cfg))
+	p.upstreams.Apply(p.specs(cfg))
 	p.refresh()
 }
 

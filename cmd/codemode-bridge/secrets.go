@@ -20,6 +20,14 @@ type known struct {
 	mu      sync.RWMutex
 	secrets []string // in all forms, the longest first
 	hide    *strings.Replacer
+	logins  func(string) string // hides what changes as logins do; may be nil
+}
+
+// follow has known also hide what logins knows.
+func (k *known) follow(logins func(string) string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.logins = logins
 }
 
 // minKnown is the length from which a secret is looked for in other texts:
@@ -92,19 +100,28 @@ func (k *known) learn(specs []upstream.Spec, env func(string) (string, bool)) {
 // of a record.
 func (k *known) scrub(r *ledger.Record) {
 	k.mu.RLock()
-	hide := k.hide
+	fixed, logins := k.hide, k.logins
 	k.mu.RUnlock()
-	if hide == nil {
+	if fixed == nil && logins == nil {
 		return
 	}
+	hide := func(text string) string {
+		if fixed != nil {
+			text = fixed.Replace(text)
+		}
+		if logins != nil {
+			text = logins(text)
+		}
+		return text
+	}
 	for _, text := range []*string{&r.Client, &r.Tool, &r.Answer, &r.Error, &r.Script, &r.Name} {
-		*text = hide.Replace(*text)
+		*text = hide(*text)
 	}
 	for _, text := range []*json.RawMessage{&r.Args, &r.Input, &r.Preview, &r.Detail} {
 		if len(*text) == 0 {
 			continue
 		}
-		clean := hide.Replace(string(*text))
+		clean := hide(string(*text))
 		if !json.Valid([]byte(clean)) { // it was more than part of a string
 			clean = `"[hidden]"`
 		}

@@ -1,0 +1,70 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// checkAuth judges how a server is logged in to, and fills in who does.
+func (d *decoder) checkAuth(s *Server, at string) {
+	if s.Type != KindHTTP && s.Type != KindSSE {
+		return
+	}
+	a, at := &s.Auth, at+"/auth"
+	if d.has(at) && !d.sound(at) || d.has(at+"/type") && a.Type == "" {
+		return
+	}
+	header := slices.ContainsFunc(slices.Collect(maps.Keys(s.Headers)), func(name string) bool { return strings.EqualFold(name, "Authorization") })
+	if a.Type == "" {
+		a.Type = AuthPerson
+		if header && !d.has(at) {
+			a.Type = AuthNone
+		}
+	}
+	if header && a.Type != AuthNone {
+		d.at(at, `"auth" and the header "Authorization" are both there`, `keep one of them, or say "auth": {"type": "none"}`)
+	}
+	if a.Type == AuthNone {
+		for _, key := range []string{"clientId", "clientSecret", "scopes", "issuer", "redirectPort"} {
+			if d.has(at + "/" + key) {
+				d.key(at+"/"+key, fmt.Sprintf("%q does nothing where the type is %q", key, AuthNone), "leave it out")
+			}
+		}
+		return
+	}
+	for key, text := range map[string]Value{"clientId": a.ClientID, "clientSecret": a.ClientSecret} {
+		if d.sound(at+"/"+key) && strings.TrimSpace(text.Reveal()) == "" {
+			d.at(at+"/"+key, fmt.Sprintf("%q is empty", key), "")
+		}
+	}
+	if d.has(at+"/clientSecret") && !d.has(at+"/clientId") {
+		d.at(at+"/clientSecret", `"clientSecret" is there without "clientId"`, "add the id of the client that it belongs to")
+	}
+	if a.Type == AuthCredentials {
+		for _, key := range []string{"clientId", "clientSecret"} {
+			if !d.has(at + "/" + key) {
+				d.key(at, fmt.Sprintf("type %q needs %q", a.Type, key), "both come from whoever runs the authorization server")
+			}
+		}
+		if d.has(at + "/redirectPort") {
+			d.key(at+"/redirectPort", fmt.Sprintf(`"redirectPort" does nothing where the type is %q`, a.Type), "leave it out")
+		}
+	}
+	if d.sound(at+"/clientSecret") && !reference.MatchString(written(d.places[at+"/clientSecret"])) {
+		d.at(at+"/clientSecret", "a secret may not stand in the file", `name a variable: "clientSecret": "${CLIENT_SECRET}"`)
+	}
+	if d.sound(at + "/issuer") {
+		u, err := url.Parse(a.Issuer.Reveal())
+		if err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())) {
+			d.at(at+"/issuer", `"issuer" is not the https address of an authorization server`, `write "https://host"`)
+		}
+	}
+	for i, scope := range a.Scopes {
+		if item := fmt.Sprintf("%s/scopes/%d", at, i); d.sound(item) && (scope == "" || strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' })) {
+			d.at(item, fmt.Sprintf("%q can't be a scope", scope), "one scope an entry, without spaces")
+		}
+	}
+}

@@ -1,0 +1,443 @@
+// Package login gets, keeps and renews what an upstream HTTP server wants in the
+// Authorization header: it is an OAuth 2.1 client as the MCP specification
+// describes one.
+//
+// A person logs in once, in the browser ([Client.Begin], [Attempt.Finish]); every
+// process of the same user then has the token for each request from
+// [Client.Token], which renews it. A process that was told that a login is
+// needed notices by [Client.Ready] that another has made one.
+//
+//	the server       401, WWW-Authenticate ─▶ its metadata (RFC 9728)
+//	                                            │ names
+//	authorization    metadata (RFC 8414, OpenID Connect) ◀┘
+//	server             │ registration (RFC 7591), unless a client is configured
+//	                   ▼
+//	the browser      authorization endpoint: PKCE S256, state, resource (RFC 8707)
+//	                   │ redirect to this machine: code, state, iss (RFC 9207)
+//	                   ▼
+//	                 token endpoint ─▶ tokens ─▶ a file of mode 0600, or the keyring
+//
+// A login is bound to the server's address, the resource and the issuer: where one
+// of them changed, it is none. Tokens go to the server's own origin and to the
+// endpoints of the issuer, and are in no error and no log; [Keeper.Hide] takes
+// them out of what others wrote. What servers say leads to public addresses, and
+// to the network that the server itself is in: see guard.go.
+package login
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+)
+
+// A Server is an upstream server, and how it is logged in to.
+type Server struct {
+	Name string
+	URL  string
+	// Headers are sent with the question whether it wants a login.
+	Headers map[string]string
+	// ClientID and ClientSecret are those of a client that the person has
+	// registered; without them one registers itself.
+	ClientID, ClientSecret string
+	// Credentials uses the client's own rights (the client credentials grant)
+	// instead of a person's.
+	Credentials bool
+	// Scopes are asked for; nil: those that the server names.
+	Scopes []string
+	// Issuer is the only authorization server that is used; empty: the one that
+	// the server names.
+	Issuer string
+}
+
+// Options are the settings of a Keeper.
+type Options struct {
+	Dir     string  // the folder of the logins; made when it is needed
+	Keyring Keyring // where secrets are kept; nil: in the files
+	// ClientName is what we register as; empty: "codemode-bridge".
+	ClientName string
+	// Resolver looks names up, and TLS is used for https; nil: the system's.
+	Resolver *net.Resolver
+	TLS      *tls.Config
+	Now      func() time.Time // nil: time.Now
+}
+
+func (o Options) now() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
+}
+
+// A Keeper keeps the logins of one user. All methods of it and of what it makes
+// may be called from several goroutines at once.
+type Keeper struct {
+	options Options
+	guard   *guard
+
+	running sync.WaitGroup // renewals
+
+	mu      sync.Mutex
+	clients map[string]*Client
+	secrets []string // that were seen, the longest first
+}
+
+// Open makes a Keeper. It starts nothing and reads nothing yet.
+func Open(o Options) *Keeper {
+	if o.ClientName == "" {
+		o.ClientName = "codemode-bridge"
+	}
+	return &Keeper{options: o, guard: newGuard(o), clients: map[string]*Client{}}
+}
+
+// Close waits for the renewals that are under way, so that what they bring is
+// kept.
+func (k *Keeper) Close() { k.running.Wait() }
+
+// Client returns the client for a server: the same one as before, as long as the
+// server is described in the same way.
+func (k *Keeper) Client(s Server) *Client {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if old := k.clients[s.Name]; old != nil && reflect.DeepEqual(old.server, s) {
+		return old
+	}
+	k.learnLocked(s.ClientSecret)
+	c := &Client{keeper: k, server: s, path: k.file(s)}
+	k.clients[s.Name] = c
+	return c
+}
+
+// Hide takes every token and secret that the Keeper has seen out of a text.
+func (k *Keeper) Hide(text string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, secret := range k.secrets {
+		text = strings.ReplaceAll(text, secret, "[hidden]")
+	}
+	return text
+}
+
+// minSecret is the length from which a text is hidden: shorter ones are parts
+// of ordinary words.
+const minSecret = 6
+
+func (k *Keeper) learn(secrets ...string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.learnLocked(secrets...)
+}
+
+func (k *Keeper) learnLocked(secrets ...string) {
+	for _, secret := range secrets {
+		if len(secret) >= minSecret && !slices.Contains(k.secrets, secret) {
+			k.secrets = append(k.secrets, secret)
+		}
+	}
+	slices.SortStableFunc(k.secrets, func(a, b string) int { return len(b) - len(a) })
+}
+
+// said makes a text of a server fit to be shown.
+func (k *Keeper) said(text string) string { return canon.Visible(cut(k.Hide(text), 300)) }
+
+// A Needed error says that a person must log in.
+type Needed struct {
+	Server string
+	// Scopes are the rights that the server wants and the login does not have,
+	// if that is the reason.
+	Scopes []string
+	// Why says more, if there is more to say.
+	Why string
+}
+
+func (e *Needed) Error() string {
+	text := "the server needs a login"
+	switch {
+	case len(e.Scopes) > 0:
+		text += " with more rights (" + canon.Visible(cut(strings.Join(e.Scopes, " "), 200)) + ")"
+	case e.Why != "":
+		text += " (" + e.Why + ")"
+	}
+	return text + ": run codemode-bridge servers login " + e.Server
+}
+
+// NeedsLogin marks the error for those who know it by this method only.
+func (e *Needed) NeedsLogin() {}
+
+// A rejected error says that the client of the configuration is refused; only a
+// person can change that.
+type rejected struct{ text string }
+
+func (e *rejected) Error() string { return e.text }
+func (e *rejected) NeedsLogin()   {}
+
+// A Client authorizes the requests to one server.
+type Client struct {
+	keeper *Keeper
+	server Server
+	path   string
+
+	// turn is held while something is asked of the authorization server; it is
+	// taken before mu and before the file's lock.
+	turn sync.Mutex
+
+	mu      sync.Mutex
+	read    *record     // what the file held
+	file    os.FileInfo // when it was read
+	refused string      // a token that the server did not take, or took for too little
+}
+
+// leeway is how long before its end a token is renewed.
+const leeway = 30 * time.Second
+
+// Token returns the token for the next request, and renews it before if it is
+// about to end; empty: the server was never logged in to. An error with a method
+// NeedsLogin stays until a person does something; others may pass.
+func (c *Client) Token(ctx context.Context) (string, error) {
+	r, err := c.current()
+	switch {
+	case err != nil:
+		return "", err
+	case c.fresh(r):
+		return r.Secrets.Access, nil
+	case c.server.Credentials:
+		return c.renew(ctx, "")
+	case r == nil:
+		return "", nil // perhaps it wants none
+	case r.Secrets.Refresh == "":
+		return "", &Needed{Server: c.server.Name, Why: "the last one has ended"}
+	}
+	token, err := c.renew(ctx, "")
+	var needed interface{ NeedsLogin() }
+	if err != nil && !errors.As(err, &needed) && r.Secrets.Access != "" && c.keeper.options.now().Before(r.Expires) {
+		return r.Secrets.Access, nil // it still holds
+	}
+	return token, err
+}
+
+// fresh reports whether a record has a token that is not about to end.
+func (c *Client) fresh(r *record) bool {
+	return r != nil && r.Secrets.Access != "" && (r.Expires.IsZero() || c.keeper.options.now().Add(leeway).Before(r.Expires))
+}
+
+// Refused is told that the server answered a request that had the token with 401
+// or 403. It reports whether the request is worth sending again, with a new
+// token. Without an error, the answer is not about a login.
+func (c *Client) Refused(ctx context.Context, token string, status int, header http.Header) (again bool, err error) {
+	challenge := bearerChallenge(header)
+	if status == http.StatusForbidden {
+		if challenge == nil || challenge.Params["error"] != "insufficient_scope" || token == "" {
+			return false, nil
+		}
+		c.setRefused(token)
+		wanted := strings.Fields(challenge.Params["scope"])
+		if c.server.Credentials {
+			return false, &rejected{"the server wants more rights (" + c.keeper.said(strings.Join(wanted, " ")) + ") than auth.scopes has"}
+		}
+		c.want(ctx, wanted)
+		return false, &Needed{Server: c.server.Name, Scopes: wanted}
+	}
+	if token == "" && challenge == nil && len(c.server.Headers) > 0 {
+		return false, nil // it is one of the configured headers that is wrong
+	}
+	r, err := c.current()
+	if err != nil {
+		return false, err
+	}
+	if r != nil && (r.Secrets.Refresh != "" || c.server.Credentials) || r == nil && c.server.Credentials {
+		renewed, err := c.renew(ctx, token)
+		if err != nil {
+			return false, err
+		}
+		if renewed != token {
+			return true, nil
+		}
+	} else if c.fresh(r) && r.Secrets.Access != token {
+		return true, nil // another process has logged in meanwhile
+	}
+	c.setRefused(token)
+	why := ""
+	if token != "" {
+		why = "it does not take the last one any more"
+	}
+	return false, &Needed{Server: c.server.Name, Why: why}
+}
+
+func (c *Client) setRefused(token string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refused = token
+}
+
+// want notes the rights that the next login is to ask for besides those it has.
+// That it could not be noted costs one more login.
+func (c *Client) want(ctx context.Context, scopes []string) {
+	unlock, err := c.keeper.lock(ctx, c.path)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	r, err := c.load()
+	if err != nil || r == nil {
+		return
+	}
+	all := union(r.Wanted, scopes)
+	if slices.Equal(all, r.Wanted) {
+		return
+	}
+	next := *r
+	next.Wanted = all
+	_ = c.keeper.write(c.path, next)
+}
+
+// Ready reports whether there is a token that the server has not refused yet: a
+// login that was made after one was needed.
+func (c *Client) Ready() bool {
+	r, err := c.current()
+	if err != nil || r == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return r.Secrets.Access != c.refused && (c.fresh(r) || r.Secrets.Refresh != "")
+}
+
+// Hide takes every token and secret that was seen out of a text.
+func (c *Client) Hide(text string) string { return c.keeper.Hide(text) }
+
+// current is the record in the file; nil: there is none for this server.
+func (c *Client) current() (*record, error) {
+	info, err := os.Stat(c.path)
+	if err != nil {
+		info = nil
+	}
+	c.mu.Lock()
+	same := c.file != nil && info != nil && os.SameFile(c.file, info) && c.file.ModTime().Equal(info.ModTime())
+	r := c.read
+	c.mu.Unlock()
+	if same {
+		return r, nil
+	}
+	return c.load()
+}
+
+// load reads the record anew. The record is not changed after that.
+func (c *Client) load() (*record, error) {
+	// The file is looked at before it is read: if it is replaced in between, it
+	// is read once more the next time.
+	info, _ := os.Stat(c.path)
+	r, err := c.keeper.read(c.path)
+	if err != nil {
+		return nil, err
+	}
+	if r != nil && !c.binds(r) {
+		r = nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.read, c.file = r, info
+	return r, nil
+}
+
+// binds reports whether a record is of this server as it is configured now.
+func (c *Client) binds(r *record) bool {
+	s := c.server
+	switch {
+	case r.Server != s.URL || s.Issuer != "" && !sameIssuer(r.Issuer, s.Issuer):
+		return false
+	case r.Credentials != s.Credentials || s.Credentials && !slices.Equal(r.Asked, s.Scopes):
+		return false
+	case s.ClientID != "":
+		return r.Client.ID == s.ClientID && r.Client.Redirect == ""
+	}
+	return r.Client.Redirect != ""
+}
+
+// bearerChallenge is the part of WWW-Authenticate that is about tokens; nil:
+// there is none that can be read.
+func bearerChallenge(h http.Header) *oauthex.Challenge {
+	all, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
+	if err != nil {
+		return nil
+	}
+	for _, c := range all {
+		if c.Scheme == "bearer" {
+			if c.Params == nil {
+				c.Params = map[string]string{}
+			}
+			return &c
+		}
+	}
+	return nil
+}
+
+func union(a, b []string) []string {
+	all := slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// An Info is what can be said of a login, fit to be shown.
+type Info struct {
+	Issuer  string
+	Scopes  []string
+	Expires time.Time // of the token; zero: not known
+	Renews  bool      // it can be renewed without a person
+	Keyring bool      // its secrets are in the system's keyring
+}
+
+func (r *record) info() Info {
+	scopes := make([]string, len(r.Scopes))
+	for i, scope := range r.Scopes {
+		scopes[i] = canon.Visible(cut(scope, 200))
+	}
+	return Info{Issuer: canon.Visible(r.Issuer), Scopes: scopes, Expires: r.Expires, Renews: r.Secrets.Refresh != "", Keyring: r.InKeyring}
+}
+
+// ErrNoLogin says that there is nothing to log out of.
+var ErrNoLogin = errors.New("there is no login")
+
+// Logout deletes the login, after it asked the authorization server to revoke it
+// where that offers to. What it could not revoke it says in its second result, and
+// deletes all the same.
+func (c *Client) Logout(ctx context.Context) (revoked bool, notRevoked, err error) {
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	unlock, err := c.keeper.lock(ctx, c.path)
+	if err != nil {
+		return false, nil, err
+	}
+	defer unlock()
+	r, err := c.keeper.read(c.path) // one for another issuer or client too
+	if err == nil && r == nil {
+		if _, statErr := os.Stat(c.path); statErr != nil {
+			return false, nil, ErrNoLogin
+		}
+	}
+	if r != nil && r.Server == c.server.URL && r.Revoke != "" {
+		notRevoked = c.revoke(ctx, r)
+		revoked = notRevoked == nil
+	} else if err != nil {
+		notRevoked = err
+	}
+	if err := c.keeper.remove(c.path); err != nil {
+		return revoked, notRevoked, err
+	}
+	_, err = c.load()
+	return revoked, notRevoked, err
+}

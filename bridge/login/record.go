@@ -1,0 +1,247 @@
+package login
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rogpeppe/go-internal/lockedfile"
+	"github.com/zalando/go-keyring"
+)
+
+// A Keyring keeps secrets for the user, outside of files. A secret that it does
+// not have is an error.
+type Keyring interface {
+	Set(name, secret string) error
+	Get(name string) (string, error)
+	Delete(name string) error
+}
+
+// SystemKeyring is the keyring of the system: the Secret Service of a Linux
+// desktop, the Keychain of macOS, the Credential Manager of Windows.
+func SystemKeyring() Keyring { return systemKeyring{} }
+
+type systemKeyring struct{}
+
+const keyringService = "codemode-bridge"
+
+func (systemKeyring) Set(name, secret string) error   { return keyring.Set(keyringService, name, secret) }
+func (systemKeyring) Get(name string) (string, error) { return keyring.Get(keyringService, name) }
+func (systemKeyring) Delete(name string) error        { return keyring.Delete(keyringService, name) }
+
+// keyringPatience is how long the keyring may take: it may be asking the person
+// for its password.
+const keyringPatience = 10 * time.Second
+
+var errKeyringSilent = errors.New("the keyring does not answer")
+
+// ask asks the keyring, which knows no context.
+func ask(do func() (string, error)) (string, error) {
+	type said struct {
+		text string
+		err  error
+	}
+	answer := make(chan said, 1)
+	go func() {
+		text, err := do()
+		answer <- said{text, err}
+	}()
+	timer := time.NewTimer(keyringPatience)
+	defer timer.Stop()
+	select {
+	case a := <-answer:
+		return a.text, a.err
+	case <-timer.C:
+		return "", errKeyringSilent
+	}
+}
+
+// A record is what is kept of the login at one server: a file of its own, for
+// its owner only. Its secrets stand in it or, if InKeyring, in the keyring under
+// the name of the file.
+type record struct {
+	// Server is the address that the login was made for. Like Issuer and the
+	// configured client, it binds: for another the record is no login.
+	Server   string `json:"server"`
+	Resource string `json:"resource"` // as the authorization server knows the server
+	Issuer   string `json:"issuer"`   // the authorization server
+	Token    string `json:"tokenEndpoint"`
+	Revoke   string `json:"revocationEndpoint,omitempty"`
+	// Network is where the server was, and so where its authorization server
+	// may be beside public addresses.
+	Network network `json:"network"`
+	Client  oauthID `json:"client"`
+	// Credentials tells a token by the client's own rights; Asked are the scopes
+	// that it was asked for with.
+	Credentials bool      `json:"credentials,omitempty"`
+	Asked       []string  `json:"asked,omitempty"`
+	Scopes      []string  `json:"scopes,omitempty"` // that were granted
+	Wanted      []string  `json:"wanted,omitempty"` // that the server asked for since
+	Expires     time.Time `json:"expires,omitzero"` // of the access token; zero: not known
+	// InKeyring says where the secrets are.
+	InKeyring bool     `json:"inKeyring,omitempty"`
+	Secrets   *secrets `json:"secrets,omitempty"`
+}
+
+// An oauthID is our identity at an authorization server.
+type oauthID struct {
+	ID string `json:"id"`
+	// Method is how it proves itself at the token endpoint: none,
+	// client_secret_basic or client_secret_post.
+	Method string `json:"method"`
+	// Redirect is the address that it was registered with, empty if it stands
+	// in the configuration.
+	Redirect string `json:"redirect,omitempty"`
+}
+
+// secrets are the parts of a record that nobody may see.
+type secrets struct {
+	Access  string `json:"accessToken,omitempty"`
+	Refresh string `json:"refreshToken,omitempty"`
+	Client  string `json:"clientSecret,omitempty"` // of a registered client
+}
+
+// file is the name of the file of a login. Two configurations may call two
+// servers alike.
+func (k *Keeper) file(s Server) string {
+	sum := sha256.Sum256([]byte(s.URL))
+	return filepath.Join(k.options.Dir, s.Name+"-"+hex.EncodeToString(sum[:6])+".json")
+}
+
+// read returns the record in a file; nil: there is none.
+func (k *Keeper) read(path string) (*record, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the login: %w", err)
+	}
+	r := &record{}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, nil // cut short or written by hand; a new login replaces it
+	}
+	if r.InKeyring {
+		r.Secrets = &secrets{}
+		if k.options.Keyring == nil {
+			return nil, errors.New("reading the login: it is in a keyring, and there is none")
+		}
+		text, err := ask(func() (string, error) { return k.options.Keyring.Get(filepath.Base(path)) })
+		if err != nil {
+			return nil, fmt.Errorf("reading the login from the keyring: %w", err)
+		}
+		if err := json.Unmarshal([]byte(text), r.Secrets); err != nil {
+			return nil, nil
+		}
+	}
+	if r.Secrets == nil {
+		r.Secrets = &secrets{}
+	}
+	k.learn(r.Secrets.Access, r.Secrets.Refresh, r.Secrets.Client)
+	return r, nil
+}
+
+// write keeps a record: its secrets in the keyring if that takes them, and else
+// in the file, which takes the place of the old one in one step.
+func (k *Keeper) write(path string, r record) error {
+	k.learn(r.Secrets.Access, r.Secrets.Refresh, r.Secrets.Client)
+	was := r.InKeyring
+	r.InKeyring = false
+	if k.options.Keyring != nil {
+		text, err := json.Marshal(r.Secrets)
+		if err != nil {
+			return fmt.Errorf("keeping the login: %w", err)
+		}
+		_, err = ask(func() (string, error) { return "", k.options.Keyring.Set(filepath.Base(path), string(text)) })
+		r.InKeyring = err == nil
+		if err != nil && was { // what it still holds is old
+			k.forget(path)
+		}
+	}
+	if r.InKeyring {
+		r.Secrets = nil
+	}
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("keeping the login: %w", err)
+	}
+	if err := replace(path, append(data, '\n')); err != nil {
+		return fmt.Errorf("keeping the login: %w", err)
+	}
+	return nil
+}
+
+// replace writes a file for its owner only, in one step.
+func replace(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".login-*") // made with mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	return err
+}
+
+// remove deletes a record, wherever its parts are.
+func (k *Keeper) remove(path string) error {
+	k.forget(path)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("deleting the login: %w", err)
+	}
+	return nil
+}
+
+// forget deletes what the keyring has for a file.
+func (k *Keeper) forget(path string) {
+	if k.options.Keyring != nil {
+		_, _ = ask(func() (string, error) { return "", k.options.Keyring.Delete(filepath.Base(path)) }) // it may have none
+	}
+}
+
+// lock keeps all other processes, and other goroutines, from changing the
+// record in a file, until unlock.
+func (k *Keeper) lock(ctx context.Context, path string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder of logins: %w", err)
+	}
+	type locked struct {
+		unlock func()
+		err    error
+	}
+	got := make(chan locked)
+	go func() {
+		unlock, err := lockedfile.MutexAt(path + ".lock").Lock()
+		select {
+		case got <- locked{unlock, err}:
+		case <-ctx.Done():
+			if err == nil {
+				unlock()
+			}
+		}
+	}()
+	select {
+	case l := <-got:
+		if l.err != nil {
+			return nil, fmt.Errorf("locking the login: %w", l.err)
+		}
+		return l.unlock, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for another process that refreshes the login: %w", context.Cause(ctx))
+	}
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/login"
+	"codemode-bridge/bridge/upstream"
+
+	"github.com/spf13/cobra"
+)
+
+// logins are the logins of the user, which all configurations share.
+func (a *app) logins() *login.Keeper {
+	o := login.Options{Keyring: login.SystemKeyring()}
+	if kept, _ := a.env("CODEMODE_LOGINS"); kept == "file" {
+		o.Keyring = nil
+	}
+	if places, err := config.Paths(a.env); err == nil {
+		o.Dir = filepath.Join(places.StateDir, "logins")
+	}
+	return login.Open(o)
+}
+
+// serverToLogIn is a server of the configuration as package login wants it; ok is
+// false where nobody logs in to it.
+func serverToLogIn(s *config.Server) (_ login.Server, ok bool) {
+	if s.Auth.Type != config.AuthPerson && s.Auth.Type != config.AuthCredentials {
+		return login.Server{}, false
+	}
+	return login.Server{
+		Name: s.Name, URL: s.URL.Reveal(), Headers: config.RevealMap(s.Headers),
+		ClientID: s.Auth.ClientID.Reveal(), ClientSecret: s.Auth.ClientSecret.Reveal(),
+		Credentials: s.Auth.Type == config.AuthCredentials, Scopes: s.Auth.Scopes, Issuer: s.Auth.Issuer.Reveal(),
+	}, true
+}
+
+// specs are the servers of a configuration, with their logins.
+func (p *parts) specs(cfg *config.Config) []upstream.Spec {
+	all := specs(cfg)
+	for i := range all {
+		if s, ok := serverToLogIn(cfg.Servers[all[i].Name]); ok {
+			all[i].Auth = p.logins.Client(s)
+		}
+	}
+	return all
+}
+
+// loginClient is the client for a server that the command line names.
+func (a *app) loginClient(keeper *login.Keeper, name string) (*login.Client, *config.Server, error) {
+	cfg, err := a.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	s := cfg.Servers[name]
+	if s == nil {
+		return nil, nil, fmt.Errorf("there is no server %q; the servers are %s", name, strings.Join(cfg.ServerNames(), ", "))
+	}
+	at, ok := serverToLogIn(s)
+	switch {
+	case s.Type != config.KindHTTP && s.Type != config.KindSSE:
+		return nil, nil, fmt.Errorf("%s is a server of type %s; only http and sse servers are logged in to", name, s.Type)
+	case !ok:
+		return nil, nil, fmt.Errorf("nobody logs in to %s: its auth is none, or its headers have an Authorization", name)
+	}
+	return keeper.Client(at), s, nil
+}
+
+func (a *app) serversLoginCommand() *cobra.Command {
+	var noBrowser bool
+	c := &cobra.Command{
+		Use: "login name", Short: "Log in to a server in the browser", Args: oneArg,
+		Long: "Opens the server's login in the browser and waits until it comes back to a port of this machine.\n" +
+			"A bridge that is running notices by itself. On a machine without a browser, use --no-browser:\n" +
+			"open the link elsewhere, and paste the address that the browser ends at.",
+		RunE: func(c *cobra.Command, args []string) error {
+			keeper := a.logins()
+			defer keeper.Close()
+			client, s, err := a.loginClient(keeper, args[0])
+			if err != nil {
+				return err
+			}
+			info, err := a.logIn(c.Context(), client, s, noBrowser)
+			if err != nil {
+				return fmt.Errorf("logging in to %s: %w", s.Name, err)
+			}
+			if a.json {
+				return a.printJSON(loginShown(s.Name, info))
+			}
+			_, err = fmt.Fprintf(a.out, "logged in to %s (%s)\n", s.Name, describeLogin(info))
+			return err
+		},
+	}
+	c.Flags().BoolVar(&noBrowser, "no-browser", false, "print the link only, and take the address that the browser ended at from standard input")
+	a.jsonFlag(c)
+	return c
+}
+
+// logIn has a person log in, wherever the browser is.
+func (a *app) logIn(ctx context.Context, client *login.Client, s *config.Server, noBrowser bool) (login.Info, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, login.WaitTime, fmt.Errorf("nobody logged in within %v", login.WaitTime))
+	defer cancel()
+	back, err := login.Listen(s.Auth.RedirectPort != 0, firstNonZero(s.Auth.RedirectPort, client.Redirect()))
+	if err != nil {
+		return login.Info{}, err
+	}
+	attempt, err := client.Begin(ctx, back.URL())
+	if err != nil {
+		back.Close()
+		return login.Info{}, err
+	}
+	fmt.Fprintf(a.err, "log in to %s at:\n\n  %s\n\n", s.Name, attempt.Link())
+	if !noBrowser {
+		if err := login.OpenBrowser(attempt.Link()); err != nil {
+			fmt.Fprintf(a.err, "%v; open the link yourself\n", err)
+		}
+		return back.Wait(ctx, attempt)
+	}
+	fmt.Fprint(a.err, "then paste the address that the browser ends at, though it shows no page: ")
+	waiting, stop := context.WithCancel(ctx)
+	type outcome struct {
+		info login.Info
+		err  error
+	}
+	done := make(chan outcome, 2)
+	go func() {
+		info, err := back.Wait(waiting, attempt)
+		done <- outcome{info, err}
+	}()
+	go func() {
+		info, err := a.pasted(ctx, attempt)
+		done <- outcome{info, err}
+	}()
+	o := <-done
+	stop()
+	if errors.Is(o.err, errNothingPasted) {
+		o = <-done
+	}
+	return o.info, o.err
+}
+
+var errNothingPasted = errors.New("nothing was pasted")
+
+// pasted reads lines until one is the address that the browser ended at.
+func (a *app) pasted(ctx context.Context, attempt *login.Attempt) (login.Info, error) {
+	lines := bufio.NewScanner(a.in)
+	for lines.Scan() {
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
+		}
+		info, err := attempt.Finish(ctx, lines.Text())
+		if !errors.Is(err, login.ErrOther) {
+			return info, err
+		}
+		fmt.Fprint(a.err, "that is not it; it begins with http://127.0.0.1 and has a code in it: ")
+	}
+	return login.Info{}, errNothingPasted
+}
+
+func firstNonZero(a, b int) int {
+	if a != 0 {
+		return a
+	}
+	return b
+}
+
+// describeLogin says of a login what a person wants to know.
+func describeLogin(i login.Info) string {
+	text := "does not say when it expires"
+	if !i.Expires.IsZero() {
+		text = "expires " + i.Expires.Local().Format(time.DateTime)
+	}
+	if i.Renews {
+		text += ", renews itself"
+	}
+	if len(i.Scopes) > 0 {
+		text += ", scopes " + strings.Join(i.Scopes, " ")
+	}
+	if i.Keyring {
+		text += ", kept in the keyring"
+	}
+	return text
+}
+
+func loginShown(name string, i login.Info) map[string]any {
+	shown := map[string]any{"server": name, "issuer": i.Issuer, "scopes": append([]string{}, i.Scopes...), "renews": i.Renews, "keyring": i.Keyring}
+	if !i.Expires.IsZero() {
+		shown["expires"] = i.Expires
+	}
+	return shown
+}
+
+func (a *app) serversLogoutCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "logout name", Short: "Revoke the login at a server, and delete it", Args: oneArg,
+		RunE: func(c *cobra.Command, args []string) error {
+			keeper := a.logins()
+			defer keeper.Close()
+			client, s, err := a.loginClient(keeper, args[0])
+			if err != nil {
+				return err
+			}
+			revoked, notRevoked, err := client.Logout(c.Context())
+			if err != nil {
+				return fmt.Errorf("logging out of %s: %w", s.Name, err)
+			}
+			if notRevoked != nil {
+				fmt.Fprintf(a.err, "the login is deleted here, but may still be good at the server: %v\n", notRevoked)
+			}
+			if a.json {
+				return a.printJSON(map[string]any{"server": s.Name, "revoked": revoked})
+			}
+			text := "logged out of %s\n"
+			if !revoked && notRevoked == nil {
+				text = "logged out of %s (its authorization server has no way to revoke a login)\n"
+			}
+			_, err = fmt.Fprintf(a.out, text, s.Name)
+			return err
+		},
+	}
+	a.jsonFlag(c)
+	return c
+}
