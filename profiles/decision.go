@@ -43,9 +43,9 @@ type Call struct {
 	// and map[string]any.
 	Args map[string]any
 	Run  RunFacts
-	// Changed reports that the tool's definition is not the one a person has
-	// seen (or none has been seen yet and the server is quarantined).
-	Changed bool
+	// Changed says in which way the tool's definition is not the one that a
+	// person has accepted; empty where it is.
+	Changed string
 }
 
 // Path is the name that globs match: server__tool, or the plain name of a
@@ -72,6 +72,7 @@ const (
 	KindDefault      Kind = "default"       // the profile's default
 	KindRisk         Kind = "risk"          // why the risk is what it is
 	KindChanged      Kind = "changed"       // the tool is not the one a person has seen
+	KindQuarantine   Kind = "quarantine"    // nobody has accepted the tool as it is
 	KindOwnFile      Kind = "own_file"      // the built-in denial
 	KindGateDisabled Kind = "gate_disabled" // an ask became an allow
 	KindPolicyError  Kind = "policy_error"  // deciding went wrong, so: deny
@@ -194,8 +195,8 @@ func (r Reason) String() string {
 
 // kindRank orders reasons of one disposition.
 var kindRank = map[Kind]int{
-	KindGateDisabled: -2, KindPolicyError: -1, KindOwnFile: 0,
-	KindDenylist: 1, KindAsklist: 2, KindRule: 3, KindAllowlist: 4, KindNotListed: 5, KindDefault: 6, KindChanged: 7, KindRisk: 8,
+	KindGateDisabled: -3, KindPolicyError: -2, KindQuarantine: -1, KindOwnFile: 0,
+	KindChanged: 1, KindDenylist: 2, KindAsklist: 3, KindRule: 4, KindAllowlist: 5, KindNotListed: 6, KindDefault: 7, KindRisk: 8,
 }
 
 // sortReasons puts what decided first, and makes the order independent of the

@@ -235,7 +235,7 @@ func drawCall(t *rapid.T, tb testing.TB) Call {
 	c.Annotations = Annotations{ReadOnly: hint.Draw(t, "readOnly"), Destructive: hint.Draw(t, "destructive"),
 		Idempotent: hint.Draw(t, "idempotent"), OpenWorld: hint.Draw(t, "openWorld")}
 	c.TrustAnnotations = rapid.Bool().Draw(t, "trust")
-	c.Changed = rapid.IntRange(0, 3).Draw(t, "changed") == 0
+	c.Changed = rapid.SampledFrom([]string{"", "", "", "changed since ann accepted it"}).Draw(t, "changed")
 	return c
 }
 
@@ -367,7 +367,7 @@ func naive(w world, name string, c Call) Decision {
 		}
 	}
 	d.Disposition = slices.Max(said)
-	if c.Changed && d.Disposition == Allow {
+	if c.Changed != "" && d.Disposition == Allow {
 		d.Disposition = Ask
 	}
 	if !w.enabled {

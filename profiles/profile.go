@@ -337,11 +337,12 @@ func (t *tally) fallThrough() error {
 	return nil
 }
 
-// checkChanged raises an allow to an ask and nothing else: a tool that may
-// never be called does not become askable by changing.
+// checkChanged raises an allow to an ask, adds its reason to an ask, and does
+// nothing else: a tool that may never be called does not become askable by
+// changing.
 func (t *tally) checkChanged() error {
-	if t.call.Changed && t.d.Disposition == Allow {
-		t.add(Reason{Kind: KindChanged, Disposition: Ask, Detail: "the tool is not as a person has last seen it"})
+	if t.call.Changed != "" && (t.d.Disposition == Allow || t.d.Disposition == Ask) {
+		t.add(Reason{Kind: KindChanged, Disposition: Ask, Detail: t.call.Changed})
 	}
 	return nil
 }

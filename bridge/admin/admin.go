@@ -4,7 +4,7 @@
 //
 // A [Site] serves all of it on a listener of its own:
 //
-//	/            the page: Pending, and its tabs /runs /grants /servers /profiles /history
+//	/            the page: Pending, and its tabs /runs /grants /servers /tools /profiles /history
 //	/r/{id}      one request, all of it
 //	/api/...     the API, described in docs/reference/openapi.yaml
 //	/assets/...  the page's style, script and icon
@@ -163,7 +163,7 @@ var (
 )
 
 // Options are what a Site works with. Runs, Records, Sessions, Policy,
-// Config and Status may be nil; then what needs them is not found.
+// Config, Tools and Status may be nil; then what needs them is not found.
 type Options struct {
 	Approvers func() *approval.Approvers // of this moment; may return nil
 	Desk      Desk
@@ -173,6 +173,7 @@ type Options struct {
 	Sessions  Sessions
 	Policy    Policy
 	Config    Configuration
+	Tools     Tools
 	// Status returns servers, sandbox and profiles, as codemode_status has them.
 	Status func() any
 	// Record keeps what is done here and is not recorded elsewhere: who came

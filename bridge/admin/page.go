@@ -202,6 +202,8 @@ func diffMark(line string) string {
 		return "minus"
 	case strings.HasPrefix(line, "@"):
 		return "part"
+	case strings.HasPrefix(line, "!"):
+		return "remark"
 	}
 	return "same"
 }

@@ -96,6 +96,9 @@ type Request struct {
 	Decision profiles.Decision `json:"decision"`
 	// Checks are the safety checks that will run after a yes.
 	Checks []string `json:"checks,omitempty"`
+	// Difference is how the tool's definition differs from the one that was
+	// accepted, in lines as a person may see them; empty if it does not.
+	Difference []string `json:"difference,omitempty"`
 	// Preview is what could be read from the script, which a model wrote.
 	Preview analysis.Report `json:"preview"`
 	// Done counts the calls that the run had made before.

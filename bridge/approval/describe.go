@@ -49,6 +49,9 @@ type Description struct {
 	Missing string `json:"missing,omitempty"`
 	// Checks are the safety checks between a yes and the sending.
 	Checks []string `json:"checks,omitempty"`
+	// Difference is how the tool's definition differs from the one that was
+	// accepted, line by line.
+	Difference []string `json:"difference,omitempty"`
 	// Done counts the calls that the run had made before.
 	Done int `json:"done"`
 	// Until is the clock time at which the answer is no.
@@ -112,7 +115,8 @@ func Describe(r Request, o DescribeOptions) Description {
 		Headline: headline(r), Tool: canon.Visible(r.path()), Server: canon.Visible(r.Server),
 		Risk: r.Decision.Risk.String(), RiskSays: riskSays[r.Decision.Risk],
 		Covers: r.covers(), Needs: r.needs(), Missing: (&Entry{Request: r, Votes: o.Votes}).Missing(),
-		Done: r.Done, Until: clock(r.Until, r.Asked, o.Zone),
+		Difference: r.Difference, // made visible by whoever compared
+		Done:       r.Done, Until: clock(r.Until, r.Asked, o.Zone),
 		Run: canon.Visible(r.Run), Client: canon.Visible(r.Client), Requester: canon.Visible(r.Requester),
 		Model: claims(r.Preview), At: canon.Visible(o.At),
 	}

@@ -88,6 +88,8 @@ func Line(r ledger.Record) string {
 		text = "configuration " + configState(r) + ": " + cut(join("; ", append(shownAll(r.Reasons), Shown(firstLine(r.Error)))...), 200)
 	case ledger.BridgeStarted, ledger.BridgeEnded:
 		text = strings.ReplaceAll(string(r.Event), "_", " ") + "  " + join("  ", Shown(r.Client), cut(Shown(string(r.Detail)), 160))
+	case ledger.ToolChanged, ledger.ToolAccepted, ledger.ToolBlocked:
+		text = join("  ", Shown(r.Path()), strings.ReplaceAll(string(r.Event), "_", " "), Shown(r.Approver), strings.Join(shownAll(r.Reasons), "; ")) + because
 	case ledger.Granted, ledger.Revoked:
 		text = "  " + join(" ", call, strings.ReplaceAll(string(r.Event), "_", " "), answer(r), cut(Shown(string(r.Detail)), 120))
 	default:

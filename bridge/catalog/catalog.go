@@ -33,6 +33,11 @@ type Server struct {
 	// Stale marks a list that comes from the cache of the last run and that
 	// the server has not confirmed yet.
 	Stale bool
+	// Unread has, by raw name, the tools whose definition nobody has accepted
+	// yet, with the reason in our words. A model is told the reason in place of
+	// the server's texts: the description, and whatever text the schemas hold
+	// besides names and types. The types are the definition's own.
+	Unread map[string]string
 }
 
 // A Script is a saved script, which scripts call as codemode.run(name, input).
@@ -57,12 +62,13 @@ type Tool struct {
 	// MaxName bytes that no other tool of the catalogue has. Of a saved script
 	// it is what follows "codemode." in a call: run("name").
 	Script string
-	// Digest is that of the definition: "sha256:" and 64 hex digits. The order
-	// of keys and the white space of the schemas make no difference; any other
-	// change does.
+	// Digest is that of the definition, and of a saved script that of its file.
 	Digest string
 	// Stale is that of the Server.
 	Stale bool
+	// Unread says why a model must not read what the server says of the tool;
+	// empty where it may. See Server.Unread.
+	Unread string
 	// Saved is the saved script, nil for a tool.
 	Saved *Script
 	// Method reports that it is no tool of the server but what [Method] finds.
@@ -83,6 +89,9 @@ const maxSummary = 160
 // Summary is the beginning of the tool's description, or else its title,
 // cleaned and on one line.
 func (t *Tool) Summary() string {
+	if t.Unread != "" {
+		return "[" + t.Unread + "]"
+	}
 	if s := tsdecl.Plain(t.Description, maxSummary); s != "" {
 		return s
 	}
@@ -102,6 +111,9 @@ func (t *Tool) declare(o tsdecl.Options) string {
 		if o.Description = t.Description; o.Description == "" {
 			o.Description = t.Title
 		}
+		if t.Unread != "" {
+			o.Description = "[" + t.Unread + "]"
+		}
 		if t.Stale {
 			o.Description = "[From the last run: the server has not listed this tool again yet.]\n" + o.Description
 		}
@@ -109,6 +121,7 @@ func (t *Tool) declare(o tsdecl.Options) string {
 	if t.Saved != nil {
 		return tsdecl.Saved(t.Saved.Name, t.Input, t.Output, o)
 	}
+	o.Bare = t.Unread != ""
 	return tsdecl.Func(t.Script, t.Input, t.Output, o)
 }
 
@@ -154,7 +167,7 @@ func Build(servers []Server) *Catalog { return Sources{Servers: servers}.Build()
 func (from Sources) Build() *Catalog {
 	c := &Catalog{observed: from.Observed, saved: make(map[string]*Tool, len(from.Scripts))}
 	for _, d := range discovery {
-		c.tools = append(c.tools, &Tool{Definition: d, Digest: digest(d), path: d.Name})
+		c.tools = append(c.tools, &Tool{Definition: d, Digest: d.Digest(), path: d.Name})
 	}
 	c.own = len(c.tools)
 	for _, s := range from.Servers {
@@ -163,8 +176,8 @@ func (from Sources) Build() *Catalog {
 		}
 		for _, d := range s.Tools {
 			c.tools = append(c.tools, &Tool{
-				Definition: d, Server: s.Name, Stale: s.Stale,
-				Digest: digest(d), path: s.Name + "__" + d.Name,
+				Definition: d, Server: s.Name, Stale: s.Stale, Unread: s.Unread[d.Name],
+				Digest: d.Digest(), path: s.Name + "__" + d.Name,
 			})
 		}
 	}
@@ -188,6 +201,9 @@ func (from Sources) Build() *Catalog {
 	for _, list := range [][]*Tool{c.tools[:c.own], c.listed} {
 		for _, t := range list {
 			h.Write([]byte(t.Script + " " + t.Digest + "\n"))
+			if t.Unread != "" {
+				h.Write([]byte(t.Unread + "\n"))
+			}
 			if t.broken() { // which a script may turn out to be after it was first listed
 				h.Write([]byte(t.Saved.Problem + "\n"))
 			}
@@ -222,8 +238,8 @@ func (c *Catalog) saveScripts(scripts []Script) []*Tool {
 	return list
 }
 
-// Revision changes whenever a tool or saved script comes, goes, or is defined
-// differently. Whether a list is Stale makes no difference.
+// Revision changes whenever a tool or saved script comes, goes, is defined
+// differently, or may be read where it might not. Whether a list is Stale makes no difference.
 func (c *Catalog) Revision() string { return c.revision }
 
 // Tools are all tools, the discovery functions first, then by server and raw

@@ -275,14 +275,14 @@ func TestDigest(t *testing.T) {
 	same := func(name string, change func(*Definition)) {
 		t.Helper()
 		d := base
-		if change(&d); digest(d) != digest(base) {
+		if change(&d); d.Digest() != base.Digest() {
 			t.Errorf("%s is a change", name)
 		}
 	}
 	differs := func(name string, change func(*Definition)) {
 		t.Helper()
 		d := base
-		if change(&d); digest(d) == digest(base) {
+		if change(&d); d.Digest() == base.Digest() {
 			t.Errorf("%s is no change", name)
 		}
 	}
@@ -310,7 +310,7 @@ func TestDigest(t *testing.T) {
 		for i := range 4 {
 			d := base
 			*[]**bool{&d.Annotations.ReadOnly, &d.Annotations.Destructive, &d.Annotations.Idempotent, &d.Annotations.OpenWorld}[i] = hint
-			seen[digest(d)] = true
+			seen[d.Digest()] = true
 		}
 	}
 	if len(seen) != 9 { // none, and true or false of each
@@ -359,7 +359,7 @@ func TestDigestSeesAllAndOnlyChanges(t *testing.T) {
 		a, b := value(3).Draw(t, "a"), value(3).Draw(t, "b")
 		rawA, _ := json.Marshal(a)
 		rawB, _ := json.Marshal(b)
-		of := func(raw string) string { return digest(Definition{Input: json.RawMessage(raw)}) }
+		of := func(raw string) string { return Definition{Input: json.RawMessage(raw)}.Digest() }
 		if (string(rawA) == string(rawB)) != (of(string(rawA)) == of(string(rawB))) {
 			t.Fatalf("digests of %s and %s", rawA, rawB)
 		}
@@ -374,14 +374,14 @@ func FuzzDigest(f *testing.F) {
 	f.Add([]byte(`{"a":[1,2,{"b":"\u0041"}],"a":null}`))
 	f.Add([]byte(`["\"\\",1e400,-0, {} ]`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		a := digest(Definition{Input: raw})
+		a := Definition{Input: raw}.Digest()
 		if !json.Valid(raw) {
 			return
 		}
 		var indented strings.Builder
 		e := json.NewEncoder(&indented)
 		e.SetIndent("", " ")
-		if e.Encode(json.RawMessage(raw)) == nil && digest(Definition{Input: json.RawMessage(indented.String())}) != a {
+		if e.Encode(json.RawMessage(raw)) == nil && (Definition{Input: json.RawMessage(indented.String())}).Digest() != a {
 			t.Errorf("white space is a change: %q", raw)
 		}
 	})

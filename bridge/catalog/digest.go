@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// digest is the digest of a definition: a hash over its fields in fixed order,
-// each with its length before it.
-func digest(d Definition) string {
+// Digest is "sha256:" and 64 hex digits over all fields. The order of keys and
+// the white space of the schemas make no difference; any other change does.
+func (d Definition) Digest() string {
+	// A hash over the fields in fixed order, each with its length before it.
 	buf := make([]byte, 0, len(d.Input)+len(d.Output)+len(d.Description)+256)
 	buf = append(buf, "definition 1\n"...)
 	buf = appendText(buf, d.Name)

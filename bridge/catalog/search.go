@@ -73,10 +73,14 @@ func newIndex(tools []*Tool) *index {
 		}
 		count(t.Name, inName)
 		count(t.Server, inServer)
-		count(t.Title, inTitle)
 		count(parameters(t.Input), inParameter)
+		title, description := t.Title, t.Description
+		if t.Unread != "" { // it is not to be found by what it says of itself
+			title, description = "", ""
+		}
+		count(title, inTitle)
 		length := 0.0
-		words(t.Description, func(stem string) {
+		words(description, func(stem string) {
 			counts[stem] += inDescription
 			length++
 		})

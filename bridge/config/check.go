@@ -60,6 +60,7 @@ func (d *decoder) checkServers(c *Config) {
 		d.checkTexts(s, at)
 		d.checkTools(s, at)
 		d.checkAuth(s, at)
+		d.checkReactions(c, s, at)
 		if s.Timeout == 0 {
 			s.Timeout = c.Sandbox.CallTimeout
 		}
@@ -275,6 +276,25 @@ func (d *decoder) checkTools(s *Server, at string) {
 			case err != nil:
 				d.at(item, fmt.Sprintf("the pattern %q is not legal: %v", pattern, err), "")
 			}
+		}
+	}
+}
+
+// checkReactions fills in what becomes of a server's new and changed tools.
+func (d *decoder) checkReactions(c *Config, s *Server, at string) {
+	for _, one := range []struct {
+		key       string
+		own       *Reaction
+		otherwise Reaction
+	}{{"newTools", &s.NewTools, c.NewTools}, {"changedTools", &s.ChangedTools, c.ChangedTools}} {
+		if s.Quarantine && d.has(at+"/"+one.key) {
+			d.key(at+"/"+one.key, fmt.Sprintf(`the server %q has both "quarantine" and %q`, s.Name, one.key), `"quarantine": true is short for "newTools" and "changedTools" of "quarantine"; keep one`)
+		}
+		switch {
+		case s.Quarantine:
+			*one.own = ReactionQuarantine
+		case *one.own == "":
+			*one.own = one.otherwise
 		}
 	}
 }

@@ -54,11 +54,14 @@ type Config struct {
 	Evaluation profiles.Spec `json:"evaluation,omitzero"`
 	Sandbox    Sandbox       `json:"sandbox"`
 	Surface    Surface       `json:"surface"`
-	HTTP       HTTP          `json:"http" expand:"yes"`
-	Scripts    Scripts       `json:"scripts"`
-	Audit      Audit         `json:"audit"`
-	Approvals  Approvals     `json:"approvals" expand:"yes"`
-	Log        Log           `json:"log"`
+	// NewTools and ChangedTools are for the servers that have none of their own.
+	NewTools     Reaction  `json:"newTools"`
+	ChangedTools Reaction  `json:"changedTools"`
+	HTTP         HTTP      `json:"http" expand:"yes"`
+	Scripts      Scripts   `json:"scripts"`
+	Audit        Audit     `json:"audit"`
+	Approvals    Approvals `json:"approvals" expand:"yes"`
+	Log          Log       `json:"log"`
 
 	// Profiles is the policy, built from Evaluation.
 	Profiles *profiles.Set `json:"-"`
@@ -113,7 +116,11 @@ type Server struct {
 	Tools    Tools    `json:"tools,omitzero" expand:"no"`
 	// TrustAnnotations lets the server's own readOnlyHint count as low risk.
 	TrustAnnotations bool `json:"trustAnnotations,omitempty"`
-	// Quarantine holds new and changed tools back until a person saw them.
+	// NewTools and ChangedTools say what becomes of tools that nobody has
+	// accepted as they are; those of the Config where the file says nothing.
+	NewTools     Reaction `json:"newTools" expand:"no"`
+	ChangedTools Reaction `json:"changedTools" expand:"no"`
+	// Quarantine is short for a Reaction of ReactionQuarantine to both.
 	Quarantine bool `json:"quarantine,omitempty"`
 }
 
@@ -241,6 +248,7 @@ func (c *Config) setDefaults() {
 		Warm:        2,
 	}
 	c.Surface = SurfaceDefault
+	c.NewTools, c.ChangedTools = ReactionAllow, ReactionAsk
 	c.HTTP = HTTP{
 		Listen:      newValue("127.0.0.1:7420", "127.0.0.1:7420"),
 		IdleTimeout: duration("30m"),

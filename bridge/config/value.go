@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -210,6 +211,26 @@ const (
 
 func (s *Surface) UnmarshalText(text []byte) error {
 	return choose(s, text, SurfaceDefault, SurfaceFull)
+}
+
+// A Reaction is what becomes of a tool that nobody has accepted as it is.
+type Reaction string
+
+// The reactions, each stricter than the one before.
+const (
+	ReactionAllow      Reaction = "allow"      // it is taken as it is
+	ReactionAsk        Reaction = "ask"        // its calls ask a person
+	ReactionQuarantine Reaction = "quarantine" // scripts do not see it
+)
+
+func (r *Reaction) UnmarshalText(text []byte) error {
+	return choose(r, text, ReactionAllow, ReactionAsk, ReactionQuarantine)
+}
+
+// Looser reports whether r holds less back than o.
+func (r Reaction) Looser(o Reaction) bool {
+	order := []Reaction{ReactionAllow, ReactionAsk, ReactionQuarantine}
+	return slices.Index(order, r) < slices.Index(order, o)
 }
 
 // A Period is a long time, written in days or like a [Duration]: "90d", "12h".

@@ -179,8 +179,10 @@ func (r *Run) request(c *call) approval.Request {
 	if decision.Fallback == profiles.FallbackQueue && r.gate.approvers() {
 		decision.Timeout = r.gate.View().Profiles.PausedFor() // an approver comes when they come
 	}
+	held, _ := r.gate.View().held(c.tool)
 	return approval.Request{
-		Run: r.ID, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
+		Difference: held.Difference,
+		Run:        r.ID, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
 		Decision: decision, Checks: []string{"arguments", "tool unchanged", "policy unchanged"},
 		Preview: r.preview, Done: len(r.effects),
 		Items: []approval.Item{{

@@ -9,6 +9,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/profiles"
 )
 
 // An ArgumentError is a call that was not sent because its arguments are not
@@ -88,6 +89,10 @@ func denied(c *call, reason approval.Reason, text string) *approval.DeniedError 
 	var words string
 	switch reason {
 	case approval.Denied:
+		if c.decision.Because().Kind == profiles.KindQuarantine {
+			words = c.decision.Because().Detail
+			break
+		}
 		words = fmt.Sprintf("policy denies it (%s)", why)
 	case approval.ElicitationDeclined:
 		words = "a person was asked and said no"

@@ -174,27 +174,44 @@ func (r *Run) shownLiterals(args string) string {
 
 // decide judges c by the policy that the run began with and by today's.
 func (r *Run) decide(view *View, c *call) profiles.Decision {
-	facts := factsOf(view, c)
 	r.mu.Lock() // until the call is counted: rules may ask how many there were
 	defer r.mu.Unlock()
-	facts.Run = r.othersLocked(c)
+	facts := r.factsLocked(view, c)
 	defer r.countLocked(c)
 	today, ok := view.profile(r.Profile)
 	if !ok || r.began == nil {
 		return gone(r.Profile)
 	}
-	decision := today.Decide(facts)
+	decision := decideAll(today, facts)
 	if today != r.began {
-		decision = profiles.Stricter(decision, r.began.Decide(facts))
+		decision = profiles.Stricter(decision, decideAll(r.began, facts))
 	}
 	for _, name := range r.also() {
 		p, ok := view.profile(name)
 		if !ok {
 			return gone(name)
 		}
-		decision = profiles.Stricter(decision, p.Decide(facts))
+		decision = profiles.Stricter(decision, decideAll(p, facts))
+	}
+	if held, ok := view.held(c.tool); ok && held.Quarantined {
+		decision = profiles.Stricter(quarantined(held, decision), decision)
 	}
 	return decision
+}
+
+// decideAll judges a call by all that is known of its tool; the stricter counts.
+func decideAll(p *profiles.Profile, facts []profiles.Call) profiles.Decision {
+	decision := p.Decide(facts[0])
+	for _, more := range facts[1:] {
+		decision = profiles.Stricter(decision, p.Decide(more))
+	}
+	return decision
+}
+
+// quarantined is the decision on a tool that nobody has accepted as it is.
+func quarantined(h Held, d profiles.Decision) profiles.Decision {
+	return profiles.Decision{Disposition: profiles.Deny, Risk: d.Risk, Profile: d.Profile, Revision: d.Revision,
+		Reasons: []profiles.Reason{{Kind: profiles.KindQuarantine, Disposition: profiles.Deny, Detail: "it is quarantined: " + h.Why}}}
 }
 
 // gone is the decision of a profile that is not there any more.
@@ -211,20 +228,20 @@ func (r *Run) also() []string {
 	return r.Also()
 }
 
-// factsOf are the facts of a call, without the run's.
-func factsOf(view *View, c *call) profiles.Call {
-	return profiles.Call{
-		Server: c.tool.Server, Tool: c.tool.Name, Title: c.tool.Title, Description: c.tool.Description,
-		Annotations: c.tool.Annotations, TrustAnnotations: view.Trusted[c.tool.Server], Args: c.args.Value(),
+// factsLocked are the facts of a call: see View.Facts.
+func (r *Run) factsLocked(view *View, c *call) []profiles.Call {
+	facts := view.Facts(c.tool)
+	for i := range facts {
+		facts[i].Args, facts[i].Run = c.args.Value(), r.othersLocked(c)
 	}
+	return facts
 }
 
 // check runs the checks of the rules that match, after everything that can
 // allow a call and before it is sent. It returns the first that fails.
 func (r *Run) check(view *View, c *call) string {
-	facts := factsOf(view, c)
 	r.mu.Lock()
-	facts.Run = r.othersLocked(c)
+	facts := r.factsLocked(view, c)
 	r.mu.Unlock()
 	today, _ := view.profile(r.Profile)
 	all := []*profiles.Profile{today, r.began}
@@ -233,9 +250,11 @@ func (r *Run) check(view *View, c *call) string {
 		all = append(all, p)
 	}
 	for _, p := range all {
-		for _, result := range p.Checks(facts) {
-			if !result.Passed {
-				return strconv.Quote(result.Expr)
+		for _, one := range facts {
+			for _, result := range p.Checks(one) {
+				if !result.Passed {
+					return strconv.Quote(result.Expr)
+				}
 			}
 		}
 	}

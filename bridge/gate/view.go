@@ -19,9 +19,49 @@ type View struct {
 	// Known reports that the tools of every enabled server are in the
 	// catalogue, be it from the last run.
 	Known bool
+	// Held are the tools whose definition nobody has accepted as it is.
+	Held map[ToolName]Held
 
 	seen    sync.Map // profile name -> *catalog.View
 	schemas sync.Map // tool digest -> *argumentSchema
+}
+
+// A ToolName is the pair that names a tool: the configured server and the raw
+// name that it gives the tool.
+type ToolName struct{ Server, Tool string }
+
+// A Held is a tool that is not as a person last accepted it, or that nobody
+// has accepted at all. A call of it is asked, whatever would allow it, and what
+// the server says of it lowers no risk.
+type Held struct {
+	// Why says so in our words, without a full stop.
+	Why string
+	// Quarantined tools are hidden from scripts, and their calls are denied.
+	Quarantined bool
+	// Was is the definition that was accepted; nil if there is none. The
+	// stricter of what policy says of it and of the present one counts.
+	Was *catalog.Definition
+	// Difference is for the person who is asked: lines as a person may see them.
+	Difference []string
+}
+
+func (v *View) held(t *catalog.Tool) (Held, bool) {
+	h, ok := v.Held[ToolName{t.Server, t.Name}]
+	return h, ok
+}
+
+// Facts are what policy may know of a tool, but for the call's own: of a tool
+// that is held there are two, as it is and as it was accepted, and both count.
+func (v *View) Facts(t *catalog.Tool) []profiles.Call {
+	h, held := v.held(t)
+	is := profiles.Call{Server: t.Server, Tool: t.Name, Title: t.Title, Description: t.Description, Annotations: t.Annotations,
+		TrustAnnotations: v.Trusted[t.Server] && !held, Changed: h.Why}
+	if h.Was == nil {
+		return []profiles.Call{is}
+	}
+	was := is
+	was.Title, was.Description, was.Annotations = h.Was.Title, h.Was.Description, h.Was.Annotations
+	return []profiles.Call{is, was}
 }
 
 // Sees returns the part of the catalogue that a profile may know of; the
@@ -33,7 +73,9 @@ func (v *View) Sees(name string) *catalog.View {
 	}
 	sees := func(string, string) bool { return false }
 	if p, ok := v.profile(name); ok {
-		sees = p.Sees
+		sees = func(server, tool string) bool {
+			return !v.Held[ToolName{server, tool}].Quarantined && p.Sees(server, tool)
+		}
 	}
 	view, _ := v.seen.LoadOrStore(name, v.Catalog.View(sees))
 	return view.(*catalog.View)
@@ -49,10 +91,15 @@ func (v *View) ReadOnly(name string) bool {
 	}
 	facts := make([]profiles.ToolFacts, 0, len(v.Catalog.Tools()))
 	for _, t := range v.Catalog.Tools() {
-		facts = append(facts, profiles.ToolFacts{
-			Server: t.Server, Tool: t.Name, Title: t.Title, Description: t.Description,
-			Annotations: t.Annotations, TrustAnnotations: v.Trusted[t.Server], Input: t.Input,
-		})
+		if v.Held[ToolName{t.Server, t.Name}].Quarantined {
+			continue
+		}
+		for _, f := range v.Facts(t) {
+			facts = append(facts, profiles.ToolFacts{
+				Server: f.Server, Tool: f.Tool, Title: f.Title, Description: f.Description,
+				Annotations: f.Annotations, TrustAnnotations: f.TrustAnnotations, Input: t.Input,
+			})
+		}
 	}
 	return p.ReadOnly(facts)
 }

@@ -42,6 +42,10 @@ const (
 	SignedIn      Event = "sign_in" // an approver came in, or somebody was refused
 	StopAsked     Event = "stop"    // an approver ends a run
 
+	ToolChanged  Event = "tool_changed"  // a server lists a tool that is new, or not as it was
+	ToolAccepted Event = "tool_accepted" // a person has accepted a tool as it is
+	ToolBlocked  Event = "tool_blocked"  // a person keeps it from scripts
+
 	// Only a Store writes these, of itself.
 	Pruned   Event = "pruned"   // the oldest rows were removed on purpose
 	Repaired Event = "repaired" // a damaged log was set aside and this one begun

@@ -37,6 +37,9 @@ type Options struct {
 	Doc bool
 	// Description stands above the declaration in the long form.
 	Description string
+	// Bare leaves out what the schemas say in words: descriptions, formats,
+	// defaults, examples. Names and types stay.
+	Bare bool
 	// MaxBytes bounds the answer. Detail is dropped until it fits: texts first,
 	// then the innermost types, then properties, the optional ones first.
 	// 0 means 2,048, or 16,384 with Doc. Less than 300 counts as 300.
@@ -135,6 +138,9 @@ func declare(head, parameter string, input, output json.RawMessage, o Options) s
 		out = b.schema(output)
 	}
 	for _, d := range details {
+		if o.Bare && d.text > 0 {
+			continue
+		}
 		p := newPrinter(d, o.maxBytes())
 		p.doc = o.Doc
 		if o.Doc {

@@ -192,6 +192,12 @@ func requestLines(e approval.Entry, now time.Time) []string {
 	if d.Missing != "" {
 		lines = append(lines, "  so far   "+d.Missing)
 	}
+	if len(d.Difference) > 0 {
+		lines = append(lines, "  how the tool differs from what was accepted:")
+		for _, line := range d.Difference {
+			lines = append(lines, "    "+line)
+		}
+	}
 	if len(d.Checks) > 0 {
 		lines = append(lines, "  checks   "+strings.Join(d.Checks, ", "))
 	}

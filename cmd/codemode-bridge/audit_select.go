@@ -28,6 +28,7 @@ var (
 		string(ledger.RunStarted), string(ledger.RunEnded), string(ledger.Preview), string(ledger.Intent), string(ledger.Outcome),
 		string(ledger.Refusal), string(ledger.SavedScript), string(ledger.Asked), string(ledger.Answered), string(ledger.Verdict), string(ledger.Granted), string(ledger.Revoked),
 		string(ledger.ConfigChanged), string(ledger.BridgeStarted), string(ledger.BridgeEnded), string(ledger.SignedIn), string(ledger.StopAsked),
+		string(ledger.ToolChanged), string(ledger.ToolAccepted), string(ledger.ToolBlocked),
 		string(ledger.Pruned), string(ledger.Repaired),
 	}
 	decisionWords = []string{"allow", "ask", "deny"}

@@ -175,7 +175,7 @@ func (p *parts) openPage(a *app, log *slog.Logger) (*page, error) {
 		hooks = append(hooks, admin.Webhook{URL: h.URL.Reveal(), Secret: []byte(h.Secret.Reveal())})
 	}
 	o := admin.Options{
-		Approvers: p.desk.approvers.Load, Desk: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, app: a}, Config: heldOf{p},
+		Approvers: p.desk.approvers.Load, Desk: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, app: a}, Config: heldOf{p}, Tools: toolsOf{p},
 		Status: func() any { return p.server.Status() }, Record: p.recorder, Hosts: hosts, Base: base, Webhooks: hooks, Bridge: p.desk.id, Logger: log.With("part", "page"),
 	}
 	if p.recorder.store != nil {

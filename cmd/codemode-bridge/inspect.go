@@ -128,6 +128,7 @@ func (a *app) toolsCommand() *cobra.Command {
 		a.jsonFlag(c)
 		group.AddCommand(c)
 	}
+	group.AddCommand(a.toolsReview())
 	return group
 }
 

@@ -21,6 +21,7 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/observed"
+	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/scripts"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/profiles"
@@ -40,6 +41,8 @@ type parts struct {
 	server    *bridge.Server
 	observed  *observed.Store
 	desk      *desk
+	pins      *pins.Store
+	pinning   bool // not only looking: what servers list is written down
 
 	started time.Time
 	first   *config.Config // that it was built with
@@ -74,6 +77,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 	}
 	p.loadCache()
 	p.readSaved(cfg)
+	p.pins, p.pinning = pins.Open(a.pinFolder(cfg.File)), !rec.refuse
 	p.observed = observed.Open(p.cache, observed.Options{Logger: l.logger})
 	p.logins = a.logins()
 	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Changed: p.touch})
@@ -217,7 +221,7 @@ func (p *parts) view() *gate.View {
 // that the servers have listed or, before that, had in the last run.
 func (p *parts) viewLocked() *gate.View {
 	listed := p.upstreams.Tools()
-	view := &gate.View{Profiles: p.cfg.Profiles, Trusted: map[string]bool{}, Known: true}
+	view := &gate.View{Profiles: p.cfg.Profiles, Trusted: map[string]bool{}, Held: map[gate.ToolName]gate.Held{}, Known: true}
 	var servers []catalog.Server
 	for _, name := range p.cfg.ServerNames() {
 		s := p.cfg.Servers[name]
@@ -233,6 +237,9 @@ func (p *parts) viewLocked() *gate.View {
 		} else {
 			view.Known = false
 		}
+	}
+	for i := range servers {
+		p.holdLocked(view, &servers[i])
 	}
 	view.Catalog = p.sourcesLocked(servers).Build()
 	return view

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/canon"
-	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/profiles"
@@ -400,7 +399,8 @@ type explained struct {
 	Profile string          `json:"profile"`
 	Tool    string          `json:"tool"`
 	Args    json.RawMessage `json:"args"`
-	// Known reports that a server lists the tool; without that, Note says
+	// Known reports that a server lists the tool and scripts may have it;
+	// without that, Note says
 	// what the decision goes by.
 	Known bool   `json:"known"`
 	Note  string `json:"note,omitempty"`
@@ -452,7 +452,10 @@ func lookUp(view *gate.View, cfg *config.Config, name string) (call profiles.Cal
 		return factsOf(view, t), "", nil
 	}
 	if t, ok := view.Catalog.Lookup(name); ok {
-		return factsOf(view, t), "", nil
+		if h, held := view.Held[gate.ToolName{Server: t.Server, Tool: t.Name}]; held && h.Quarantined {
+			note = "no call of it passes: it is quarantined: " + h.Why
+		}
+		return view.Facts(t)[0], note, nil
 	}
 	server, tool, ok := strings.Cut(name, "__")
 	if !ok || server == "" || tool == "" {
@@ -467,14 +470,6 @@ func lookUp(view *gate.View, cfg *config.Config, name string) (call profiles.Cal
 		note += fmt.Sprintf(" (did you mean %s?)", near[0])
 	}
 	return profiles.Call{Server: server, Tool: tool, TrustAnnotations: view.Trusted[server]}, note, nil
-}
-
-// factsOf is a call of a tool with all that policy may know of the tool.
-func factsOf(view *gate.View, t *catalog.Tool) profiles.Call {
-	return profiles.Call{
-		Server: t.Server, Tool: t.Name, Title: t.Title, Description: t.Description,
-		Annotations: t.Annotations, TrustAnnotations: view.Trusted[t.Server],
-	}
 }
 
 // printExplained prints the decision first, then why, then what was tried.
@@ -584,9 +579,10 @@ func (a *app) checkProfiles(ctx context.Context) error {
 		view := p.gate.View()
 		facts := []profiles.ToolFacts{}
 		for _, t := range view.Catalog.Tools() {
+			f := view.Facts(t)[0]
 			facts = append(facts, profiles.ToolFacts{
-				Server: t.Server, Tool: t.Name, Title: t.Title, Description: t.Description,
-				Annotations: t.Annotations, TrustAnnotations: view.Trusted[t.Server], Input: t.Input,
+				Server: f.Server, Tool: f.Tool, Title: f.Title, Description: f.Description,
+				Annotations: f.Annotations, TrustAnnotations: f.TrustAnnotations, Input: t.Input,
 			})
 		}
 		tools, all = len(facts), len(view.Profiles.Names())

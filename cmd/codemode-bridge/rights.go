@@ -23,8 +23,11 @@ func looser(old, cfg *config.Config) []string {
 		if ok && is.TrustAnnotations && !was.TrustAnnotations {
 			why = append(why, "server "+name+": what it says of its own tools is trusted")
 		}
-		if ok && was.Quarantine && !is.Quarantine {
-			why = append(why, "server "+name+": its new and changed tools are not held back any more")
+		if ok && is.NewTools.Looser(was.NewTools) {
+			why = append(why, fmt.Sprintf("server %s: newTools is %s, no longer %s", name, is.NewTools, was.NewTools))
+		}
+		if ok && is.ChangedTools.Looser(was.ChangedTools) {
+			why = append(why, fmt.Sprintf("server %s: changedTools is %s, no longer %s", name, is.ChangedTools, was.ChangedTools))
 		}
 	}
 	return append(why, widened(old.Approvals, cfg.Approvals)...)

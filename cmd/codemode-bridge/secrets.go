@@ -96,6 +96,16 @@ func (k *known) learn(specs []upstream.Spec, env func(string) (string, bool)) {
 	k.hide = strings.NewReplacer(pairs...)
 }
 
+// hidden is a text without the secrets that are known.
+func (k *known) hidden(text string) string {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	if k.hide == nil {
+		return text
+	}
+	return k.hide.Replace(text)
+}
+
 // scrub takes known secrets out of what a script, a server or a client wrote
 // of a record.
 func (k *known) scrub(r *ledger.Record) {

@@ -126,6 +126,7 @@ func (a *app) live(ctx context.Context, cfg *config.Config, serve func(context.C
 	rec.owe(ctx, bridgeStarted(cfg))
 	watching, stop := context.WithCancel(ctx)
 	p.ended.Go(func() { p.watch(watching, a) })
+	p.ended.Go(func() { p.pins.Watch(watching, p.touch) })
 	p.ended.Go(func() { rec.keep(watching, time.Duration(cfg.Audit.Keep)) })
 	p.ended.Go(func() { p.tidy(watching, time.Duration(cfg.Audit.Keep)) })
 	err = serve(ctx, p)

@@ -1,0 +1,347 @@
+package pins
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/catalog"
+)
+
+// A Part is one part of a definition that differs.
+type Part struct {
+	What string `json:"what"` // title, description, input schema, output schema, annotations, definition
+	// Lines begin with "-" for what was, "+" for what is, " " for what stayed,
+	// and "!" for what we say of it. Each is one line of characters that a
+	// person can see; whatever the server wrote is made visible, letters that
+	// only look like others included, and cut with a count.
+	Lines []string `json:"lines"`
+}
+
+const (
+	maxLines = 120 // of one part
+	maxLine  = 300 // characters of one line
+	maxCells = 1 << 20
+	around   = 1 // lines that stayed, beside those that did not
+)
+
+// difference is what a person should see between two definitions. Was is nil
+// where nothing was accepted, or, if accepted is set, where it is not kept.
+func difference(was *catalog.Definition, accepted bool, is *catalog.Definition) []Part {
+	var parts []Part
+	if was == nil {
+		if accepted {
+			parts = append(parts, Part{"definition", []string{"!what was accepted is not kept, because it was too large or odd: all of it is shown as new"}})
+		}
+		was = &catalog.Definition{}
+	}
+	for _, one := range []struct {
+		what     string
+		old, new []string
+		remarks  []string
+	}{
+		{"title", prose(was.Title), prose(is.Title), nil},
+		{"description", prose(was.Description), prose(is.Description), nil},
+		{"input schema", leaves(was.Input), leaves(is.Input), nil},
+		{"output schema", leaves(was.Output), leaves(is.Output), nil},
+		{"annotations", hints(was), hints(is), claims(was, is)},
+	} {
+		lines := changed(one.old, one.new)
+		for _, r := range one.remarks {
+			lines = append(lines, "!"+r)
+		}
+		if len(lines) > 0 {
+			parts = append(parts, Part{one.what, lines})
+		}
+	}
+	if len(parts) == 0 { // such as 1 and 1.0, or white space within a text
+		parts = append(parts, Part{"definition", []string{"!it differs in bytes that show as nothing"}})
+	}
+	return parts
+}
+
+// prose are the lines of a text; a long one is broken at the ends of its
+// sentences, so that one changed sentence is one changed line.
+func prose(text string) []string {
+	var all []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		for len(line) > 100 {
+			at := strings.Index(line[60:], ". ")
+			if at < 0 {
+				break
+			}
+			all, line = append(all, line[:60+at+1]), line[60+at+2:]
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+// leaves are the values of a schema, each on a line with its path:
+//
+//	properties.path.type: "string"
+func leaves(raw json.RawMessage) []string {
+	if len(raw) == 0 {
+		return nil
+	}
+	var v any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return []string{"unreadable: " + string(raw)}
+	}
+	var all []string
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		if object, ok := v.(map[string]any); ok && len(object) > 0 {
+			for name, inner := range object {
+				walk(path+"."+name, inner)
+			}
+			return
+		}
+		text, err := compact(v)
+		if err != nil {
+			text = "unreadable"
+		}
+		all = append(all, strings.TrimPrefix(path, ".")+": "+text)
+	}
+	walk("", v)
+	slices.Sort(all)
+	return all
+}
+
+func compact(v any) (string, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return strings.TrimSuffix(b.String(), "\n"), err
+}
+
+// An annotation is one hint, with what it is worth where it is not given.
+type annotation struct {
+	name  string
+	of    func(*catalog.Definition) *bool
+	unset bool // what the protocol takes it for
+	safe  bool // the value that promises less harm
+	grown string
+	less  string
+}
+
+var annotations = []annotation{
+	{"readOnlyHint", func(d *catalog.Definition) *bool { return d.Annotations.ReadOnly }, false, true, "it no longer says that it only reads", "it now says that it only reads"},
+	{"destructiveHint", func(d *catalog.Definition) *bool { return d.Annotations.Destructive }, true, false, "it no longer says that it destroys nothing", "it now says that it destroys nothing"},
+	{"idempotentHint", func(d *catalog.Definition) *bool { return d.Annotations.Idempotent }, false, true, "it no longer says that a repeated call changes nothing more", "it now says that a repeated call changes nothing more"},
+	{"openWorldHint", func(d *catalog.Definition) *bool { return d.Annotations.OpenWorld }, true, false, "it no longer says that it stays on this machine", "it now says that it reaches nothing outside"},
+}
+
+func hints(d *catalog.Definition) []string {
+	var all []string
+	for _, a := range annotations {
+		if v := a.of(d); v != nil {
+			all = append(all, a.name+": "+strconv.FormatBool(*v))
+		}
+	}
+	return all
+}
+
+// claims say what changed annotations come to.
+func claims(was, is *catalog.Definition) []string {
+	var all []string
+	if was.Name == "" {
+		return nil // there was none
+	}
+	worth := func(a annotation, d *catalog.Definition) bool {
+		if v := a.of(d); v != nil {
+			return *v
+		}
+		return a.unset
+	}
+	for _, a := range annotations {
+		before, after := worth(a, was), worth(a, is)
+		switch {
+		case before == after:
+		case after == a.safe:
+			all = append(all, a.name+": "+a.less+", which nobody has checked")
+		default:
+			all = append(all, a.name+" loosens: "+a.grown)
+		}
+	}
+	return all
+}
+
+// changed are the lines that differ, with those around them, as they are shown.
+func changed(was, is []string) []string {
+	start := 0
+	for start < len(was) && start < len(is) && was[start] == is[start] {
+		start++
+	}
+	end := 0
+	for end < len(was)-start && end < len(is)-start && was[len(was)-1-end] == is[len(is)-1-end] {
+		end++
+	}
+	if start == len(was) && start == len(is) {
+		return nil
+	}
+	var lines []string
+	for _, same := range was[max(0, start-around):start] {
+		lines = append(lines, " "+same)
+	}
+	lines = append(lines, middle(was[start:len(was)-end], is[start:len(is)-end])...)
+	for _, same := range was[len(was)-end : min(len(was), len(was)-end+around)] {
+		lines = append(lines, " "+same)
+	}
+	for i, line := range lines {
+		lines[i] = line[:1] + shown(line[1:])
+	}
+	if left := len(lines) - maxLines; left > 0 {
+		lines = append(lines[:maxLines], fmt.Sprintf("!and %d more lines", left))
+	}
+	return lines
+}
+
+// middle is the shortest way from some lines to others. Where looking for it
+// would cost too much, all that was goes and all that is comes.
+func middle(was, is []string) []string {
+	var lines []string
+	add := func(mark string, all []string) {
+		for _, l := range all {
+			lines = append(lines, mark+l)
+		}
+	}
+	if len(was)*len(is) > maxCells {
+		add("-", was)
+		add("+", is)
+		return lines
+	}
+	// common[i][j] is how many lines was[i:] and is[j:] have in common, in order.
+	common := make([][]int, len(was)+1)
+	for i := range common {
+		common[i] = make([]int, len(is)+1)
+	}
+	for i := len(was) - 1; i >= 0; i-- {
+		for j := len(is) - 1; j >= 0; j-- {
+			if common[i][j] = max(common[i+1][j], common[i][j+1]); was[i] == is[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			}
+		}
+	}
+	for i, j := 0, 0; i < len(was) || j < len(is); {
+		switch {
+		case i < len(was) && j < len(is) && was[i] == is[j]:
+			lines = append(lines, " "+was[i])
+			i, j = i+1, j+1
+		case j == len(is) || i < len(was) && common[i+1][j] >= common[i][j+1]:
+			lines = append(lines, "-"+was[i])
+			i++
+		default:
+			lines = append(lines, "+"+is[j])
+			j++
+		}
+	}
+	return lines
+}
+
+// shown is a line as a person may see it: hidden characters and letters that
+// pass for others written out, cut with a count.
+func shown(line string) string {
+	n := utf8.RuneCountInString(line)
+	if n > maxLine {
+		line = string([]rune(line)[:maxLine])
+	}
+	line = spelled(canon.Visible(line))
+	if n > maxLine {
+		line += fmt.Sprintf("… %d characters more", n-maxLine)
+	}
+	return line
+}
+
+// spelled writes out the letters of a word that are of another script than its
+// Latin ones: what looks like "filesystem" may have a Cyrillic letter in it.
+func spelled(text string) string {
+	var b strings.Builder
+	for _, word := range split(text) {
+		if !mixed(word) {
+			b.WriteString(word)
+			continue
+		}
+		for _, r := range word {
+			if unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) || wide(r) {
+				fmt.Fprintf(&b, `\u{%X}`, r)
+			} else {
+				b.WriteRune(r)
+			}
+		}
+	}
+	return b.String()
+}
+
+// split cuts a text into words and what stands between them.
+func split(text string) []string {
+	var parts []string
+	start, inside := 0, false
+	for i, r := range text {
+		if in := unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_'; in != inside {
+			if i > start {
+				parts = append(parts, text[start:i])
+			}
+			start, inside = i, in
+		}
+	}
+	return append(parts, text[start:])
+}
+
+// lookalikes are the scripts that have letters which pass for Latin ones.
+var lookalikes = []*unicode.RangeTable{unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu}
+
+// mixed reports whether a word has Latin letters and others that pass for them.
+func mixed(word string) bool {
+	latin := strings.ContainsFunc(word, func(r rune) bool { return unicode.Is(unicode.Latin, r) && !wide(r) })
+	return latin && strings.ContainsFunc(word, func(r rune) bool { return unicode.In(r, lookalikes...) || wide(r) })
+}
+
+// wide reports whether a letter is a form of an ASCII one: fullwidth or mathematical.
+func wide(r rune) bool { return 0xFF01 <= r && r <= 0xFF5E || 0x1D400 <= r && r <= 0x1D7FF }
+
+// notices are what a person should know of a definition before they read it.
+func notices(d catalog.Definition) []string {
+	var all []string
+	texts := slices.Concat([]string{d.Name, d.Title, d.Description}, leaves(d.Input), leaves(d.Output))
+	hidden, words := 0, []string{}
+	for _, text := range texts {
+		for _, r := range text {
+			if r > 0x7f && (unicode.In(r, unicode.Cf, unicode.Co, unicode.Cs, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || unicode.IsControl(r)) || r == 0x1b || r == 0x7f {
+				hidden++
+			}
+		}
+		for _, word := range split(text) {
+			if mixed(word) && !slices.Contains(words, word) {
+				words = append(words, word)
+			}
+		}
+	}
+	if hidden > 0 {
+		all = append(all, fmt.Sprintf("it has characters that nobody sees: %d, written as \\u{...} here", hidden))
+	}
+	for i, word := range words {
+		if i == 3 {
+			all = append(all, fmt.Sprintf("and %d more such words", len(words)-i))
+			break
+		}
+		all = append(all, "letters of two scripts in one word, which may pass for another: "+spelled(canon.Visible(word)))
+	}
+	if strings.ContainsFunc(d.Name, func(r rune) bool { return r > 0x7e || r < '!' }) {
+		all = append(all, "its name has characters that names of tools usually don't have: "+strconv.QuoteToASCII(d.Name))
+	}
+	if n := utf8.RuneCountInString(d.Description); n > 4000 {
+		all = append(all, fmt.Sprintf("its description is very long: %d characters", n))
+	}
+	return all
+}

@@ -1,0 +1,453 @@
+package pins
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/profiles"
+)
+
+const (
+	fileVersion = 1
+	maxFile     = 64 << 20  // bytes
+	maxKept     = 256 << 10 // bytes of one definition; of a larger one the digest is kept
+	maxTools    = 20_000    // of one server, that were ever there
+	lockWait    = 5 * time.Second
+)
+
+// The file, see the package comment.
+type (
+	file struct {
+		Version int               `json:"version"`
+		Server  string            `json:"server"`
+		Tools   map[string]*entry `json:"tools"`
+	}
+	// An entry has at least one of Accepted and Seen.
+	entry struct {
+		Accepted *version `json:"accepted,omitempty"`
+		Seen     *version `json:"seen,omitempty"`
+		Blocked  *block   `json:"blocked,omitempty"`
+	}
+	version struct {
+		Digest     string      `json:"digest"`
+		At         time.Time   `json:"at"`
+		By         string      `json:"by,omitempty"`
+		Definition *definition `json:"definition,omitempty"`
+	}
+	block struct {
+		At time.Time `json:"at"`
+		By string    `json:"by"`
+	}
+	definition struct {
+		Name        string          `json:"name"`
+		Title       string          `json:"title,omitempty"`
+		Description string          `json:"description,omitempty"`
+		Input       json.RawMessage `json:"inputSchema,omitempty"`
+		Output      json.RawMessage `json:"outputSchema,omitempty"`
+		ReadOnly    *bool           `json:"readOnlyHint,omitempty"`
+		Destructive *bool           `json:"destructiveHint,omitempty"`
+		Idempotent  *bool           `json:"idempotentHint,omitempty"`
+		OpenWorld   *bool           `json:"openWorldHint,omitempty"`
+	}
+)
+
+// A loaded file, with how it looked on disk.
+type loaded struct {
+	file *file
+	info fs.FileInfo // nil: there was none
+}
+
+// key is the name of a tool in the file, which holds UTF-8 only.
+func key(name string) string {
+	if utf8.ValidString(name) {
+		return name
+	}
+	return strconv.QuoteToASCII(name)
+}
+
+func newVersion(d catalog.Definition, by string, now time.Time) *version {
+	return &version{Digest: d.Digest(), At: now.UTC(), By: by, Definition: keep(d)}
+}
+
+// keep is a definition as the file holds it; nil if it can't be held exactly,
+// or is too large.
+func keep(d catalog.Definition) *definition {
+	if len(d.Title)+len(d.Description)+len(d.Input)+len(d.Output) > maxKept {
+		return nil
+	}
+	for _, text := range []string{d.Name, d.Title, d.Description} {
+		if !utf8.ValidString(text) {
+			return nil
+		}
+	}
+	for _, raw := range []json.RawMessage{d.Input, d.Output} {
+		if len(raw) > 0 && (!json.Valid(raw) || !utf8.Valid(raw) || string(bytes.TrimSpace(raw)) == "null") {
+			return nil
+		}
+	}
+	a := d.Annotations
+	return &definition{d.Name, d.Title, d.Description, d.Input, d.Output, a.ReadOnly, a.Destructive, a.Idempotent, a.OpenWorld}
+}
+
+// whole is the definition that is held; nil if none is.
+func (v *version) whole() *catalog.Definition {
+	if v == nil || v.Definition == nil {
+		return nil
+	}
+	d := v.Definition
+	return &catalog.Definition{Name: d.Name, Title: d.Title, Description: d.Description, Input: d.Input, Output: d.Output,
+		Annotations: profiles.Annotations{ReadOnly: d.ReadOnly, Destructive: d.Destructive, Idempotent: d.Idempotent, OpenWorld: d.OpenWorld}}
+}
+
+// current is what the server lists, as far as the file knows.
+func (e *entry) current() *version {
+	if e.Seen != nil {
+		return e.Seen
+	}
+	return e.Accepted
+}
+
+// rule is what applies to a tool that is not as accepted.
+func (e *entry) rule(rules Rules) Reaction {
+	if e.Accepted != nil {
+		return rules.Changed
+	}
+	return rules.New
+}
+
+// moves reports whether observe would change anything.
+func (f *file) moves(listed []catalog.Definition, rules Rules) bool {
+	pending := 0
+	for _, d := range listed {
+		e, ok := f.Tools[key(d.Name)]
+		switch {
+		case !ok && len(f.Tools) >= maxTools: // judge holds it
+		case !ok, e.current().Digest != d.Digest():
+			return true
+		case e.Seen != nil:
+			if pending++; e.Blocked == nil && e.rule(rules) == Allow {
+				return true
+			}
+		}
+	}
+	for _, e := range f.Tools {
+		if e.Seen != nil {
+			pending--
+		}
+	}
+	return pending < 0 // something that waits is gone
+}
+
+// observe takes down what is listed, and returns the steps.
+func (f *file) observe(server string, listed []catalog.Definition, rules Rules, now time.Time) []Event {
+	var events []Event
+	first := len(f.Tools) == 0
+	there := make(map[string]bool, len(listed))
+	for _, d := range listed {
+		name, digest := key(d.Name), d.Digest()
+		there[name] = true
+		e, known := f.Tools[name]
+		if !known && len(f.Tools) >= maxTools {
+			continue // judge holds it
+		}
+		if !known {
+			e = &entry{Seen: newVersion(d, "", now)}
+			f.Tools[name] = e
+			if hold := rules.New; !first || hold != Allow {
+				events = append(events, Event{Server: server, Tool: d.Name, Kind: Appeared, To: digest, Hold: hold})
+			}
+		} else if was := e.current().Digest; was != digest {
+			step := Event{Server: server, Tool: d.Name, Kind: Differs, From: was, To: digest, Hold: e.rule(rules)}
+			if e.Accepted != nil && e.Accepted.Digest == digest {
+				e.Seen, step.Kind, step.Hold = nil, Returned, Allow
+			} else {
+				e.Seen = newVersion(d, "", now)
+			}
+			events = append(events, step)
+		}
+		if e.Seen != nil && e.Blocked == nil && e.rule(rules) == Allow {
+			e.Accepted, e.Seen = e.Seen, nil
+		}
+	}
+	for name, e := range f.Tools {
+		switch {
+		case there[name] || e.Seen == nil:
+		case e.Accepted == nil && e.Blocked == nil: // it came and went unaccepted
+			delete(f.Tools, name)
+		case e.Accepted != nil:
+			e.Seen = nil
+		}
+	}
+	if first && len(listed) > 0 {
+		events = append([]Event{{Server: server, Kind: FirstContact, Tools: len(listed), Hold: rules.New}}, events...)
+	}
+	return events
+}
+
+// judge says how each of the tools stands.
+func (f *file) judge(listed []catalog.Definition, rules Rules) map[string]Standing {
+	all := make(map[string]Standing, len(listed))
+	for _, d := range listed {
+		all[d.Name] = f.judgeOne(d, rules)
+	}
+	return all
+}
+
+func (f *file) judgeOne(d catalog.Definition, rules Rules) Standing {
+	e, known := f.Tools[key(d.Name)]
+	switch {
+	case !known && len(f.Tools) >= maxTools:
+		return Standing{State: New, Hold: Quarantine, Why: fmt.Sprintf("its server has listed more than %d different tools", maxTools)}
+	case !known:
+		return held(Standing{State: New, Hold: rules.New, Why: "it is new, and nobody has accepted it yet"}, d)
+	case e.Blocked != nil: // nobody sees a difference of what is never asked
+		return Standing{State: Blocked, Hold: Quarantine, Was: e.Accepted.whole(), Why: fmt.Sprintf("%s blocked it on %s", canon.Visible(e.Blocked.By), day(e.Blocked.At))}
+	case e.Accepted == nil:
+		return held(Standing{State: New, Hold: rules.New, Why: "it is new, and nobody has accepted it yet"}, d)
+	case e.Accepted.Digest == d.Digest():
+		return Standing{State: Accepted, Hold: Allow}
+	}
+	return held(Standing{State: Changed, Hold: rules.Changed, Was: e.Accepted.whole(), Why: "its definition changed since " + e.Accepted.words()}, d)
+}
+
+// held fills in the difference of what is held; a Reaction that is none of the
+// words holds the most.
+func held(s Standing, d catalog.Definition) Standing {
+	switch s.Hold {
+	case Allow:
+		s.State, s.Why, s.Was = Accepted, "", nil
+		return s
+	case Ask, Quarantine:
+	default:
+		s.Hold = Quarantine
+	}
+	s.Difference = difference(s.Was, s.State != New, &d)
+	return s
+}
+
+// words say who accepted a version, and when.
+func (v *version) words() string {
+	if v.By == "" {
+		return "it was first seen on " + day(v.At)
+	}
+	return canon.Visible(v.By) + " accepted it on " + day(v.At)
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+func (e *entry) waiting(server, name string) Waiting {
+	now := e.current()
+	w := Waiting{Server: server, Tool: name, State: Accepted, Since: now.At, Digest: now.Digest}
+	switch {
+	case e.Blocked != nil:
+		w.State, w.BlockedBy, w.BlockedAt = Blocked, e.Blocked.By, e.Blocked.At
+	case e.Accepted == nil:
+		w.State = New
+	case e.Seen != nil:
+		w.State = Changed
+	}
+	if was := e.Accepted; was != nil {
+		w.Was, w.AcceptedBy, w.AcceptedAt = was.Digest, was.By, was.At
+	}
+	is := now.whole()
+	switch {
+	case e.Accepted != nil && e.Seen == nil: // it is as it was
+	case is == nil:
+		w.Difference = []Part{{What: "definition", Lines: []string{"!too large or odd to be shown: only its digest is kept"}}}
+	default:
+		w.Difference = difference(e.Accepted.whole(), e.Accepted != nil, is)
+	}
+	if is != nil {
+		w.Notices = notices(*is)
+	}
+	return w
+}
+
+func (s *Store) path(server string) string {
+	return filepath.Join(s.dir, "server-"+server+".json")
+}
+
+// readLocked returns a server's file, from memory if it has not changed. It is
+// not to be modified. Of a server that is not known it is empty.
+func (s *Store) readLocked(server string) (*file, error) {
+	known := s.loaded[server]
+	if s.dir == "" {
+		if known == nil {
+			known = &loaded{file: &file{fileVersion, server, map[string]*entry{}}}
+			s.loaded[server] = known
+		}
+		return known.file, nil
+	}
+	info, err := os.Lstat(s.path(server))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		info = nil
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", s.path(server))
+	}
+	if known != nil && (info == nil && known.info == nil || info != nil && known.info != nil &&
+		os.SameFile(info, known.info) && info.Size() == known.info.Size() && info.ModTime().Equal(known.info.ModTime())) {
+		return known.file, nil
+	}
+	f, err := s.parse(server, info != nil)
+	if err != nil {
+		return nil, err
+	}
+	s.loaded[server] = &loaded{f, info}
+	return f, nil
+}
+
+// parse reads a server's file anew; the caller may modify what it returns.
+func (s *Store) parse(server string, exists bool) (*file, error) {
+	f := &file{fileVersion, server, map[string]*entry{}}
+	if !exists {
+		return f, nil
+	}
+	in, err := os.Open(s.path(server))
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	raw, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if err := f.parse(raw, server); err != nil {
+		return nil, fmt.Errorf("%s: %w (put it right, or remove it to begin anew)", s.path(server), err)
+	}
+	return f, nil
+}
+
+func (f *file) parse(raw []byte, server string) error {
+	if len(raw) > maxFile {
+		return fmt.Errorf("more than %d bytes", maxFile)
+	}
+	*f = file{}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(f); err != nil {
+		return fmt.Errorf("the file is damaged: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("the file is damaged: something follows its content")
+	}
+	switch {
+	case f.Version != fileVersion:
+		return fmt.Errorf("the file is of version %d, want %d", f.Version, fileVersion)
+	case f.Server != server:
+		return fmt.Errorf("the file is of server %q", f.Server)
+	case f.Tools == nil:
+		return errors.New("the file is damaged: it has no tools")
+	}
+	for name, e := range f.Tools {
+		if e == nil || e.Accepted == nil && e.Seen == nil {
+			return fmt.Errorf("the file is damaged: tool %q has no definition", name)
+		}
+		for _, v := range []*version{e.Accepted, e.Seen} {
+			if whole := v.whole(); whole != nil && whole.Digest() != v.Digest {
+				return fmt.Errorf("the file is damaged: a definition of tool %q does not have its digest", name)
+			}
+		}
+	}
+	return nil
+}
+
+// changeLocked changes a server's file under the lock of all processes. If
+// change fails, or the file can't be written, nothing is changed.
+func (s *Store) changeLocked(server string, change func(*file) error) error {
+	if s.dir == "" {
+		f, err := s.readLocked(server)
+		if err != nil {
+			return err
+		}
+		return change(f) // which has changed nothing where it fails
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	unlock, err := lock(filepath.Join(s.dir, "lock"), lockWait)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	_, err = os.Lstat(s.path(server))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := s.parse(server, err == nil)
+	if err != nil {
+		return err
+	}
+	if err := change(f); err != nil {
+		return err
+	}
+	info, err := s.write(server, f)
+	if err != nil {
+		return err
+	}
+	s.loaded[server] = &loaded{f, info}
+	return nil
+}
+
+// write replaces a server's file as a whole or not at all.
+func (s *Store) write(server string, f *file) (info fs.FileInfo, err error) {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(f); err != nil {
+		return nil, err
+	}
+	if text.Len() > maxFile {
+		return nil, fmt.Errorf("%d bytes are more than the %d that are kept", text.Len(), maxFile)
+	}
+	out, err := os.CreateTemp(s.dir, "server-*.tmp") // of mode 0600
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(out.Name()))
+		}
+	}()
+	_, err = out.Write(text.Bytes())
+	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
+		return nil, err
+	}
+	if err = os.Rename(out.Name(), s.path(server)); err != nil {
+		return nil, err
+	}
+	return os.Lstat(s.path(server))
+}
+
+func (s *Store) removeLocked(server string) error {
+	if s.dir == "" {
+		delete(s.loaded, server)
+		return nil
+	}
+	if _, err := os.Stat(s.dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	unlock, err := lock(filepath.Join(s.dir, "lock"), lockWait)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	delete(s.loaded, server)
+	if err := os.Remove(s.path(server)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,337 @@
+// Package pins keeps what each server's tools were when somebody last accepted
+// them, and says of the tools that a server lists now which of them are new,
+// have changed, or were blocked.
+//
+//	listed ── Observe ──┬── as accepted ──────────────▶ called as policy says
+//	                    ├── changed ── Rules.Changed ─┐
+//	                    ├── new ────── Rules.New ─────┼─▶ allow · ask · quarantine
+//	                    └── blocked ──────────────────┴─▶ quarantine
+//	                                      ▲
+//	          Accept, Block ── a person ──┘ who saw the [Difference]
+//
+// A tool is known by its server's configured name and the raw name that the
+// server gives it, and a definition by [catalog.Definition.Digest]: its name,
+// title, description, schemas and annotations; the order of keys is no change.
+// A definition goes from A to B and back to A only with an [Event] for each
+// step; back at A it is what was accepted.
+//
+// # Trust on first use, and better
+//
+// Where Rules.New is Allow, what is listed for the first time is accepted by
+// nobody's name, and only later changes are held. Whoever knows better before
+// the bridge first connects, such as a command that imports servers whose
+// tools a person already uses, says so:
+//
+//	pins.Open(folder).Pin("github", definitions, "ann", time.Now())
+//
+// and puts "quarantine": true into the server's configuration, so that nothing
+// but these tools is let in. The folder is the one that the bridge uses:
+// the command's pinFolder.
+//
+// # On disk
+//
+// The folder has one file for each server, server-NAME.json, of mode 0600:
+//
+//	{"version": 1, "server": "github", "tools": {"create_issue": {
+//	  "accepted": {"digest": "sha256:...", "at": "...", "by": "ann", "definition": {...}},
+//	  "seen":     {"digest": "sha256:...", "at": "...", "definition": {...}},
+//	  "blocked":  {"at": "...", "by": "ann"}}}}
+//
+// "seen" is what the server lists, where that is not what was accepted. Files
+// are replaced as a whole, under a lock that all processes with the folder
+// take (the file "lock"). A file that is damaged accepts nothing: every tool
+// of its server asks until it is put right or removed.
+package pins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/catalog"
+)
+
+// A Reaction is what becomes of a tool that nobody has accepted as it is.
+type Reaction string
+
+const (
+	Allow      Reaction = "allow"      // it is accepted as it is found
+	Ask        Reaction = "ask"        // its calls ask a person
+	Quarantine Reaction = "quarantine" // scripts do not see it, and calls are denied
+)
+
+// stricter orders reactions; a word that is none is the strictest.
+func (r Reaction) stricter(o Reaction) bool {
+	order := []Reaction{Allow, Ask, Quarantine}
+	rank := func(r Reaction) int {
+		if i := slices.Index(order, r); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	return rank(r) > rank(o)
+}
+
+// Rules are the reactions for one server.
+type Rules struct {
+	New     Reaction // to a tool that was not there before
+	Changed Reaction // to one that is not what was accepted
+}
+
+// A State says how a tool that is listed stands to what was accepted.
+type State string
+
+const (
+	Accepted State = "accepted"
+	New      State = "new"
+	Changed  State = "changed"
+	Blocked  State = "blocked" // a person did not want it
+	Unknown  State = "unknown" // what was accepted cannot be read
+)
+
+// A Standing is the state of one tool, and what follows.
+type Standing struct {
+	State State
+	Hold  Reaction // Allow: nothing is held
+	// Why is the reason for people, in our words and without a full stop;
+	// empty where nothing is held.
+	Why string
+	// Was is what was accepted last; nil if nothing was, or if it is not kept.
+	Was *catalog.Definition
+	// Difference is from Was to what is listed; of a new tool it is all of it.
+	Difference []Part
+}
+
+// An Event is a step that Observe has seen a server's tools take.
+type Event struct {
+	Server, Tool string // Tool is empty of a FirstContact
+	Kind         Kind
+	From, To     string // digests; empty for nothing
+	Tools        int    // of a FirstContact
+	Hold         Reaction
+}
+
+// A Kind is what happened to a tool.
+type Kind string
+
+const (
+	FirstContact Kind = "first_contact" // all tools of a server that was not known
+	Appeared     Kind = "new"
+	Differs      Kind = "changed"
+	Returned     Kind = "as_accepted" // a changed tool is what was accepted again
+)
+
+var (
+	// ErrUnknown: the server has no such tool, or nothing about it waits.
+	ErrUnknown = errors.New("no such tool waits to be looked at")
+	// ErrChanged: the tool is not what the person saw any more.
+	ErrChanged = errors.New("the tool has changed again meanwhile")
+)
+
+// A Store is a folder of pins. Any number of goroutines and processes may use
+// it.
+type Store struct {
+	dir string // empty: in memory
+
+	mu     sync.Mutex
+	loaded map[string]*loaded // by server
+}
+
+// Open returns the store in a folder, which is made when something is written.
+// An empty name keeps pins in memory.
+func Open(dir string) *Store { return &Store{dir: dir, loaded: map[string]*loaded{}} }
+
+// Observe compares what a server lists with what was accepted, writes down
+// what is new, and returns the standing of each tool by its raw name. Events
+// are those that this call was the first to see. With an error, which is about
+// the files, the standings hold all the same: what could not be read or written
+// is not accepted.
+func (s *Store) Observe(server string, listed []catalog.Definition, rules Rules, now time.Time) (map[string]Standing, []Event, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, err := s.readLocked(server)
+	if err == nil && !f.moves(listed, rules) {
+		return f.judge(listed, rules), nil, nil
+	}
+	var events []Event
+	if err == nil {
+		err = s.changeLocked(server, func(f *file) error {
+			events = f.observe(server, listed, rules, now)
+			return nil
+		})
+	}
+	if err != nil {
+		return unreadable(server, listed, rules, err), nil, fmt.Errorf("pinning the tools of server %s: %w", server, err)
+	}
+	return s.loaded[server].file.judge(listed, rules), events, nil
+}
+
+// Judge is Observe without writing anything down: a tool that Observe would
+// accept as it is found stands as accepted.
+func (s *Store) Judge(server string, listed []catalog.Definition, rules Rules) (map[string]Standing, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, err := s.readLocked(server)
+	if err != nil {
+		return unreadable(server, listed, rules, err), fmt.Errorf("reading the pins of server %s: %w", server, err)
+	}
+	return f.judge(listed, rules), nil
+}
+
+// unreadable are the standings of tools of which nobody can say what was
+// accepted.
+func unreadable(server string, listed []catalog.Definition, rules Rules, err error) map[string]Standing {
+	standing := Standing{State: Unknown, Hold: rules.Changed, Why: fmt.Sprintf("what was accepted of server %s cannot be read or written: %v", server, err)}
+	if Ask.stricter(standing.Hold) {
+		standing.Hold = Ask
+	}
+	all := make(map[string]Standing, len(listed))
+	for _, d := range listed {
+		all[d.Name] = standing
+	}
+	return all
+}
+
+// Pin accepts tools as they are, in somebody's name, whatever was known of
+// them. Other tools of the server are left as they are.
+func (s *Store) Pin(server string, tools []catalog.Definition, by string, now time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.changeLocked(server, func(f *file) error {
+		for _, d := range tools {
+			f.Tools[key(d.Name)] = &entry{Accepted: newVersion(d, by, now)}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("pinning the tools of server %s: %w", server, err)
+	}
+	return nil
+}
+
+// Forget drops all that is known of a server.
+func (s *Store) Forget(server string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.removeLocked(server); err != nil {
+		return fmt.Errorf("forgetting the tools of server %s: %w", server, err)
+	}
+	return nil
+}
+
+// Accept accepts a tool as it is listed now, in somebody's name, and lifts a
+// block. The digest is of what the person saw. The error is ErrUnknown,
+// ErrChanged, or about the files.
+func (s *Store) Accept(server, tool, digest, by string, now time.Time) error {
+	return s.decide(server, tool, digest, func(e *entry) {
+		if e.Seen != nil {
+			e.Accepted, e.Seen = e.Seen, nil
+		}
+		e.Accepted.By, e.Accepted.At, e.Blocked = by, now, nil
+	})
+}
+
+// Block keeps a tool from scripts, whatever its definition becomes, until it
+// is accepted. The digest is of what the person saw; empty stands for whatever
+// it is. Errors are as with Accept.
+func (s *Store) Block(server, tool, digest, by string, now time.Time) error {
+	return s.decide(server, tool, digest, func(e *entry) { e.Blocked = &block{At: now, By: by} })
+}
+
+func (s *Store) decide(server, tool, digest string, do func(*entry)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.changeLocked(server, func(f *file) error {
+		e := f.Tools[key(tool)]
+		switch {
+		case e == nil:
+			return ErrUnknown
+		case digest != "" && e.current().Digest != digest:
+			return ErrChanged
+		}
+		do(e)
+		return nil
+	})
+	if err != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrChanged) {
+		return fmt.Errorf("deciding on tool %s of server %s: %w", canon.Visible(tool), server, err)
+	}
+	return err
+}
+
+// A Waiting is a tool that waits to be looked at, or that was blocked.
+type Waiting struct {
+	Server string
+	Tool   string // the raw name
+	State  State
+	Since  time.Time // when it was first seen as it is
+	Digest string    // of what is listed
+	// Was is the digest of what was accepted, by whom and when; all zero where
+	// nothing was. AcceptedBy is empty for what was let in as it was found.
+	Was        string
+	AcceptedBy string
+	AcceptedAt time.Time
+	// BlockedBy and BlockedAt are of a tool that was blocked.
+	BlockedBy string
+	BlockedAt time.Time
+	// Difference is from what was accepted to what is listed.
+	Difference []Part
+	// Notices are what a person should know before they read it.
+	Notices []string
+}
+
+// Find returns a tool that is known, whatever its state.
+func (s *Store) Find(server, tool string) (Waiting, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, err := s.readLocked(server)
+	if err != nil {
+		return Waiting{}, false, fmt.Errorf("reading the pins of server %s: %w", server, err)
+	}
+	e, ok := f.Tools[key(tool)]
+	if !ok {
+		return Waiting{}, false, nil
+	}
+	return e.waiting(server, key(tool)), true, nil
+}
+
+// Waiting lists what waits of some servers, by server and name.
+func (s *Store) Waiting(servers []string) ([]Waiting, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Waiting
+	var problems []error
+	for _, server := range servers {
+		f, err := s.readLocked(server)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("reading the pins of server %s: %w", server, err))
+			continue
+		}
+		for name, e := range f.Tools {
+			if e.Seen != nil || e.Blocked != nil {
+				all = append(all, e.waiting(server, name))
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Waiting) int {
+		if c := strings.Compare(a.Server, b.Server); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Tool, b.Tool)
+	})
+	return all, errors.Join(problems...)
+}
+
+// Watch calls changed whenever some process has changed the pins, this one
+// too, until ctx ends.
+func (s *Store) Watch(ctx context.Context, changed func()) {
+	if s.dir == "" {
+		<-ctx.Done()
+		return
+	}
+	watch(ctx, s.dir, changed)
+}

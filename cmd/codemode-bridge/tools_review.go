@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/pins"
+	"codemode-bridge/bridge/sqlstore"
+
+	"github.com/spf13/cobra"
+)
+
+// A reviewRow is a tool that waits to be looked at, as --json prints it.
+type reviewRow struct {
+	Tool       string      `json:"tool"` // server__tool
+	State      pins.State  `json:"state"`
+	Then       string      `json:"then"` // what becomes of it meanwhile
+	Since      time.Time   `json:"since"`
+	Digest     string      `json:"digest"`
+	Was        string      `json:"was,omitempty"`
+	AcceptedBy string      `json:"accepted_by,omitempty"`
+	AcceptedAt time.Time   `json:"accepted_at,omitzero"`
+	BlockedBy  string      `json:"blocked_by,omitempty"`
+	BlockedAt  time.Time   `json:"blocked_at,omitzero"`
+	Notices    []string    `json:"notices,omitempty"`
+	Difference []pins.Part `json:"difference"`
+}
+
+func newReviewRow(w pins.Waiting, cfg *config.Config, k *known) reviewRow {
+	r := reviewRow{Tool: w.Server + "__" + canon.Visible(w.Tool), State: w.State, Then: string(thenOf(w, cfg)), Since: w.Since, Digest: w.Digest,
+		Was: w.Was, AcceptedBy: w.AcceptedBy, AcceptedAt: w.AcceptedAt, BlockedBy: w.BlockedBy, BlockedAt: w.BlockedAt, Notices: hiddenAll(k, w.Notices), Difference: []pins.Part{}}
+	for _, part := range w.Difference {
+		r.Difference = append(r.Difference, pins.Part{What: part.What, Lines: hiddenAll(k, part.Lines)})
+	}
+	return r
+}
+
+func hiddenAll(k *known, lines []string) []string {
+	all := make([]string, len(lines))
+	for i, line := range lines {
+		all[i] = k.hidden(line)
+	}
+	return all
+}
+
+// thenOf is what becomes of a tool until somebody accepts it.
+func thenOf(w pins.Waiting, cfg *config.Config) pins.Reaction {
+	switch s := cfg.Servers[w.Server]; {
+	case s == nil, w.State == pins.Blocked:
+		return pins.Quarantine
+	case w.State == pins.Changed:
+		return pins.Reaction(s.ChangedTools)
+	case w.State == pins.New:
+		return pins.Reaction(s.NewTools)
+	}
+	return pins.Allow
+}
+
+// toolsReview shows what servers have changed in their tools, and takes what a
+// person decides on it.
+func (a *app) toolsReview() *cobra.Command {
+	var accept, block, all, fromStdin bool
+	c := &cobra.Command{
+		Use: "review [tool...]", Short: "Show the tools that are new or have changed, and accept or block them",
+		Long: "Shows which tools are not as somebody last accepted them, and how they differ. With --accept, the named\n" +
+			"tools, or with --all every one that is shown, are accepted as they are; with --block, scripts do not get\n" +
+			"them any more until somebody accepts them. Where there are approvers, that takes the token of one with the\n" +
+			"role admin. A bridge that runs notices it at once.",
+		RunE: func(c *cobra.Command, names []string) error {
+			switch {
+			case accept && block:
+				return &usageError{errors.New("--accept and --block exclude each other")}
+			case all && !accept:
+				return &usageError{errors.New("--all goes with --accept")}
+			case all && len(names) > 0:
+				return &usageError{errors.New("name tools, or say --all, not both")}
+			case (accept || block) && len(names) == 0 && !all:
+				return &usageError{errors.New("name the tools (as server__tool), or accept every one with --all")}
+			}
+			cfg, err := a.load()
+			if err != nil {
+				return err
+			}
+			var k known
+			k.learn(specs(cfg), a.env)
+			store := pins.Open(a.pinFolder(cfg.File))
+			chosen, err := chooseTools(store, cfg, names)
+			if err != nil {
+				return err
+			}
+			if !accept && !block {
+				return a.printReview(a.out, chosen, cfg, &k)
+			}
+			return a.decideTools(c.Context(), cfg, &k, store, chosen, accept, fromStdin)
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&accept, "accept", false, "accept the tools as they are")
+	f.BoolVar(&block, "block", false, "keep the tools from scripts")
+	f.BoolVar(&all, "all", false, "with --accept: every tool that is new or has changed")
+	f.BoolVar(&fromStdin, "token-stdin", false, "read your token from standard input")
+	a.jsonFlag(c)
+	return c
+}
+
+// chooseTools are the tools that a person names, or all that wait.
+func chooseTools(store *pins.Store, cfg *config.Config, names []string) ([]pins.Waiting, error) {
+	if len(names) == 0 {
+		return store.Waiting(cfg.ServerNames())
+	}
+	var chosen []pins.Waiting
+	for _, name := range names {
+		server, tool, ok := strings.Cut(name, "__") // no server has that in its name
+		if !ok || cfg.Servers[server] == nil {
+			return nil, &usageError{fmt.Errorf("there is no server of a tool %q; name it as server__tool", name)}
+		}
+		w, ok, err := store.Find(server, tool)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, &usageError{fmt.Errorf("server %s has never listed a tool %q to a bridge with this configuration", server, tool)}
+		}
+		chosen = append(chosen, w)
+	}
+	return chosen, nil
+}
+
+// decideTools accepts or blocks what is shown first: only that, should a tool
+// change again meanwhile.
+func (a *app) decideTools(ctx context.Context, cfg *config.Config, k *known, store *pins.Store, chosen []pins.Waiting, accept, fromStdin bool) (err error) {
+	if accept && len(chosen) > 1 { // --all is for what waits, not for what somebody blocked
+		kept := chosen[:0]
+		for _, w := range chosen {
+			if w.State != pins.Blocked {
+				kept = append(kept, w)
+			}
+		}
+		chosen = kept
+	}
+	if len(chosen) == 0 {
+		fmt.Fprintln(a.err, nothingWaits)
+		return nil
+	}
+	if err := a.printReview(a.err, chosen, cfg, k); err != nil {
+		return err
+	}
+	by, err := a.whoReviews(ctx, cfg, fromStdin)
+	if err != nil {
+		return err
+	}
+	l, err := a.openLogs(cfg, true)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	rec, err := a.openRecorder(ctx, cfg.Audit, l.logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rec.Close()) }()
+	r, decide, word := reviewer{store, rec}, reviewer.accept, "accepted"
+	if !accept {
+		decide, word = reviewer.block, "blocked"
+	}
+	var failed []error
+	for _, w := range chosen {
+		name := w.Server + "__" + canon.Visible(w.Tool)
+		if err := decide(r, ctx, w, by, "terminal"); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", name, err))
+			continue
+		}
+		fmt.Fprintf(a.out, "%s is %s by %s\n", name, word, canon.Visible(by))
+	}
+	return errors.Join(failed...)
+}
+
+// whoReviews finds out who sits at the terminal: an approver who may edit, by
+// their token; where there are no approvers, whoever may change the
+// configuration may do this, too.
+func (a *app) whoReviews(ctx context.Context, cfg *config.Config, fromStdin bool) (string, error) {
+	if _, err := os.Stat(cfg.Audit.Requests()); cfg.Audit.Enabled && err == nil { // else nothing can be held
+		store, err := sqlstore.OpenRequests(ctx, cfg.Audit.Requests())
+		if err != nil {
+			return "", err
+		}
+		cfg, err = inForce(ctx, store, cfg)
+		if err = errors.Join(err, store.Close()); err != nil {
+			return "", err
+		}
+	} else if cfg.Audit.Enabled && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("reading which approvers are in force: %w", err)
+	}
+	if len(cfg.Approvals.Approvers) > 0 {
+		_, who, err := a.authenticate(cfg, fromStdin)
+		if err != nil {
+			return "", err
+		}
+		if !who.May(approval.Edit) {
+			return "", fmt.Errorf("%s may not accept or block tools: that takes the role admin", who.Name)
+		}
+		return who.Name, nil
+	}
+	if who, err := user.Current(); err == nil && who.Username != "" {
+		return who.Username, nil
+	}
+	return "the user of this machine", nil
+}
+
+const nothingWaits = "no tool waits to be looked at"
+
+// printReview shows tools with their differences.
+func (a *app) printReview(out io.Writer, chosen []pins.Waiting, cfg *config.Config, k *known) error {
+	rows := []reviewRow{}
+	for _, w := range chosen {
+		rows = append(rows, newReviewRow(w, cfg, k))
+	}
+	if a.json {
+		if out != a.out {
+			return nil // a program has read them before
+		}
+		return a.printJSON(rows)
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(a.err, nothingWaits)
+		return nil
+	}
+	for i, r := range rows {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		for _, line := range r.lines() {
+			if _, err := fmt.Fprintln(out, line); err != nil {
+				return err
+			}
+		}
+	}
+	if out == a.out {
+		fmt.Fprintln(a.err, "\naccept with: codemode-bridge tools review --accept TOOL... (or --all); keep from scripts with: --block TOOL...")
+	}
+	return nil
+}
+
+// lines are a row as a person reads it.
+func (r reviewRow) lines() []string {
+	state := string(r.State)
+	switch r.State {
+	case pins.Changed:
+		since := "since it was first seen on " + r.AcceptedAt.Local().Format(time.DateOnly)
+		if r.AcceptedBy != "" {
+			since = fmt.Sprintf("since %s accepted it on %s", canon.Visible(r.AcceptedBy), r.AcceptedAt.Local().Format(time.DateOnly))
+		}
+		state = "changed " + since
+	case pins.Blocked:
+		state = fmt.Sprintf("blocked by %s on %s", canon.Visible(r.BlockedBy), r.BlockedAt.Local().Format(time.DateOnly))
+	case pins.New:
+		state = "new since " + r.Since.Local().Format(time.DateOnly)
+	}
+	then := map[string]string{string(pins.Ask): "each call asks", string(pins.Quarantine): "hidden from scripts", string(pins.Allow): "not held"}[r.Then]
+	lines := []string{fmt.Sprintf("%s  %s; %s", r.Tool, state, then)}
+	for _, n := range r.Notices {
+		lines = append(lines, "  ! "+n)
+	}
+	for _, part := range r.Difference {
+		lines = append(lines, "  the server's "+part.What+":")
+		for _, line := range part.Lines {
+			lines = append(lines, "    "+line[:1]+" "+line[1:])
+		}
+	}
+	return lines
+}
