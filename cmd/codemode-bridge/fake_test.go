@@ -31,6 +31,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if list := os.Getenv(listVariable); list != "" {
+		if err := serveList(list); err != nil {
+			fmt.Fprintln(os.Stderr, "listed tools:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if os.Getenv(handsVariable) != "" {
 		if err := serveHands(); err != nil {
 			fmt.Fprintln(os.Stderr, "hands:", err)
