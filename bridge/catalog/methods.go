@@ -78,5 +78,5 @@ func Method(path string) (*Tool, bool) {
 			return nil, false
 		}
 	}
-	return &Tool{Definition: m.definition, Server: server, Script: m.script, Digest: digest(m.definition), Method: true, path: path, declaration: m.declaration}, true
+	return &Tool{Definition: m.definition, Server: server, Script: m.script, Digest: m.definition.Digest(), Method: true, path: path, declaration: m.declaration}, true
 }

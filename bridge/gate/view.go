@@ -45,7 +45,12 @@ type Held struct {
 	Difference []string
 }
 
+// held finds out whether a tool is held; what is read of a server beside its
+// tools has names of our own and never is.
 func (v *View) held(t *catalog.Tool) (Held, bool) {
+	if t.Method {
+		return Held{}, false
+	}
 	h, ok := v.Held[ToolName{t.Server, t.Name}]
 	return h, ok
 }

@@ -23,7 +23,7 @@ const (
 	maxFile     = 64 << 20  // bytes
 	maxKept     = 256 << 10 // bytes of one definition; of a larger one the digest is kept
 	maxTools    = 20_000    // of one server, that were ever there
-	lockWait    = 5 * time.Second
+	lockWait    = 10 * time.Second
 )
 
 // The file, see the package comment.

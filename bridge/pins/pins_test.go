@@ -306,10 +306,10 @@ func TestManyAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	var wg sync.WaitGroup
 	told := make(chan Event, 1000)
-	for i := range 8 {
+	for i := range 4 {
 		wg.Go(func() {
 			s := Open(dir)
-			for n := range 5 {
+			for n := range 3 {
 				_, events, err := s.Observe("fs", []catalog.Definition{tool("read", "Reads.")}, shut, noon)
 				if err != nil {
 					t.Error(err)
@@ -335,8 +335,8 @@ func TestManyAtOnce(t *testing.T) {
 		t.Errorf("the new tool was told %d times", new)
 	}
 	s := Open(dir)
-	for i := range 8 {
-		for n := range 5 {
+	for i := range 4 {
+		for n := range 3 {
 			if _, ok, err := s.Find("fs", fmt.Sprintf("t%d-%d", i, n)); !ok || err != nil {
 				t.Errorf("the pin %d-%d is lost (%v)", i, n, err)
 			}
@@ -454,17 +454,17 @@ func TestDifference(t *testing.T) {
 
 // What a server wrote can't end a line, hide, move the cursor or fill a screen.
 func TestDifferenceIsInert(t *testing.T) {
-	hostile := "\x1b[2J\u202eevil\u2028\r+accepted\u200d\x00" + strings.Repeat("y", 1<<20)
-	schema, err := json.Marshal(map[string]any{"type": "object", hostile[:40]: hostile, "enum": slices.Repeat([]string{hostile[:50]}, 5000)})
+	hostile := "\x1b[2J\u202eevil\u2028\r+accepted\u200d\x00" + strings.Repeat("y", 1<<16)
+	schema, err := json.Marshal(map[string]any{"type": "object", hostile[:40]: hostile, "enum": slices.Repeat([]string{hostile[:50]}, 500)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Repeat("a\nb\n", 5000)
+	lines := strings.Repeat("a\nb\n", 600)
 	for _, is := range []catalog.Definition{
 		{Name: "x", Title: hostile, Description: hostile, Input: schema, Output: schema},
 		{Name: "x", Description: lines},
 	} {
-		was := catalog.Definition{Name: "x", Description: strings.Repeat("b\na\n", 5000)}
+		was := catalog.Definition{Name: "x", Description: strings.Repeat("b\na\n", 600)}
 		total := 0
 		for _, part := range difference(&was, true, &is) {
 			for _, line := range part.Lines {

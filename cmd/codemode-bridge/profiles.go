@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/profiles"
@@ -449,7 +450,7 @@ func (a *app) explain(ctx context.Context, profile, tool, arguments string) erro
 // tool that no server lists, that is its name, and note says so.
 func lookUp(view *gate.View, cfg *config.Config, name string) (call profiles.Call, note string, err error) {
 	if t, ok := catalog.Method(name); ok && (t.Server == "" || cfg.Servers[t.Server] != nil) {
-		return factsOf(view, t), "", nil
+		return view.Facts(t)[0], "", nil
 	}
 	if t, ok := view.Catalog.Lookup(name); ok {
 		if h, held := view.Held[gate.ToolName{Server: t.Server, Tool: t.Name}]; held && h.Quarantined {
