@@ -104,6 +104,18 @@ func (w *sseWire) raw(p []byte) error {
 	}
 	return w.httpWire.raw(p)
 }
+func (w *sseWire) slowly(s string, each time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, b := range []byte("data: " + s + "\n\n") {
+		if w.gone || w.httpWire.raw([]byte{b}) != nil {
+			return
+		}
+		w.mu.Unlock()
+		time.Sleep(each)
+		w.mu.Lock()
+	}
+}
 func (w *sseWire) crash() { w.once.Do(func() { close(w.crashed) }) }
 func (w *sseWire) lockstep(head string, n int, filler, tail string) {
 	long(w, "data: "+head, n, filler, tail+"\n\n")

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -39,6 +40,7 @@ type script struct {
 	JSON   bool   // HTTP: answers with JSON and not with event streams
 	Tools  int    // how many, beside the fixed ones; listed in pages of 1000
 	Status int    // HTTP: every answer has this status
+	Seed   uint64 // chooses the faults of the word "any"
 	Log    string // file that requests and effects are written to; with it, times are counted over all processes
 }
 
@@ -46,6 +48,10 @@ type script struct {
 const exact = `{"content":[{"type":"text","text":"caf\u00e9 \ud800"}],"structuredContent":{"n":9007199254740993,"e":1e400,"z":1.0,"a":-0,"a":2}}`
 
 const fakeVariable = "UPSTREAM_FAKE"
+
+// fakeRun is a variable that tells whose the processes of a fake are, theirs
+// included.
+const fakeRun = "UPSTREAM_FAKE_OF"
 
 func TestMain(m *testing.M) {
 	if text := os.Getenv(fakeVariable); text != "" {
@@ -66,7 +72,7 @@ func (s script) stdio(t *testing.T) Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Spec{Name: "fake", Command: os.Args[0], Env: map[string]string{fakeVariable: string(text)}, ConnectTimeout: 20 * time.Second, Timeout: 20 * time.Second}
+	return Spec{Name: "fake", Command: os.Args[0], Env: map[string]string{fakeVariable: string(text), fakeRun: strconv.Itoa(os.Getpid())}, ConnectTimeout: 20 * time.Second, Timeout: 20 * time.Second}
 }
 
 // http is the spec of a fake that is an HTTP server, which ends with the test.
@@ -116,6 +122,12 @@ func fakeMain(s script) {
 		defer func() { select {} }() // stdin has ended; it goes on
 	case "orphans":
 		family(arg)
+	case "stderr": // without end
+		go func() {
+			for line := strings.Repeat("x", 1000); ; time.Sleep(time.Millisecond) {
+				fmt.Fprint(os.Stderr, strings.Repeat(line+"\n", 20))
+			}
+		}()
 	case "env":
 		_ = os.WriteFile(arg, []byte(strings.Join(os.Environ(), "\n")), 0o600)
 	}
@@ -125,6 +137,13 @@ func fakeMain(s script) {
 	}
 	f := newFake(s)
 	lock := &sync.Mutex{}
+	if word == "storm" { // of announcements, without end
+		go func() {
+			for w := (&stdioWire{out: out, lock: lock}); ; time.Sleep(time.Millisecond) {
+				w.lines(100, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+			}
+		}()
+	}
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {
 		line, err := in.ReadBytes('\n')
@@ -163,6 +182,7 @@ func (b byByte) Write(p []byte) (int, error) {
 type wire interface {
 	line(string)
 	lines(n int, s string) // the same one n times, in one write
+	slowly(s string, each time.Duration)
 	raw([]byte) error
 	crash()
 	hang()
@@ -185,6 +205,14 @@ func (w *stdioWire) raw(p []byte) error {
 	defer w.lock.Unlock()
 	_, err := w.out.Write(p)
 	return err
+}
+func (w *stdioWire) slowly(s string, each time.Duration) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	for _, b := range []byte(s + "\n") {
+		_, _ = w.out.Write([]byte{b})
+		time.Sleep(each)
+	}
 }
 func (w *stdioWire) crash() {
 	fmt.Fprintln(os.Stderr, "panic: out of cheese")
@@ -234,6 +262,17 @@ func (w *httpWire) raw(p []byte) error {
 	w.w.(http.Flusher).Flush()
 	return err
 }
+func (w *httpWire) slowly(s string, each time.Duration) {
+	if !w.json {
+		s = "data: " + s + "\n\n"
+	}
+	for _, b := range []byte(s) {
+		if w.raw([]byte{b}) != nil {
+			return
+		}
+		time.Sleep(each)
+	}
+}
 func (w *httpWire) crash() { panic(http.ErrAbortHandler) }
 func (w *httpWire) hang() {
 	select {
@@ -250,10 +289,12 @@ type fake struct {
 	seen map[string]int
 	got  []string // methods, and ids that were cancelled
 	list int
+
+	random *rand.Rand
 }
 
 func newFake(s script) *fake {
-	return &fake{script: s, over: make(chan struct{}), seen: map[string]int{}}
+	return &fake{script: s, over: make(chan struct{}), seen: map[string]int{}, random: rand.New(rand.NewPCG(s.Seed, uint64(os.Getpid())))}
 }
 
 // fault is what goes wrong this time at a stage.
@@ -268,7 +309,17 @@ func (f *fake) fault(stage string, words []string) string {
 	if len(words) == 0 {
 		return ""
 	}
-	return words[min(n, len(words)-1)]
+	word := words[min(n, len(words)-1)]
+	if word == "any" {
+		return mishaps[f.random.IntN(len(mishaps))]
+	}
+	return word
+}
+
+// mishaps are the faults that a seed chooses from.
+var mishaps = []string{
+	"", "", "", "", "", "", "crash", "effect", "half", "hang", "error", "odderror", "huge-2", "deep-20", "garbage",
+	"wrongid", "noid", "twice", "dup", "case", "batch", "notobject", "notify-3", "ask-100", "slow",
 }
 
 func (f *fake) note(s string) {
@@ -427,6 +478,9 @@ func (f *fake) answer(fault, answer string, q fakeRequest, w wire) {
 	case "effect": // done, but the answer is lost
 		f.note("effect")
 		w.crash()
+	case "half": // of a message
+		_ = w.raw([]byte(answer[:len(answer)/2]))
+		w.crash()
 	case "hang":
 		w.hang()
 	case "error":
@@ -444,12 +498,8 @@ func (f *fake) answer(fault, answer string, q fakeRequest, w wire) {
 		}
 	case "deep":
 		w.line(reply(id, "result", `{"a":`+strings.Repeat("[", n*1000)+strings.Repeat("]", n*1000)+`}`))
-	case "slow": // a byte at a time
-		for i := range len(answer) {
-			_ = w.raw([]byte(answer[i : i+1]))
-			time.Sleep(time.Millisecond)
-		}
-		w.line("")
+	case "slow": // a byte in so many milliseconds
+		w.slowly(answer, time.Duration(max(n, 1))*time.Millisecond)
 	case "garbage":
 		w.line("{not json at all")
 		w.line("\xff\xfe \u0000")

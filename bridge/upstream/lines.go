@@ -306,6 +306,11 @@ func (c *lineConn) receive() (jsonrpc.Message, error) {
 			forward = c.tap.incoming(line)
 		}
 		if forward == nil {
+			size := len(line)
+			if over != nil {
+				size = int(c.tap.limit)
+			}
+			c.tap.waste(size)
 			continue
 		}
 		m, err := decode(forward)

@@ -228,7 +228,7 @@ type tail struct {
 	shown redactor
 
 	mu    sync.Mutex
-	lines []string
+	lines []string      // as they were read, cut
 	done  chan struct{} // closed at the end of stderr
 }
 
@@ -251,14 +251,13 @@ func (t *tail) read(r io.Reader, log *slog.Logger) {
 		// A line longer than the buffer counts as several.
 		line, err := buffered.ReadSlice('\n')
 		if text := strings.TrimSpace(string(line)); text != "" {
-			text = t.shown.show(text, maxLine)
 			t.mu.Lock()
 			if t.lines = append(t.lines, text); len(t.lines) > keptLines {
 				t.lines = slices.Delete(t.lines, 0, 1)
 			}
 			t.mu.Unlock()
 			if limiter.Allow() {
-				log.Debug("stderr of the server", "line", text, "unlogged", unlogged)
+				log.Debug("stderr of the server", "line", t.shown.show(text, maxLine), "unlogged", unlogged)
 				unlogged = 0
 			} else {
 				unlogged++
@@ -287,5 +286,9 @@ func (t *tail) last() string {
 	if len(t.lines) == 0 {
 		return ""
 	}
-	return "; its stderr ends: " + strings.Join(t.lines, " | ")
+	shown := make([]string, len(t.lines))
+	for i, line := range t.lines {
+		shown[i] = t.shown.show(line, maxLine)
+	}
+	return "; its stderr ends: " + strings.Join(shown, " | ")
 }

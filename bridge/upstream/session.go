@@ -89,6 +89,7 @@ func connect(ctx context.Context, spec Spec, o Options, era Protocol, patience t
 	s := &session{spec: spec, shown: shown, ended: make(chan struct{})}
 	s.tap = newTap(spec, log, shown)
 	s.life, s.abort = context.WithCancelCause(ctx)
+	s.tap.over = s.life.Done()
 	transport, err := s.open(o, log)
 	if err != nil {
 		s.end()
@@ -228,6 +229,8 @@ func (s *session) explain(err error) error {
 		text = s.shown.show(broken.Error(), maxMessage)
 	case hungUp && s.process != nil:
 		text = s.process.epitaph()
+	case s.client == nil && s.tap.status.Load() != 0:
+		text = statusError(s.tap.status.Load()).Error()
 	case hungUp, errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed):
 		text = "the connection was closed"
 	default:

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"golang.org/x/time/rate"
@@ -145,22 +146,50 @@ type tap struct {
 	tokens map[string]*exchange // those of them that want progress, by token
 	asked  map[string]bool      // the server's requests that the SDK has not answered
 
-	noise   *rate.Limiter
+	noise    *rate.Limiter
+	patience *rate.Limiter   // for what is of no use: see waste
+	over     <-chan struct{} // closed when the session ends
+	// status is that of the last answer over HTTP, 0 if it was a success.
+	status  atomic.Int32
 	dropped atomic.Int64
 	stray   atomic.Pointer[string] // the first line that was no message, to be shown
 }
 
 func newTap(spec Spec, log *slog.Logger, shown redactor) *tap {
 	return &tap{
-		server:  spec.Name,
-		limit:   spec.maxReply(),
-		log:     log,
-		shown:   shown,
-		changed: make(chan struct{}, 1),
-		open:    map[string]*exchange{},
-		tokens:  map[string]*exchange{},
-		asked:   map[string]bool{},
-		noise:   rate.NewLimiter(5, 20),
+		server:   spec.Name,
+		limit:    spec.maxReply(),
+		log:      log,
+		shown:    shown,
+		changed:  make(chan struct{}, 1),
+		open:     map[string]*exchange{},
+		tokens:   map[string]*exchange{},
+		asked:    map[string]bool{},
+		noise:    rate.NewLimiter(5, 20),
+		patience: rate.NewLimiter(wastePerSecond, 4*wastePerSecond),
+	}
+}
+
+// A server may send so much that is of no use, such as notifications and lines
+// that are no messages, in a second, and four times that at once. One message is
+// one unit, and one more for each 256 bytes.
+const wastePerSecond = 100_000
+
+// waste is told of a message that was of no use. It waits when there are too
+// many, so that a flood is slowed down at its source and takes neither our time
+// nor that of other servers; what it delays are this server's own messages.
+func (t *tap) waste(size int) {
+	n := 1 + size/256
+	now := time.Now()
+	delay := t.patience.ReserveN(now, min(n, 4*wastePerSecond)).DelayFrom(now)
+	if delay < 10*time.Millisecond { // a timer would cost more than it saves
+		return
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-t.over:
 	}
 }
 

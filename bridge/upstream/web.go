@@ -278,8 +278,10 @@ func closeBody(req *http.Request) {
 // read puts the tap into the body of an answer.
 func (w *webTap) read(req *http.Request, resp *http.Response, call envelope, x *exchange) {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	w.tap.status.Store(0)
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode >= 300:
+		w.tap.status.Store(int32(resp.StatusCode))
 		w.refusal(req, resp, x)
 	case media == "text/event-stream" && string(call.method) == `"subscriptions/listen"`:
 		resp.Body = newListening(w, req, resp.Body, call.id)
@@ -555,6 +557,9 @@ func (s *events) next() {
 			return
 		}
 		forward = s.tap.incoming(message)
+	}
+	if forward == nil {
+		s.tap.waste(len(message))
 	}
 	if forward == nil && id == "" && retry == "" {
 		return
