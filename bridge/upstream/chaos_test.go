@@ -97,6 +97,9 @@ func menaces(t *testing.T, large int, pids string) []menace {
 		{"listen-lost", script{Modern: true, Listen: []string{"drop", "refuse", ""}}.http(t), nil, must, often},
 		{"unlisted", script{List: []string{"error"}}.http(t), []string{"does not know the request that lists them"}, never, often},
 	}
+	if large >= 100 { // it works after ten seconds
+		all = append(all, menace{"listen-hang", script{Modern: true, Listen: []string{"hang"}}.http(t), nil, must, often})
+	}
 	for seed := range uint64(2) {
 		sc := script{Seed: seed + 1, Discover: []string{anything}, Initialize: []string{anything}, List: []string{anything}, Call: []string{anything}}
 		all = append(all, menace{fmt.Sprint("seed-", seed), sc.stdio(t), nil, must, often},
@@ -340,5 +343,5 @@ func descendants() []string {
 
 // All at once, for a moment; see TestRealChaos for longer.
 func TestChaos(t *testing.T) {
-	chaos(t, Options{RetryMin: 20 * time.Millisecond, RetryMax: time.Second, Suspend: 200 * time.Millisecond, Poll: time.Second}, time.Second, 20)
+	chaos(t, Options{RetryMin: 20 * time.Millisecond, RetryMax: time.Second, Suspend: 200 * time.Millisecond, Poll: time.Second}, time.Second, 3)
 }

@@ -149,7 +149,7 @@ type tap struct {
 	noise    *rate.Limiter
 	patience *rate.Limiter   // for what is of no use: see waste
 	over     <-chan struct{} // closed when the session ends
-	// status is that of the last answer over HTTP, 0 if it was a success.
+	// status is that of the last answer over HTTP if it was an error, else 0.
 	status  atomic.Int32
 	dropped atomic.Int64
 	stray   atomic.Pointer[string] // the first line that was no message, to be shown

@@ -281,7 +281,9 @@ func (w *webTap) read(req *http.Request, resp *http.Response, call envelope, x *
 	w.tap.status.Store(0)
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode >= 300:
-		w.tap.status.Store(int32(resp.StatusCode))
+		if resp.StatusCode >= 400 { // what comes of a redirect is said elsewhere
+			w.tap.status.Store(int32(resp.StatusCode))
+		}
 		w.refusal(req, resp, x)
 	case media == "text/event-stream" && string(call.method) == `"subscriptions/listen"`:
 		resp.Body = newListening(w, req, resp.Body, call.id)
