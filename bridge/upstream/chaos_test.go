@@ -76,8 +76,8 @@ func menaces(t *testing.T, large int, pids string) []menace {
 		{"hang-call-http", script{Call: []string{"hang"}}.http(t), []string{"no answer within", suspended}, never, often},
 		{"slow", script{Call: []string{"slow-20", ""}}.stdio(t), []string{"no answer within"}, may, often},
 		{"slow-http", script{Call: []string{"slow-20"}}.http(t), []string{"no answer within", suspended}, never, often},
-		{"large", script{Call: []string{huge}}.stdio(t), []string{"larger than the limit of 1 MB"}, never, seldom},
-		{"large-http", script{Call: []string{huge}}.http(t), []string{"larger than the limit of 1 MB"}, never, seldom},
+		{"large", script{Call: []string{huge}}.stdio(t), []string{"larger than the limit of"}, never, seldom},
+		{"large-http", script{Call: []string{huge}}.http(t), []string{"larger than the limit of"}, never, seldom},
 		{"deep", script{Call: []string{"deep-200"}}.stdio(t), []string{"nested more than", suspended}, never, often},
 		{"banner", script{Start: "banner"}.stdio(t), nil, must, often},
 		{"junk", script{Start: "yes"}.stdio(t), []string{`such as "y"`}, never, often},
@@ -110,7 +110,7 @@ func menaces(t *testing.T, large int, pids string) []menace {
 		spec.Name = all[i].name
 		spec.ConnectTimeout, spec.Timeout, spec.MaxReply = 2*time.Second, 500*time.Millisecond, 1<<20
 		if slices.Contains([]string{"many-tools", "large", "large-http"}, spec.Name) { // which take their time
-			spec.ConnectTimeout, spec.Timeout = 20*time.Second, 20*time.Second
+			spec.ConnectTimeout, spec.Timeout, spec.MaxReply = 20*time.Second, 20*time.Second, 2<<20
 		}
 	}
 	return all

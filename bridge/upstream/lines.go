@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -39,6 +40,7 @@ func (l *lineReader) next() (line []byte, over *skeleton, err error) {
 		switch {
 		case over != nil:
 			over.add(part)
+			runtime.Gosched() // this is no use to anybody, and may take long
 		case size > l.limit+1: // the line's end is not counted
 			over = new(skeleton)
 			for _, chunk := range chunks {

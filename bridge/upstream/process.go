@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -266,6 +267,7 @@ func (t *tail) read(r io.Reader, log *slog.Logger) {
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}
+		runtime.Gosched() // a flood of lines is nothing that others should wait for
 	}
 }
 

@@ -284,6 +284,19 @@ func TestCrashesOverSSE(t *testing.T) {
 	}
 }
 
+// Half an answer is none, and not one that is wrong: the server may have done
+// what it was asked.
+func TestHalfAnAnswer(t *testing.T) {
+	wires(t, script{Call: []string{"half", ""}}, func(t *testing.T, spec Spec) {
+		s := open(t, Options{RetryMin: time.Millisecond, MaxFailures: 1000}, spec)
+		connected(t, s)
+		e := failure(t, s, "exact", "")
+		if e.Kind != Unavailable || !e.Sent || !strings.Contains(e.Error(), "outcome unknown") {
+			t.Errorf("got %s, sent %v: %v", e.Kind, e.Sent, e)
+		}
+	})
+}
+
 func TestSSEStatus(t *testing.T) {
 	for status, want := range map[int]State{http.StatusUnauthorized: Parked, http.StatusInternalServerError: Failed} {
 		s := open(t, Options{RetryMin: time.Hour, RetryMax: time.Hour}, script{Status: status}.sse(t))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -166,22 +167,25 @@ func newTap(spec Spec, log *slog.Logger, shown redactor) *tap {
 		tokens:   map[string]*exchange{},
 		asked:    map[string]bool{},
 		noise:    rate.NewLimiter(5, 20),
-		patience: rate.NewLimiter(wastePerSecond, 4*wastePerSecond),
+		patience: rate.NewLimiter(wastePerSecond, wasteAtOnce),
 	}
 }
 
 // A server may send so much that is of no use, such as notifications and lines
-// that are no messages, in a second, and four times that at once. One message is
-// one unit, and one more for each 256 bytes.
-const wastePerSecond = 100_000
+// that are no messages, in a second, and so much at once. One message is one
+// unit, and one more for each 256 bytes.
+const (
+	wastePerSecond = 20_000
+	wasteAtOnce    = 400_000
+)
 
 // waste is told of a message that was of no use. It waits when there are too
 // many, so that a flood is slowed down at its source and takes neither our time
 // nor that of other servers; what it delays are this server's own messages.
 func (t *tap) waste(size int) {
-	n := 1 + size/256
+	runtime.Gosched() // others, who have work of use, come first
 	now := time.Now()
-	delay := t.patience.ReserveN(now, min(n, 4*wastePerSecond)).DelayFrom(now)
+	delay := t.patience.ReserveN(now, min(1+size/256, wasteAtOnce)).DelayFrom(now)
 	if delay < 10*time.Millisecond { // a timer would cost more than it saves
 		return
 	}

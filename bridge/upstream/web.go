@@ -432,14 +432,14 @@ func readAll(r io.Reader, limit int64) (data []byte, over bool, err error) {
 	var size int64
 	for {
 		chunk := make([]byte, 64<<10)
-		n, err := io.ReadFull(r, chunk)
+		n, err := fill(r, chunk)
 		size += int64(n)
 		if size > limit {
 			return nil, true, nil
 		}
 		chunks = append(chunks, chunk[:n])
 		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		case errors.Is(err, io.EOF):
 			if len(chunks) == 1 {
 				return chunks[0], false, nil
 			}
@@ -448,6 +448,17 @@ func readAll(r io.Reader, limit int64) (data []byte, over bool, err error) {
 			return nil, false, err
 		}
 	}
+}
+
+// fill reads until p is full. Unlike io.ReadFull it returns the reader's own
+// error: io.EOF is the end, and io.ErrUnexpectedEOF that the connection broke.
+func fill(r io.Reader, p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		var more int
+		more, err = r.Read(p[n:])
+		n += more
+	}
+	return n, err
 }
 
 // events is the body of an event stream as the SDK gets it: only messages that
