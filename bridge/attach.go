@@ -61,7 +61,12 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 	ask := time.NewTimer(0)       // fires when it is time to ask; at once for what is open already
 	defer ask.Stop()
 	var since time.Time // of the first question that has not been put
+	floor := a.r.session.floor
+	if !stateless {
+		defer floor.forget(a.r) // what is still being asked is not, from here on
+	}
 	for {
+		turned := floor.watch()
 		select {
 		case <-a.r.done:
 			return a.r.answer()
@@ -77,6 +82,11 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 			}
 			ask.Reset(min(gather, max(0, quietFor-time.Since(since))))
 			continue
+		case <-turned:
+			if since.IsZero() { // else what is being gathered is put soon
+				ask.Reset(0)
+			}
+			continue
 		case <-patience:
 			return a.paused("a person has not answered yet")
 		case <-ask.C:
@@ -89,12 +99,26 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 		}
 		since = time.Time{}
 		open := broker.Take(a.r.id)
+		clear := floor.mayAsk(a.r, a.answerable(open))
+		if q := floor.take(a.r); q != nil {
+			switch {
+			case !stateless:
+				asking.Go(func() { a.askTheirs(ctx, q) })
+			case a.round < maxRounds:
+				return a.theirsRequired(q)
+			default:
+				q.settle(answered{err: errTooManyRounds})
+			}
+		}
 		if len(open) == 0 {
 			patience = nil
 			continue
 		}
 		if patience == nil {
 			patience = time.After(a.s.o.Gate.View().Profiles.ClientPatience(a.r.session.client))
+		}
+		if !clear {
+			continue // a server's question is before the person
 		}
 		fresh, others := a.fresh(open)
 		for _, q := range others {
@@ -110,6 +134,17 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 			asking.Go(func() { a.elicit(ctx, a.say(ctx, q)) })
 		}
 	}
+}
+
+// answerable counts the requests that the person at the client may answer.
+func (a *attachment) answerable(all []approval.Request) int {
+	n := 0
+	for _, q := range all {
+		if a.r.gate.Reach == gate.ByElicitation && !q.NeedsApprover() {
+			n++
+		}
+	}
+	return n
 }
 
 // fresh are the requests that this attachment has not seen before: those that
@@ -195,6 +230,7 @@ func (a *attachment) inputRequired(all []approval.Request) *mcp.CallToolResult {
 // state names, about what they showed.
 func (a *attachment) answered(st state) {
 	a.round = st.Round
+	a.theirsAnswered(st)
 	open := map[string]approval.Request{}
 	for _, q := range a.s.o.Gate.Broker().Take(a.r.id) {
 		open[q.ID] = q

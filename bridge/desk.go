@@ -57,7 +57,7 @@ func (s *Server) Start(profile, code string, input json.RawMessage, requester st
 	if s.fetched(requester) >= maxStarted {
 		return "", fmt.Errorf("%d runs of %s are under way: fetch or stop some first", maxStarted, requester)
 	}
-	sess := &session{id: newID("s"), client: "api", owner: requester, brief: true, sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1), over: true}
+	sess := &session{id: newID("s"), client: "api", owner: requester, brief: true, sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1), floor: newFloor(), over: true}
 	r, err := s.start(sess, gate.Origin{Profile: profile, Reach: gate.ByApprovers}, requester, evalArgs{Code: code, Input: input})
 	if err != nil {
 		sess.sandbox.Close()

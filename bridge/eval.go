@@ -66,7 +66,7 @@ var (
 // returns what an eval tool would answer. It stops when ctx ends. There is
 // nobody to ask: unasked is told of each call that was denied for that.
 func (s *Server) Eval(ctx context.Context, profile, code string, input json.RawMessage, unasked func(*approval.DeniedError)) (*mcp.CallToolResult, error) {
-	sess := &session{id: newID("s"), client: "command line", brief: true, sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1)}
+	sess := &session{id: newID("s"), client: "command line", brief: true, sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1), floor: newFloor()}
 	defer sess.sandbox.Close()
 	r, err := s.start(sess, gate.Origin{Profile: profile, Reach: gate.Nobody, Unasked: unasked}, "", evalArgs{Code: code, Input: input})
 	if err != nil {
@@ -173,15 +173,12 @@ func unprefixed(err error) string {
 	return text
 }
 
-// report tells the client about a run's progress, if it asked to be told: at
-// once for what an upstream reports, and every few seconds that it still runs,
-// since many clients give up on a call that is silent for a minute. What it
-// returns ends it.
+// report tells the client what upstream servers log and, if it asked to be
+// told, about the run's progress: at once for what an upstream reports, and every
+// few seconds that it still runs, since many clients give up on a call that is
+// silent for a minute. What it returns ends it.
 func (s *Server) report(ctx context.Context, req *mcp.CallToolRequest, r *run) func() {
 	token := req.Params.GetProgressToken()
-	if token == nil {
-		return func() {}
-	}
 	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -190,16 +187,22 @@ func (s *Server) report(ctx context.Context, req *mcp.CallToolRequest, r *run) f
 		defer tick.Stop()
 		var told float64
 		for {
-			var text string
+			var n news
 			select {
 			case <-ctx.Done():
 				return
-			case text = <-r.news:
+			case n = <-r.news:
 			case <-tick.C:
-				text = r.soFar()
+				n.text = r.soFar()
 			}
-			told++ // progress must grow, whatever the news
-			err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: told, Message: text})
+			var err error
+			switch {
+			case n.log != nil:
+				err = req.Session.Log(ctx, n.log) // as far as the client wants to hear of it
+			case token != nil:
+				told++ // progress must grow, whatever the news
+				err = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: told, Message: n.text})
+			}
 			if err != nil {
 				return
 			}

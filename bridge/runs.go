@@ -21,6 +21,7 @@ import (
 	"codemode-bridge/sandbox"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
 )
 
 // A run is one execution of a script. It has a goroutine and a context of its
@@ -40,7 +41,9 @@ type run struct {
 	maxResult int                     // bytes of result that the model may have
 	stop      context.CancelCauseFunc // the first reason is kept
 	done      chan struct{}           // closed when result and err are set
-	news      chan string             // for the attached client, lossy
+	news      chan news               // for the attached client, lossy
+	reports   *rate.Limiter           // of servers' progress that is passed on
+	logged    *rate.Limiter           // of servers' logs
 
 	result sandbox.Result
 	err    error
@@ -58,7 +61,7 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 	ctx, stop := context.WithCancelCause(context.Background())
 	r := &run{
 		id: newID("r"), server: s, session: sess, principal: principal, stop: stop,
-		done: make(chan struct{}), news: make(chan string, 16), started: s.o.Now(), fetched: o.Reach == gate.ByApprovers,
+		done: make(chan struct{}), news: make(chan news, 16), reports: rate.NewLimiter(10, 10), logged: rate.NewLimiter(10, 50), started: s.o.Now(), fetched: o.Reach == gate.ByApprovers,
 	}
 	tight := s.o.Gate.View().Limits(o.Profile)
 	r.maxResult = least(s.o.MaxResult, tight.Result)
@@ -98,7 +101,7 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 		defer stop(nil)
 		select {
 		case sess.slots <- struct{}{}:
-			r.result, r.err = sess.sandbox.Run(upstream.WithProgress(ctx, r.progress), script, (*host)(r))
+			r.result, r.err = sess.sandbox.Run(upstream.WithClient(ctx, (*voice)(r)), script, (*host)(r))
 			<-sess.slots
 		case <-ctx.Done():
 			r.err = context.Cause(ctx)
@@ -113,6 +116,7 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 		if err := r.gate.End(ctx, outcomeOf(r.err), why); err != nil {
 			s.o.Logger.Error("recording the end of a run", "run", r.id, "err", err)
 		}
+		sess.floor.forget(r)
 		s.mu.Lock()
 		sess.runs--
 		delete(s.live, r.id)
@@ -171,21 +175,6 @@ func (s *Server) names(profile string) *sandbox.Names {
 	names.Revision = hex.EncodeToString(sum.Sum(nil)[:12])
 	s.known.Store(view, names)
 	return names
-}
-
-// progress passes on what an upstream says of a call.
-func (r *run) progress(p upstream.Progress) {
-	text := fmt.Sprintf("%s: %s", p.Server, p.Message)
-	if p.Message == "" {
-		text = fmt.Sprintf("%s: %g", p.Server, p.Progress)
-		if p.Total > 0 {
-			text += fmt.Sprintf(" of %g", p.Total)
-		}
-	}
-	select {
-	case r.news <- text:
-	default: // nobody listens, or not fast enough: progress may be lost
-	}
 }
 
 // soFar says in a few words what the run has done.

@@ -77,6 +77,8 @@ type Server struct {
 	mcp  *mcp.Server
 	seal *seal
 
+	levels levels // of logging, that clients want
+
 	runs     sync.WaitGroup
 	mu       sync.Mutex
 	closed   bool
@@ -122,9 +124,9 @@ func New(o Options) *Server {
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "codemode", Title: "codemode-bridge", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Logger:       o.Logger.With("part", "mcp"),
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Logging: &mcp.LoggingCapabilities{}},
 	})
-	s.mcp.AddReceivingMiddleware(clampInitialize)
+	s.mcp.AddReceivingMiddleware(clampInitialize, s.levels.hear)
 	s.retool()
 	return s
 }

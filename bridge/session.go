@@ -21,6 +21,12 @@ type session struct {
 	sandbox *sandbox.Session
 	handles *handles
 	slots   chan struct{} // holds one token for each script that runs
+	floor   *floor        // whose questions are before the person
+	can     can           // what the client does for servers that ask
+	// A stateless client has said with its first request how much it wants to
+	// hear of servers' logs.
+	stateless bool
+	logLevel  string
 
 	// Guarded by Server.mu.
 	runs     int    // under way
@@ -53,6 +59,11 @@ func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
 		sandbox: s.o.Pool.Session(),
 		handles: newHandles(s.o.Now),
 		slots:   make(chan struct{}, maxRuns),
+		floor:   newFloor(),
+		can:     canOf(req),
+	}
+	if sess.stateless = req.ProtocolVersion() >= statelessProtocol; sess.stateless {
+		sess.logLevel = logLevelOf(req)
 	}
 	if info := req.ClientInfo(); info != nil {
 		sess.client = info.Name

@@ -84,6 +84,8 @@ func Line(r ledger.Record) string {
 		text = "  " + call + " refused" + because
 	case ledger.SavedScript:
 		text = "  " + call + " runs " + cut(Shown(r.ScriptHash), 19) + " " + cut(Shown(string(r.Input)), 120)
+	case ledger.ServerAsked:
+		text = fmt.Sprintf("  server %s asks by %s: %s, %s", Shown(r.Server), Shown(r.Tool), cut(Shown(string(r.Args)), 120), Shown(r.Outcome)) + because
 	case ledger.ConfigChanged:
 		text = "configuration " + configState(r) + ": " + cut(join("; ", append(shownAll(r.Reasons), Shown(firstLine(r.Error)))...), 200)
 	case ledger.BridgeStarted, ledger.BridgeEnded:

@@ -196,6 +196,12 @@ func (d *decoder) checkTexts(s *Server, at string) {
 			d.key(spot{path: at + "/env"}.below(name).path, fmt.Sprintf("%q can't be the name of a variable", name), "")
 		}
 	}
+	for i, uri := range s.Roots {
+		path := fmt.Sprintf("%s/roots/%d", at, i)
+		if d.sound(path) && !strings.HasPrefix(uri, "file:///") {
+			d.at(path, `"roots" takes addresses of folders`, `write it like "file:///home/me/work"`)
+		}
+	}
 	for i, name := range s.PassEnv {
 		path := fmt.Sprintf("%s/passEnv/%d", at, i)
 		if d.sound(path) && !envName.MatchString(name) {

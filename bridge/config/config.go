@@ -114,6 +114,12 @@ type Server struct {
 	Disabled bool     `json:"disabled,omitempty"`
 	Protocol Protocol `json:"protocol"`
 	Tools    Tools    `json:"tools,omitzero" expand:"no"`
+	// Elicitation says whether the server may ask people something in the middle
+	// of a call, and Sampling whether it may use the client's model.
+	Elicitation Elicitation `json:"elicitation"`
+	Sampling    Sampling    `json:"sampling"`
+	// Roots are the folders that the server is told of, as file URIs.
+	Roots []string `json:"roots,omitempty" expand:"no"`
 	// TrustAnnotations lets the server's own readOnlyHint count as low risk.
 	TrustAnnotations bool `json:"trustAnnotations,omitempty"`
 	// NewTools and ChangedTools say what becomes of tools that nobody has
@@ -264,6 +270,8 @@ func (s *Server) setDefaults() {
 	s.ConnectTimeout = duration("30s")
 	s.Concurrency = 100
 	s.Protocol = ProtocolAuto
+	s.Elicitation = ElicitationAsk
+	s.Sampling = SamplingDeny
 }
 
 // duration reads a duration of this package's own text.

@@ -171,6 +171,33 @@ func (p *Protocol) UnmarshalText(text []byte) error {
 	return choose(p, text, ProtocolAuto, ProtocolLegacy, ProtocolModern)
 }
 
+// An Elicitation says what becomes of the questions that a server asks people.
+type Elicitation string
+
+// What becomes of them.
+const (
+	ElicitationAsk  Elicitation = "ask"  // they are put to the person at the client, marked
+	ElicitationDeny Elicitation = "deny" // they are refused
+)
+
+func (e *Elicitation) UnmarshalText(text []byte) error {
+	return choose(e, text, ElicitationAsk, ElicitationDeny)
+}
+
+// A Sampling says whether a server may use the client's model.
+type Sampling string
+
+// The permissions.
+const (
+	SamplingDeny  Sampling = "deny"
+	SamplingAsk   Sampling = "ask" // a person each time
+	SamplingAllow Sampling = "allow"
+)
+
+func (s *Sampling) UnmarshalText(text []byte) error {
+	return choose(s, text, SamplingDeny, SamplingAsk, SamplingAllow)
+}
+
 // A Rate is so many calls in a second, a minute or an hour: "10/s", "60/m",
 // "1000/h". The empty Rate is no limit.
 type Rate string

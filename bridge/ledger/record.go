@@ -32,6 +32,10 @@ const (
 	Answered   Event = "answer"      // a person has answered; recorded before it counts
 	Verdict    Event = "verdict"     // the answer that a call acts on, or what stands in for one
 
+	// ServerAsked: an upstream server asked the person at the client, or the
+	// client's model, something in the middle of a call. It approves nothing.
+	ServerAsked Event = "server_question"
+
 	SavedScript Event = "saved_script" // the run's script runs a saved one, whose calls are the run's
 
 	Granted       Event = "grant"         // a verdict is remembered

@@ -82,7 +82,7 @@ func (e *suspendedError) Error() string { return e.text }
 // that it was made in last, nil if there was none, and what it says of the
 // server.
 func (s *server) admitted(ctx context.Context, j job) (json.RawMessage, *session, sign, *Error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.spec.timeout(), errCallTimeout)
+	ctx, cancel := withStopwatch(ctx, s.spec.timeout(), errCallTimeout)
 	defer cancel()
 	queued := false
 	for again := false; ; again = true { // in a new session, once

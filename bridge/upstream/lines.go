@@ -305,7 +305,7 @@ func (c *lineConn) receive() (jsonrpc.Message, error) {
 		case line[0] != '{':
 			c.tap.notMessage(line)
 		default:
-			forward = c.tap.incoming(line)
+			forward = c.tap.incoming(line, nil)
 		}
 		if forward == nil {
 			size := len(line)

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -94,6 +92,7 @@ func (s *session) do(ctx context.Context, j job) (result json.RawMessage, again 
 	}
 	x := s.newExchange(ctx)
 	defer x.stopTelling()
+	s.listen(ctx, x.client)
 	var err error
 	if member := listed[j.name]; member != "" {
 		result, err = s.listAll(ctx, x, j.name, member)
@@ -150,12 +149,12 @@ func (s *session) readOne(ctx context.Context, x *exchange, j job, answers mcp.I
 	}
 	if j.name == readResource {
 		params := &mcp.ReadResourceParams{URI: args.URI, InputResponses: answers, RequestState: state}
-		x.prepare(params, &params.Meta)
+		s.prepare(x, params, &params.Meta)
 		_, err := s.client.ReadResource(ctx, params)
 		return err
 	}
 	params := &mcp.GetPromptParams{Name: args.Name, Arguments: args.Arguments, InputResponses: answers, RequestState: state}
-	x.prepare(params, &params.Meta)
+	s.prepare(x, params, &params.Meta)
 	_, err := s.client.GetPrompt(ctx, params)
 	return err
 }
@@ -221,33 +220,4 @@ func (s *session) listAll(ctx context.Context, x *exchange, method, member strin
 		out = append(out, `,"cut":true`...)
 	}
 	return append(out, '}'), nil
-}
-
-// newExchange makes the exchange of one job. Who wants progress gets it with a
-// token of our own: no token of a client of the bridge, which two clients may
-// choose alike, ever reaches a server.
-func (s *session) newExchange(ctx context.Context) *exchange {
-	x := &exchange{capture: true}
-	if report := progressOf(ctx); report != nil {
-		x.token = strconv.Quote("codemode-" + strconv.FormatInt(tokens.Add(1), 10))
-		x.report = report
-	}
-	return x
-}
-
-// prepare puts what the server must know of the exchange into the request.
-func (x *exchange) prepare(p interface{ SetProgressToken(any) }, meta *mcp.Meta) {
-	*meta = maps.Clone(*meta)
-	if token, err := strconv.Unquote(x.token); err == nil {
-		p.SetProgressToken(token)
-	}
-}
-
-// answered makes a request until its result is an answer.
-func (s *session) answered(ctx context.Context, x *exchange, send func(ctx context.Context, answers mcp.InputResponseMap, state string) error) ([]byte, error) {
-	raw, err := s.request(ctx, x, func(ctx context.Context) error { return send(ctx, nil, "") })
-	if err == nil && inputRequired(raw) {
-		return nil, errInputRequired
-	}
-	return raw, err
 }

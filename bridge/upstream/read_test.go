@@ -46,7 +46,7 @@ func sdkServers(t *testing.T, make func(context.Context) (*mcp.Server, error)) m
 		}
 		return s
 	}
-	modern := httptest.NewServer(mcp.NewStreamableHTTPHandler(made, &mcp.StreamableHTTPOptions{Stateless: true}))
+	modern := httptest.NewServer(mcp.NewStreamableHTTPHandler(made, &mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true}))
 	legacy := httptest.NewServer(mcp.NewStreamableHTTPHandler(made, nil))
 	t.Cleanup(modern.Close)
 	t.Cleanup(legacy.Close)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,7 +35,7 @@ var (
 	errListTimeout    = errors.New("no answer in time to a listing")
 	errUnlisted       = errors.New("the server says that it has tools, and does not know the request that lists them")
 	errBroken         = errors.New("the answer broke off")
-	errInputRequired  = errors.New("the server asked for input from the user in the middle of the call, which cannot be passed on")
+	errInputRequired  = errors.New("the server asked for input in the middle of the call and got none")
 )
 
 // A refusedError is the end of a session whose server refuses our credentials.
@@ -77,6 +78,10 @@ type session struct {
 
 	useful atomic.Bool // a call was answered
 
+	logging sync.Mutex // held while the server's level of logging is set
+	logged  bool       // it has been set, to
+	level   int        // a severity
+
 	lines   *lineConn // of stdio and inprocess
 	process *process  // of stdio
 	inner   func()    // ends the server of inprocess
@@ -95,15 +100,6 @@ func connect(ctx context.Context, spec Spec, o Options, era Protocol, patience t
 		s.end()
 		return nil, err
 	}
-	options := &mcp.ClientOptions{
-		Capabilities: &mcp.ClientCapabilities{}, // no roots, no sampling, no elicitation
-		// A call that needs input must come back to us and not be answered
-		// by the SDK.
-		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
-		// The tap hears the notification; the handler only makes the SDK
-		// subscribe to it.
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {},
-	}
 	version := firstModern
 	if era == Legacy || spec.kind() == SSE {
 		version = lastLegacy
@@ -111,7 +107,8 @@ func connect(ctx context.Context, spec Spec, o Options, era Protocol, patience t
 	// The time-out is not a deadline of the context: what the SDK opens while it
 	// connects lives as long as the context.
 	timer := time.AfterFunc(patience, func() { s.abort(errConnectTimeout) })
-	client := mcp.NewClient(o.implementation(), options)
+	client := mcp.NewClient(o.implementation(), s.clientOptions())
+	client.AddRoots(spec.roots()...)
 	s.client, err = client.Connect(s.life, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err == nil {
 		go func() {
@@ -289,17 +286,18 @@ func (s *session) request(ctx context.Context, x *exchange, do func(context.Cont
 	return nil, err
 }
 
-// tokens numbers progress tokens.
-var tokens atomic.Int64
+// ties numbers the exchanges that servers may refer to.
+var ties atomic.Int64
 
 // call makes one tools/call and classifies its failure. again reports that the
 // server did not read the request because the session had ended before.
 func (s *session) call(ctx context.Context, tool string, args json.RawMessage) (result json.RawMessage, again bool, failure *Error) {
 	x := s.newExchange(ctx)
 	defer x.stopTelling()
+	s.listen(ctx, x.client)
 	raw, err := s.answered(ctx, x, func(ctx context.Context, answers mcp.InputResponseMap, state string) error {
 		params := &mcp.CallToolParams{Name: tool, Arguments: args, InputResponses: answers, RequestState: state}
-		x.prepare(params, &params.Meta)
+		s.prepare(x, params, &params.Meta)
 		_, err := s.client.CallTool(ctx, params)
 		return err
 	})

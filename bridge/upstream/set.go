@@ -78,7 +78,7 @@ func (s *Set) Apply(specs []Spec) {
 func clone(spec Spec) Spec {
 	spec.Args, spec.PassEnv = slices.Clone(spec.Args), slices.Clone(spec.PassEnv)
 	spec.Secrets = slices.Clone(spec.Secrets)
-	spec.Allow, spec.Deny = slices.Clone(spec.Allow), slices.Clone(spec.Deny)
+	spec.Allow, spec.Deny, spec.Roots = slices.Clone(spec.Allow), slices.Clone(spec.Deny), slices.Clone(spec.Roots)
 	spec.Env, spec.Headers = maps.Clone(spec.Env), maps.Clone(spec.Headers)
 	return spec
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,8 +26,11 @@ type exchange struct {
 	capture bool
 	// standIn makes what the SDK gets for a result; nil: an empty result.
 	standIn func(result []byte) []byte
-	token   string         // progress token as JSON, "" for none
-	report  func(Progress) // is told of the token's progress
+	client  Client // whom the request is for; nil: nobody in particular
+	tie     string // names the exchange to the server, as its progress token; empty without a client
+	// life ends with the call that the exchange is of, by end.
+	life context.Context
+	end  context.CancelFunc
 
 	// sent is set when the request is on its way and unset when the server
 	// refused it unread.
@@ -39,9 +43,9 @@ type exchange struct {
 	result []byte
 	err    error // why there is no result, if it is not the server's error
 
-	reports chan Progress // to the goroutine that calls report; nil until there is progress
-	told    chan struct{} // closed when that goroutine has ended
-	over    bool          // nobody wants reports any more
+	reports chan func(Client) // to the goroutine that tells the client; nil until there is something to tell
+	told    chan struct{}     // closed when that goroutine has ended
+	over    bool              // nobody wants reports any more
 }
 
 type exchangeKey struct{}
@@ -63,31 +67,33 @@ func (x *exchange) settle(result []byte, err error) {
 	x.result, x.err = result, err
 }
 
-// tell passes progress on without waiting for who is told. Most calls have
-// none, so the first report starts the goroutine.
-func (x *exchange) tell(p Progress) {
+// tell passes on what the server says without waiting for who is told. Most
+// calls have nothing, so the first report starts the goroutine.
+func (x *exchange) tell(report func(Client)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.over || x.report == nil {
+	if x.over || x.client == nil {
 		return
 	}
 	if x.reports == nil {
-		x.reports, x.told = make(chan Progress, 64), make(chan struct{})
-		go func(reports <-chan Progress) {
+		x.reports, x.told = make(chan func(Client), 64), make(chan struct{})
+		go func(reports <-chan func(Client)) {
 			defer close(x.told)
-			for p := range reports {
-				x.report(p)
+			for report := range reports {
+				report(x.client)
 			}
 		}(x.reports)
 	}
 	select {
-	case x.reports <- p:
+	case x.reports <- report:
 	default: // the receiver is slower than the server
 	}
 }
 
-// stopTelling returns when all reports were passed on.
+// stopTelling ends the exchange's life. It returns when all reports were
+// passed on.
 func (x *exchange) stopTelling() {
+	x.end()
 	x.mu.Lock()
 	x.over = true
 	told := x.told
@@ -142,10 +148,10 @@ type tap struct {
 	// login is the error of an Authorizer with which the session ends.
 	login atomic.Pointer[error]
 
-	mu     sync.Mutex
-	open   map[string]*exchange // our requests without an answer, by id as JSON
-	tokens map[string]*exchange // those of them that want progress, by token
-	asked  map[string]bool      // the server's requests that the SDK has not answered
+	mu    sync.Mutex
+	open  map[string]*exchange // our requests without an answer, by id as JSON
+	ties  map[string]*exchange // those of them with a client, by their tie
+	asked map[string]bool      // the server's requests that the SDK has not answered
 
 	noise    *rate.Limiter
 	patience *rate.Limiter   // for what is of no use: see waste
@@ -164,7 +170,7 @@ func newTap(spec Spec, log *slog.Logger, shown redactor) *tap {
 		shown:    shown,
 		changed:  make(chan struct{}, 1),
 		open:     map[string]*exchange{},
-		tokens:   map[string]*exchange{},
+		ties:     map[string]*exchange{},
 		asked:    map[string]bool{},
 		noise:    rate.NewLimiter(5, 20),
 		patience: rate.NewLimiter(wastePerSecond, wasteAtOnce),
@@ -240,8 +246,8 @@ func (t *tap) outgoing(ctx context.Context, msg []byte) (envelope, *exchange) {
 	}
 	x := exchangeOf(ctx)
 	t.open[string(e.id)] = x
-	if x.token != "" {
-		t.tokens[x.token] = x
+	if x.tie != "" {
+		t.ties[x.tie] = x
 	}
 	return e, x
 }
@@ -256,8 +262,8 @@ func (t *tap) forget(x *exchange) {
 			delete(t.open, id)
 		}
 	}
-	if x.token != "" {
-		delete(t.tokens, x.token)
+	if x.tie != "" {
+		delete(t.ties, x.tie)
 	}
 }
 
@@ -267,15 +273,45 @@ func (t *tap) take(id []byte) *exchange {
 	defer t.mu.Unlock()
 	x := t.open[string(id)]
 	delete(t.open, string(id))
-	if x != nil && x.token != "" {
-		delete(t.tokens, x.token)
+	if x != nil && x.tie != "" {
+		delete(t.ties, x.tie)
 	}
 	return x
 }
 
+// tied returns the exchange of a tie, nil if there is none.
+func (t *tap) tied(tie string) *exchange {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ties[tie]
+}
+
+// belongs returns the exchange that a message of the server belongs to which
+// names none. On a stream that answers one request it is that one's; else all
+// exchanges with a client must be for the same one.
+func (t *tap) belongs(stream []byte) *exchange {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if stream != nil {
+		if x := t.open[string(stream)]; x != nil && x.client != nil {
+			return x
+		}
+		return nil
+	}
+	var found *exchange
+	for _, x := range t.ties {
+		if found != nil && found.client != x.client {
+			return nil
+		}
+		found = x
+	}
+	return found
+}
+
 // incoming takes a message from the server and returns what the SDK is to get
-// for it, nil for nothing.
-func (t *tap) incoming(msg []byte) []byte {
+// for it, nil for nothing. stream is the id of the request that the message came
+// in answer to, nil if it did not come on a stream of its own.
+func (t *tap) incoming(msg, stream []byte) []byte {
 	e, err := parseEnvelope(msg)
 	if err != nil {
 		t.drop(err.Error(), msg)
@@ -283,9 +319,9 @@ func (t *tap) incoming(msg []byte) []byte {
 	}
 	switch {
 	case e.method != nil && e.id == nil:
-		return t.notification(e, msg)
+		return t.notification(e, msg, stream)
 	case e.method != nil:
-		return t.request(e, msg)
+		return t.request(e, msg, stream)
 	}
 	x := t.take(e.id)
 	if x == nil {
@@ -376,7 +412,7 @@ func wireError(raw []byte) (*jsonrpc.Error, []byte) {
 
 // notification handles a notification. None is handed to the SDK, whose queue
 // has no bound, except the withdrawal of a request that the SDK is handling.
-func (t *tap) notification(e envelope, msg []byte) []byte {
+func (t *tap) notification(e envelope, msg, stream []byte) []byte {
 	switch string(e.method) {
 	case `"notifications/tools/list_changed"`:
 		t.announce()
@@ -400,6 +436,9 @@ func (t *tap) notification(e envelope, msg []byte) []byte {
 			return msg
 		}
 	case `"notifications/message"`:
+		if x := t.belongs(stream); x != nil {
+			t.logged(x, e.params)
+		}
 		if t.noise.Allow() {
 			t.log.Debug("log message of the server", "params", t.shown.show(string(e.params[:min(len(e.params), 2*maxLine)]), maxLine))
 		} else {
@@ -418,13 +457,13 @@ func (t *tap) announce() {
 }
 
 func (t *tap) progress(params []byte) {
-	var token string
+	var tie string
 	var p Progress
 	var bad bool
 	_ = members(params, func(key string, value []byte) error {
 		switch key {
 		case "progressToken":
-			token = string(value)
+			_ = json.Unmarshal(value, &tie) // all of ours are strings
 		case "progress":
 			bad = bad || json.Unmarshal(value, &p.Progress) != nil
 		case "total":
@@ -436,22 +475,44 @@ func (t *tap) progress(params []byte) {
 		}
 		return nil
 	})
-	t.mu.Lock()
-	x := t.tokens[token]
-	t.mu.Unlock()
+	x := t.tied(tie)
 	if x == nil || bad {
 		return
 	}
-	p.Server = t.server
-	if runes := []rune(p.Message); len(runes) > maxMessage {
-		p.Message = string(runes[:maxMessage])
+	p.Server, p.Message = t.server, t.shown.show(p.Message, maxMessage)
+	x.tell(func(c Client) { c.Progress(p) })
+}
+
+// logged passes a line of the server's log on, if its client wants to hear it.
+func (t *tap) logged(x *exchange, params []byte) {
+	var level string
+	var text []byte
+	_ = members(params, func(key string, value []byte) error {
+		switch key {
+		case "level":
+			_ = json.Unmarshal(value, &level)
+		case "data":
+			text = value[:min(len(value), 64<<10)]
+		}
+		return nil
+	})
+	if want := severity(x.client.LogLevel()); want < 0 || severity(level) < want {
+		return
 	}
-	x.tell(p)
+	said := string(text)
+	if unquoted := ""; json.Unmarshal(text, &unquoted) == nil {
+		said = unquoted
+	}
+	l := Log{Server: t.server, Level: level, Text: t.shown.show(said, maxMessage)}
+	x.tell(func(c Client) { c.Log(l) })
 }
 
 // request passes a request of the server to the SDK, which answers it, unless
 // too many are open.
-func (t *tap) request(e envelope, msg []byte) []byte {
+func (t *tap) request(e envelope, msg, stream []byte) []byte {
+	if method := string(e.method); method == `"elicitation/create"` || method == `"sampling/createMessage"` {
+		msg = t.tie(e, stream)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, twice := t.asked[string(e.id)]; twice || len(t.asked) >= maxAsked || !json.Valid(msg) {
@@ -460,4 +521,23 @@ func (t *tap) request(e envelope, msg []byte) []byte {
 	}
 	t.asked[string(e.id)] = true
 	return msg
+}
+
+// tie writes a request of the server anew, with the name of the call that it
+// belongs to in place of its _meta.
+func (t *tap) tie(e envelope, stream []byte) []byte {
+	name := ""
+	if x := t.belongs(stream); x != nil {
+		name = x.tie
+	}
+	params := []byte(`{"_meta":{"` + tieKey + `":"` + name + `"}`)
+	_ = members(e.params, func(key string, value []byte) error {
+		if quoted, err := json.Marshal(key); err == nil && !strings.EqualFold(key, "_meta") {
+			params = append(append(append(append(params, ','), quoted...), ':'), value...)
+		}
+		return nil
+	})
+	msg := append([]byte(`{"jsonrpc":"2.0","id":`), e.id...)
+	msg = append(append(append(msg, `,"method":`...), e.method...), `,"params":`...)
+	return append(append(msg, params...), "}}"...)
 }

@@ -122,6 +122,14 @@ type Spec struct {
 	Allow, Deny []string
 	MaxReply    int64 // bytes of one message of the server; 0: 16 MB
 	Disabled    bool  // known, but never connected
+
+	// NoElicitation keeps the server from asking people anything during a call,
+	// and Sampling says whether it may use the model of the call's Client; empty:
+	// NoSampling. Roots are the URIs of the folders that it is told of when it
+	// asks.
+	NoElicitation bool
+	Sampling      Sampling
+	Roots         []string
 }
 
 // A Rate is so many calls in a time, spread evenly but for a tenth of them, at
@@ -370,25 +378,3 @@ func (e *Error) WasSent() bool { return e.Sent }
 
 // ErrClosed is the cause of an [Error] after [Set.Close].
 var ErrClosed = errors.New("the set of servers is closed")
-
-// A Progress is one report of a call that is under way.
-type Progress struct {
-	Server          string
-	Progress, Total float64 // Total is 0 if it is not known
-	Message         string  // untrusted, as the server sent it, cut at 1,000 characters
-}
-
-type progressKey struct{}
-
-// WithProgress returns a context with which [Set.Call] asks the server for
-// progress and passes each report to report, in order, one at a time, and
-// never after Call returned. Reports that come faster than they are taken are
-// dropped.
-func WithProgress(ctx context.Context, report func(Progress)) context.Context {
-	return context.WithValue(ctx, progressKey{}, report)
-}
-
-func progressOf(ctx context.Context) func(Progress) {
-	report, _ := ctx.Value(progressKey{}).(func(Progress))
-	return report
-}

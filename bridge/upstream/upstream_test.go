@@ -429,14 +429,14 @@ func TestProgressComesInOrderAndNotAfterTheCall(t *testing.T) {
 		var mu sync.Mutex
 		var got []float64
 		returned := false
-		ctx := WithProgress(t.Context(), func(p Progress) {
+		ctx := WithClient(t.Context(), &fakeClient{progress: func(p Progress) {
 			mu.Lock()
 			defer mu.Unlock()
 			if returned || p.Total != 50 || p.Message != "m" || p.Server != "fake" {
 				t.Errorf("report %+v, call returned %v", p, returned)
 			}
 			got = append(got, p.Progress)
-		})
+		}})
 		if _, err := s.Call(ctx, "fake", "exact", nil); err != nil {
 			t.Fatal(err)
 		}

@@ -415,7 +415,7 @@ func (r *reply) make() {
 	default:
 		data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\uFEFF")))
 		if e, err := parseEnvelope(data); err == nil && e.method == nil && bytes.Equal(e.id, r.id) {
-			r.made = bytes.NewReader(r.tap.incoming(data))
+			r.made = bytes.NewReader(r.tap.incoming(data, r.id))
 			return
 		}
 		r.tap.drop("it is not the answer to the request", data)
@@ -569,7 +569,7 @@ func (s *events) next() {
 		if s.done = answer(s.id) || answer(s.swallow); answer(s.swallow) {
 			return
 		}
-		forward = s.tap.incoming(message)
+		forward = s.tap.incoming(message, s.id)
 	}
 	if forward == nil {
 		s.tap.waste(len(message))

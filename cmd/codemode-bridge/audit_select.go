@@ -27,6 +27,7 @@ var (
 	eventWords = []string{
 		string(ledger.RunStarted), string(ledger.RunEnded), string(ledger.Preview), string(ledger.Intent), string(ledger.Outcome),
 		string(ledger.Refusal), string(ledger.SavedScript), string(ledger.Asked), string(ledger.Answered), string(ledger.Verdict), string(ledger.Granted), string(ledger.Revoked),
+		string(ledger.ServerAsked),
 		string(ledger.ConfigChanged), string(ledger.BridgeStarted), string(ledger.BridgeEnded), string(ledger.SignedIn), string(ledger.StopAsked),
 		string(ledger.ToolChanged), string(ledger.ToolAccepted), string(ledger.ToolBlocked),
 		string(ledger.Pruned), string(ledger.Repaired),

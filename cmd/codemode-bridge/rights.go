@@ -29,8 +29,16 @@ func looser(old, cfg *config.Config) []string {
 		if ok && is.ChangedTools.Looser(was.ChangedTools) {
 			why = append(why, fmt.Sprintf("server %s: changedTools is %s, no longer %s", name, is.ChangedTools, was.ChangedTools))
 		}
+		if ok && modelRights(is.Sampling) > modelRights(was.Sampling) {
+			why = append(why, "server "+name+": sampling "+string(is.Sampling)+" instead of "+string(was.Sampling))
+		}
 	}
 	return append(why, widened(old.Approvals, cfg.Approvals)...)
+}
+
+// modelRights are how freely a server may use the clients' models.
+func modelRights(s config.Sampling) int {
+	return slices.Index([]config.Sampling{config.SamplingDeny, config.SamplingAsk, config.SamplingAllow}, s)
 }
 
 // grave reports whether a change that loosens does so where most depends on

@@ -1,0 +1,42 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+)
+
+// Asked is a question that an upstream server has asked in the middle of a call,
+// and what came of it. It has nothing to do with approval.
+type Asked struct {
+	Server  string
+	Kind    string // elicitation or sampling
+	About   string // what was asked, in the server's words
+	Outcome string // answered, refused, or what the person did: accept, decline, cancel
+	Why     string // it was refused
+	Wait    time.Duration
+}
+
+// askedText bounds the words of a server in a record, in bytes.
+const askedText = 2 << 10
+
+// ServerAsked writes down a server's question. What was answered stands in no
+// record: it is for the server alone. Nothing may be passed on if it cannot be
+// written.
+func (r *Run) ServerAsked(ctx context.Context, a Asked) error {
+	question, err := json.Marshal(map[string]string{"question": r.gate.redact(a.About)})
+	if err != nil {
+		return err
+	}
+	args, err := canon.Parse(question)
+	if err != nil {
+		return err
+	}
+	return r.record(context.WithoutCancel(ctx), ledger.Record{
+		Event: ledger.ServerAsked, Server: a.Server, Tool: a.Kind, Channel: a.Kind, Outcome: a.Outcome, Wait: a.Wait, Durable: true,
+		Args: canon.Display(args, canon.DisplayOptions{MaxBytes: askedText}).JSON, Error: canon.Visible(r.gate.redact(a.Why)),
+	})
+}

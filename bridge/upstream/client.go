@@ -1,0 +1,345 @@
+package upstream
+
+//lint:file-ignore SA1019 sampling and logging are deprecated by the newest protocol; servers use them
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Client is whom calls are made for. What a server says or asks in the middle
+// of a call goes to the Client of that call, and never to another: on a
+// connection without a stream for each call that takes that all calls under way
+// are for one Client.
+//
+// Progress and Log are called in order, one at a time, and never after the call
+// has returned; what comes faster than it is taken is dropped. Ask may be called
+// several times at once.
+type Client interface {
+	Progress(Progress)
+	Log(Log)
+	// LogLevel is the least severe level that the Client wants to hear of, as MCP
+	// names it; empty: none.
+	LogLevel() string
+	// Ask puts a question to a person or to the Client's model. An error refuses
+	// it, and the server reads its text. When ctx ends nobody waits for the
+	// answer any more.
+	Ask(ctx context.Context, q Question) (Answer, error)
+}
+
+// A Progress is one report of a call that is under way.
+type Progress struct {
+	Server          string
+	Progress, Total float64 // Total is 0 if it is not known
+	Message         string  // untrusted, but fit to be shown
+}
+
+// A Log is one line that a server logs during a call.
+type Log struct {
+	Server, Level string
+	Text          string // untrusted, but fit to be shown
+}
+
+// A Question is what a server asks during a call: one of Form and Model.
+// Everything in both is the server's and untrusted.
+type Question struct {
+	Server string
+	Form   *mcp.ElicitParams
+	Model  *mcp.CreateMessageWithToolsParams
+	// First reports that a person must agree before the model is asked.
+	First bool
+}
+
+// An Answer is the answer to a Question: what belongs to the one that was asked.
+type Answer struct {
+	Form  *mcp.ElicitResult
+	Model *mcp.CreateMessageWithToolsResult
+}
+
+type clientKey struct{}
+
+// WithClient returns a context with which [Set.Call] and [Set.Read] serve c.
+func WithClient(ctx context.Context, c Client) context.Context {
+	return context.WithValue(ctx, clientKey{}, c)
+}
+
+func clientOf(ctx context.Context) Client {
+	c, _ := ctx.Value(clientKey{}).(Client)
+	return c
+}
+
+// Sampling says whether a server may use the model of whoever it is called for.
+type Sampling string
+
+// The permissions.
+const (
+	NoSampling    Sampling = "deny"
+	AskSampling   Sampling = "ask" // a person each time
+	AllowSampling Sampling = "allow"
+)
+
+// Bounds on what a server asks.
+const (
+	maxRounds    = 8        // of one call that wants input
+	maxQuestion  = 64 << 10 // bytes of the params of one question
+	maxQuestions = 8        // in one answer that wants input
+)
+
+// What a server reads when its question is not put to anybody.
+var (
+	errNobody   = errors.New("codemode-bridge refuses: it is not certain which call the question belongs to, so nobody can be asked")
+	errLong     = fmt.Errorf("codemode-bridge refuses: a question has at most %s", bytesText(maxQuestion))
+	errNoElicit = errors.New("codemode-bridge refuses: this server may not ask people anything")
+	errNoSample = errors.New("codemode-bridge refuses: this server may not use the client's model")
+)
+
+// options are the session's as the SDK's client: what it tells the server that it
+// can do, and what it does when the server asks.
+func (s *session) clientOptions() *mcp.ClientOptions {
+	o := &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{},
+		// A call that needs input must come back to us and not be answered
+		// by the SDK.
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+		// The tap hears the notification; the handler only makes the SDK
+		// subscribe to it.
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {},
+	}
+	if len(s.spec.Roots) > 0 {
+		o.Capabilities.RootsV2 = &mcp.RootCapabilities{}
+	}
+	if !s.spec.NoElicitation {
+		o.Capabilities.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}
+		o.ElicitationHandler = func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			a, err := s.askedOutside(ctx, req.Params.Meta, Question{Form: req.Params})
+			return a.Form, err
+		}
+	}
+	if s.spec.sampling() != NoSampling {
+		o.Capabilities.Sampling = &mcp.SamplingCapabilities{}
+		o.CreateMessageWithToolsHandler = func(ctx context.Context, req *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error) {
+			a, err := s.askedOutside(ctx, req.Params.Meta, Question{Model: req.Params})
+			return a.Model, err
+		}
+	}
+	return o
+}
+
+func (s Spec) sampling() Sampling {
+	if s.Sampling == "" {
+		return NoSampling
+	}
+	return s.Sampling
+}
+
+func (s Spec) roots() []*mcp.Root {
+	roots := []*mcp.Root{}
+	for _, uri := range s.Roots {
+		roots = append(roots, &mcp.Root{URI: uri})
+	}
+	return roots
+}
+
+// tieKey is the member of _meta in which the tap tells a handler which call a
+// server's request belongs to. The server's own _meta is taken out.
+const tieKey = "codemode-bridge/call"
+
+// askedOutside answers a request of the server: one that is not part of the answer
+// to a call. The tap has said to which call it belongs.
+func (s *session) askedOutside(ctx context.Context, meta mcp.Meta, q Question) (Answer, error) {
+	tie, _ := meta[tieKey].(string)
+	x := s.tap.tied(tie)
+	if x == nil {
+		return Answer{}, errNobody
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(x.life, func() { cancel(context.Cause(x.life)) })()
+	return s.ask(ctx, x, q)
+}
+
+// ask puts a question to the client of a call. The time of the call stands still.
+func (s *session) ask(ctx context.Context, x *exchange, q Question) (Answer, error) {
+	if x.client == nil {
+		return Answer{}, errNobody
+	}
+	q.Server = s.spec.Name
+	switch {
+	case q.Form != nil:
+		if s.spec.NoElicitation {
+			return Answer{}, errNoElicit
+		}
+		q.Form = new(*q.Form)
+		q.Form.Meta = nil
+	case s.spec.sampling() == NoSampling:
+		return Answer{}, errNoSample
+	default:
+		q.Model = new(*q.Model)
+		q.Model.Meta = nil
+		q.First = s.spec.sampling() == AskSampling
+	}
+	size, err := json.Marshal([]any{q.Form, q.Model})
+	if err != nil || len(size) > maxQuestion {
+		return Answer{}, errLong
+	}
+	defer stopwatchOf(x.life).hold()()
+	return x.client.Ask(ctx, q)
+}
+
+// answered makes a request until its result is an answer. A server of the newer
+// era asks by answering; its questions are put one after the other, and the
+// request is made again with what was said.
+func (s *session) answered(ctx context.Context, x *exchange, send func(ctx context.Context, answers mcp.InputResponseMap, state string) error) ([]byte, error) {
+	var answers mcp.InputResponseMap
+	state := ""
+	for range maxRounds {
+		raw, err := s.request(ctx, x, func(ctx context.Context) error { return send(ctx, answers, state) })
+		if err != nil || !inputRequired(raw) {
+			return raw, err
+		}
+		var wants struct {
+			Requests mcp.InputRequestMap `json:"inputRequests"`
+			State    string              `json:"requestState"`
+		}
+		if err := json.Unmarshal(raw, &wants); err != nil {
+			return nil, fmt.Errorf("%w: %w", errInputRequired, err)
+		}
+		if len(wants.Requests) > maxQuestions || len(wants.Requests) == 0 && wants.State == "" {
+			return nil, fmt.Errorf("%w: %d questions at once", errInputRequired, len(wants.Requests))
+		}
+		answers, state = mcp.InputResponseMap{}, wants.State
+		for _, id := range slices.Sorted(maps.Keys(wants.Requests)) {
+			answer, err := s.inputFor(ctx, x, wants.Requests[id])
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", errInputRequired, err)
+			}
+			answers[id] = answer
+		}
+	}
+	return nil, fmt.Errorf("%w: %d times for one call", errInputRequired, maxRounds)
+}
+
+// inputFor answers one question of an answer. Where a person says nothing, or may
+// not be asked, the server hears that of the question rather than of the call.
+func (s *session) inputFor(ctx context.Context, x *exchange, r mcp.InputRequest) (mcp.InputResponse, error) {
+	switch p := r.(type) {
+	case *mcp.ListRootsParams:
+		return &mcp.ListRootsResult{Roots: s.spec.roots()}, nil
+	case *mcp.ElicitParams:
+		a, err := s.ask(ctx, x, Question{Form: p})
+		return a.Form, err
+	case *mcp.CreateMessageWithToolsParams:
+		a, err := s.ask(ctx, x, Question{Model: p})
+		return a.Model, err
+	}
+	return nil, errors.New("it asks for something unknown")
+}
+
+// newExchange makes the exchange of one job. A client gets progress under a token
+// of our own: no token of a client of the bridge, which two clients may choose
+// alike, ever reaches a server.
+func (s *session) newExchange(ctx context.Context) *exchange {
+	x := &exchange{capture: true, client: clientOf(ctx)}
+	x.life, x.end = context.WithCancel(ctx)
+	if x.client != nil {
+		x.tie = "codemode-" + strconv.FormatInt(ties.Add(1), 10)
+	}
+	return x
+}
+
+// prepare puts what the server must know of the exchange into a request.
+func (s *session) prepare(x *exchange, p interface{ SetProgressToken(any) }, meta *mcp.Meta) {
+	if x.client == nil {
+		return
+	}
+	p.SetProgressToken(x.tie)
+	if level := x.client.LogLevel(); level != "" && s.protocol() >= firstModern {
+		(*meta)[mcp.MetaKeyLogLevel] = level
+	}
+}
+
+// The levels of a log, the least severe first.
+var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// severity is the place of a level among them, -1 for none of them.
+func severity(level string) int { return slices.Index(levels, level) }
+
+// logPatience is how long a server may take to set its level of logging.
+const logPatience = 2 * time.Second
+
+// listen makes a server of the older era log as much as a client wants to hear.
+// What it logs beyond that is not passed on.
+func (s *session) listen(ctx context.Context, c Client) {
+	if c == nil || s.protocol() >= firstModern || s.capabilities().Logging == nil {
+		return
+	}
+	want := severity(c.LogLevel())
+	s.logging.Lock()
+	defer s.logging.Unlock()
+	if want < 0 || s.logged && s.level <= want {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, logPatience)
+	defer cancel()
+	if err := s.client.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(levels[want])}); err != nil {
+		s.tap.log.Debug("setting the server's level of logging", "err", s.shown.showError(err))
+	}
+	s.logged, s.level = true, want
+}
+
+// A stopwatch ends a context when its time is up, and can be held.
+type stopwatch struct {
+	mu      sync.Mutex
+	timer   *time.Timer
+	left    time.Duration
+	running time.Time // since when the timer runs
+	held    int
+}
+
+type stopwatchKey struct{}
+
+// withStopwatch is context.WithTimeoutCause with a stopwatch that hold stops.
+func withStopwatch(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	c := &stopwatch{left: d, running: time.Now()}
+	c.timer = time.AfterFunc(d, func() { cancel(cause) })
+	return context.WithValue(ctx, stopwatchKey{}, c), func() { c.timer.Stop(); cancel(nil) }
+}
+
+// stopwatchOf is the stopwatch of a context, nil if it has none.
+func stopwatchOf(ctx context.Context) *stopwatch {
+	c, _ := ctx.Value(stopwatchKey{}).(*stopwatch)
+	return c
+}
+
+// hold stops it until what it returns is called.
+func (c *stopwatch) hold() (resume func()) {
+	if c == nil {
+		return func() {}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held++; c.held == 1 && c.timer.Stop() {
+		c.left -= time.Since(c.running)
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.held--; c.held == 0 && c.left > 0 {
+			c.running = time.Now()
+			c.timer.Reset(c.left)
+		}
+	}
+}
