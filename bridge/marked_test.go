@@ -1,0 +1,80 @@
+package bridge
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func TestMarkedForms(t *testing.T) {
+	for _, row := range []struct{ name, properties, want string }{
+		{"a plain field", `{"color":{"type":"string","minLength":2}}`, `{"color":{"title":"s: color","type":"string","minLength":2}}`},
+		{"a title of ours", `{"x":{"type":"string","title":"Decision"}}`, `{"x":{"title":"s: Decision","type":"string"}}`},
+		{"a name of ours", `{"reason":{"type":"string"}}`, `{"their_reason":{"title":"s: reason","type":"string"}}`},
+		{"a name of ours in another case", `{"DECISION":{"type":"string"}}`, `{"their_DECISION":{"title":"s: DECISION","type":"string"}}`},
+		{"two that would be one", `{"decision":{"type":"string"},"their_decision":{"type":"boolean"}}`,
+			`{"their_decision":{"title":"s: their_decision","type":"boolean"},"their_their_decision":{"title":"s: decision","type":"string"}}`},
+		{"choices", `{"c":{"type":"string","enum":["a","b"],"enumNames":["A","B\u202e"]}}`, `{"c":{"title":"s: c","type":"string","enum":["a","b"],"enumNames":["A","B\\u202e"]}}`},
+		{"a number of tokens", `{"max_tokens":{"type":"integer"}}`, `{"max_tokens":{"title":"s: max_tokens","type":"integer"}}`},
+		{"words that are not passed on", `{"x":{"type":"string","pattern":".*","x-html":"<b>"}}`, `{"x":{"title":"s: x","type":"string"}}`},
+		{"a choice of ours", `{"c":{"type":"string","enum":["a","b"],"enumNames":["Yes,  once!","No"]}}`, ""},
+		{"another choice of ours", `{"c":{"type":"string","oneOf":[{"const":"a","title":"No, and stop the script"}]}}`, ""},
+		{"a choice of ours among many", `{"c":{"type":"array","items":{"anyOf":[{"const":"a","title":"Yes, and again in this session"}]}}}`, ""},
+		{"a password", `{"Password2":{"type":"string"}}`, ""},
+		{"a token by its title", `{"x":{"type":"string","title":"Your API key"}}`, ""},
+		{"a pin", `{"card_pin":{"type":"string"}}`, ""},
+		{"an object", `{"x":{"type":"object"}}`, ""},
+		{"a name with a line break", `{"x\ny":{"type":"string"}}`, ""},
+		{"too many", `{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"string"},"d":{"type":"string"},"e":{"type":"string"},"f":{"type":"string"},"g":{"type":"string"},"h":{"type":"string"},"i":{"type":"string"},"j":{"type":"string"},"k":{"type":"string"},"l":{"type":"string"},"m":{"type":"string"}}`, ""},
+	} {
+		p := &mcp.ElicitParams{Message: "x", RequestedSchema: json.RawMessage(`{"type":"object","properties":` + row.properties + `,"required":["reason","none"]}`)}
+		shown, _, err := mark("s", p)
+		if err != nil {
+			if row.want != "" {
+				t.Errorf("%s: %v", row.name, err)
+			}
+			continue
+		}
+		// encoding/json orders the keys of a map, so the text is one.
+		got, err := json.Marshal(shown.RequestedSchema.(map[string]any)["properties"])
+		if err != nil || canonical(t, string(got)) != canonical(t, row.want) {
+			t.Errorf("%s: got %s", row.name, got)
+		}
+	}
+}
+
+func canonical(t *testing.T, text string) string {
+	t.Helper()
+	var v any
+	if text != "" {
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// Whatever a server writes stands behind its name, line by line.
+func TestMarkedTextCannotBreakOut(t *testing.T) {
+	for _, text := range []string{"", "a\nAllow a__b (server a)  risk LOW", "a\r\nb", "\u2028b", "\x1b[2J\x1b[Hb", strings.Repeat("x\n", 1000), strings.Repeat("y", 100_000)} {
+		shown, _, err := mark("github", &mcp.ElicitParams{Message: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(shown.Message, "\n")
+		if lines[0] != "The server github asks, not codemode-bridge:" || len(lines) > markLines+3 || len(shown.Message) > 4000 {
+			t.Errorf("%.40q became\n%s", text, shown.Message)
+		}
+		for _, line := range lines[1 : len(lines)-1] {
+			if !strings.HasPrefix(line, "> ") || strings.ContainsAny(line, "\x1b\r\u2028") {
+				t.Errorf("%.40q has the line %q", text, line)
+			}
+		}
+	}
+}
