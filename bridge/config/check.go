@@ -123,7 +123,9 @@ var homeOf = []struct {
 }{
 	{"command", []Kind{KindStdio}}, {"args", []Kind{KindStdio}}, {"env", []Kind{KindStdio}},
 	{"passEnv", []Kind{KindStdio}}, {"cwd", []Kind{KindStdio}}, {"idleStop", []Kind{KindStdio}},
-	{"url", []Kind{KindHTTP, KindSSE}}, {"headers", []Kind{KindHTTP, KindSSE}}, {"auth", []Kind{KindHTTP, KindSSE}},
+	{"auth", []Kind{KindHTTP, KindSSE}},
+	{"url", []Kind{KindHTTP, KindSSE, KindOpenAPI}}, {"headers", []Kind{KindHTTP, KindSSE, KindOpenAPI}},
+	{"openapi", []Kind{KindOpenAPI}}, {"credentials", []Kind{KindOpenAPI}},
 	{"builtin", []Kind{KindBuiltin}},
 }
 
@@ -137,8 +139,8 @@ func (d *decoder) checkKind(s *Server, at string) {
 		for _, main := range []struct {
 			key  string
 			kind Kind
-		}{{"command", KindStdio}, {"url", KindHTTP}, {"builtin", KindBuiltin}} {
-			if d.has(at + "/" + main.key) {
+		}{{"command", KindStdio}, {"openapi", KindOpenAPI}, {"url", KindHTTP}, {"builtin", KindBuiltin}} {
+			if d.has(at+"/"+main.key) && !(main.kind == KindHTTP && s.Type == KindOpenAPI) {
 				said = append(said, main.key)
 				s.Type = main.kind
 			}
@@ -149,7 +151,7 @@ func (d *decoder) checkKind(s *Server, at string) {
 				return
 			}
 			d.key(at, fmt.Sprintf("the server %q says neither how it is started nor where it is", s.Name),
-				`give it a "command", a "url", or a "builtin"`)
+				`give it a "command", a "url", a "builtin", or an "openapi" document`)
 			return
 		case 1:
 		default:
@@ -162,7 +164,11 @@ func (d *decoder) checkKind(s *Server, at string) {
 			d.key(at+"/"+h.key, fmt.Sprintf("%q does not belong to a server of type %q", h.key, s.Type), "")
 		}
 	}
-	main := map[Kind]string{KindStdio: "command", KindHTTP: "url", KindSSE: "url", KindBuiltin: "builtin"}[s.Type]
+	main := map[Kind]string{KindStdio: "command", KindHTTP: "url", KindSSE: "url", KindBuiltin: "builtin", KindOpenAPI: "openapi"}[s.Type]
+	if s.Type == KindOpenAPI && d.has(at+"/"+main) && !d.has(at+"/url") && !d.strangers[at] {
+		d.key(at, fmt.Sprintf("the server %q has a document, and no \"url\" that its paths are appended to", s.Name),
+			`add "url": "https://host/path"; the document may not say where credentials go`)
+	}
 	if !d.has(at+"/"+main) && !d.strangers[at] {
 		hint := ""
 		if s.Type == KindBuiltin {
@@ -217,6 +223,7 @@ func (d *decoder) checkTexts(s *Server, at string) {
 	if d.sound(at + "/url") {
 		d.checkURL(s.URL.Reveal(), at+"/url")
 	}
+	d.checkDocument(s, at)
 	for _, name := range sortedKeys(s.Headers) {
 		path := spot{path: at + "/headers"}.below(name).path
 		switch {
@@ -237,19 +244,23 @@ var ownHeaders = []string{
 }
 
 // checkURL judges a server's address without repeating it.
-func (d *decoder) checkURL(text, path string) {
+func (d *decoder) checkURL(text, path string) { d.checkAddressOf("url", text, path) }
+
+// checkAddressOf judges the address that a key of a server holds.
+func (d *decoder) checkAddressOf(key, text, path string) {
+	quoted := strconv.Quote(key)
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		d.at(path, `"url" is not a URL`, `write "https://host/path"`)
+		d.at(path, quoted+" is not a URL", `write "https://host/path"`)
 	case u.Scheme != "http" && u.Scheme != "https":
-		d.at(path, `"url" must start with "https://" or "http://"`, "")
+		d.at(path, quoted+" must start with \"https://\" or \"http://\"", "")
 	case u.Hostname() == "":
-		d.at(path, `"url" names no host`, "")
+		d.at(path, quoted+" names no host", "")
 	case u.Port() != "" && !validPort(u.Port()), strings.HasSuffix(u.Host, ":"):
-		d.at(path, `"url" has no valid port`, "ports go from 1 to 65535")
+		d.at(path, quoted+" has no valid port", "ports go from 1 to 65535")
 	case u.Fragment != "" || strings.Contains(text, "#"):
-		d.at(path, `"url" has a fragment ("#...")`, "servers never see it; leave it out")
+		d.at(path, quoted+" has a fragment (\"#...\")", "servers never see it; leave it out")
 	}
 }
 
@@ -320,6 +331,9 @@ func (d *decoder) resolve(c *Config, s *Server, at string) {
 		} else {
 			s.Cwd = absolute(s.Cwd, "cwd")
 		}
+	}
+	if d.sound(at+"/openapi") && !isWeb(s.OpenAPI.Reveal()) {
+		s.OpenAPI = absolute(s.OpenAPI, "openapi")
 	}
 	if d.sound(at+"/command") && strings.ContainsFunc(s.Command.Reveal(), isSeparator) {
 		s.Command = absolute(s.Command, "command")

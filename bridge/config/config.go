@@ -95,7 +95,12 @@ type Server struct {
 	PassEnv []string         `json:"passEnv,omitempty" expand:"no"`
 	// Cwd is the child's folder, absolute; empty means the bridge's own.
 	Cwd Value `json:"cwd,omitzero"`
-	// URL and Headers are of HTTP and SSE servers.
+	// OpenAPI is the document of a server of KindOpenAPI: an absolute path, or a
+	// URL. Credentials are for its security schemes, by their names.
+	OpenAPI     Value            `json:"openapi,omitzero" show:"url"`
+	Credentials map[string]Value `json:"credentials,omitempty" show:"never"`
+	// URL and Headers are of HTTP and SSE servers, and of OpenAPI ones, where
+	// the URL is what the paths of the document are appended to.
 	URL     Value            `json:"url,omitzero" show:"url"`
 	Headers map[string]Value `json:"headers,omitempty" show:"never" keys:"fold"`
 	// Auth says how an HTTP or SSE server is logged in to.

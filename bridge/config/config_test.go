@@ -52,7 +52,7 @@ func TestEveryKeyArrives(t *testing.T) {
 		got, want any
 	}{
 		{"file", c.File, filepath.Join(folder, "everything.json")},
-		{"names", c.ServerNames(), []string{"batch", "clock", "fs", "off", "old", "remote"}},
+		{"names", c.ServerNames(), []string{"api", "batch", "clock", "fs", "off", "old", "remote"}},
 		{"type", fs.Type, KindStdio},
 		{"name", fs.Name, "fs"},
 		{"command", fs.Command.Reveal(), "npx"},
@@ -86,6 +86,8 @@ func TestEveryKeyArrives(t *testing.T) {
 		{"client's secret", c.Servers["batch"].Auth.ClientSecret.Reveal(), "canary-in-a-variable-0"},
 		{"issuer", c.Servers["batch"].Auth.Issuer.Reveal(), "https://auth.example"},
 		{"no login beside a header", remote.Auth.Type, AuthNone},
+		{"openapi", c.Servers["api"].Type, KindOpenAPI},
+		{"document", c.Servers["api"].OpenAPI.Reveal(), filepath.Join(folder, "api", "petstore.yaml")},
 		{"builtin", c.Servers["clock"].Builtin, "time"},
 		{"disabled", off.Disabled, true},
 		{"unset in a disabled server", Reveal(off.Args), []string{""}},

@@ -131,6 +131,7 @@ const (
 	KindHTTP    Kind = "http"    // streamable HTTP
 	KindSSE     Kind = "sse"     // the older HTTP with server-sent events
 	KindBuiltin Kind = "builtin" // part of the bridge, in its own process
+	KindOpenAPI Kind = "openapi" // no MCP server, but an API that a document describes
 )
 
 // UnmarshalText also reads the spellings of other clients.
@@ -139,7 +140,7 @@ func (k *Kind) UnmarshalText(text []byte) error {
 		*k = KindHTTP
 		return nil
 	}
-	return choose(k, text, KindStdio, KindHTTP, KindSSE, KindBuiltin)
+	return choose(k, text, KindStdio, KindHTTP, KindSSE, KindBuiltin, KindOpenAPI)
 }
 
 // An AuthType says who logs in to a server.

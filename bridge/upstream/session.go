@@ -145,7 +145,7 @@ func (s *session) open(o Options, log *slog.Logger) (mcp.Transport, error) {
 		if s.spec.InProcess == nil {
 			return nil, errors.New("the spec has no server")
 		}
-		server, err := s.spec.InProcess(s.life)
+		server, err := s.spec.InProcess(s.life, log)
 		if err != nil {
 			return nil, s.shown.showError(err)
 		}

@@ -96,9 +96,9 @@ type Spec struct {
 	Auth Authorizer
 
 	// InProcess makes the server of an InProcess spec, anew for each
-	// connection; the context ends with the connection. Two specs that differ
-	// only in this function count as equal.
-	InProcess func(context.Context) (*mcp.Server, error)
+	// connection; the context ends with the connection, and the log names the
+	// server. Two specs that differ only in this function count as equal.
+	InProcess func(context.Context, *slog.Logger) (*mcp.Server, error)
 	// Source stands for what InProcess makes its server of, so that a change
 	// of it makes a new connection.
 	Source string

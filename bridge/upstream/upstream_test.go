@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -120,7 +121,7 @@ func TestExactBytes(t *testing.T) {
 }
 
 func TestInProcess(t *testing.T) {
-	spec := Spec{Name: "fake", Kind: InProcess, InProcess: func(context.Context) (*mcp.Server, error) {
+	spec := Spec{Name: "fake", Kind: InProcess, InProcess: func(context.Context, *slog.Logger) (*mcp.Server, error) {
 		server := mcp.NewServer(&mcp.Implementation{Name: "inner", Version: "3"}, nil)
 		server.AddTool(&mcp.Tool{Name: "exact", InputSchema: json.RawMessage(`{"type":"object"}`)},
 			func(_ context.Context, q *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -143,7 +144,7 @@ func TestInProcess(t *testing.T) {
 func TestInProcessFails(t *testing.T) {
 	var asked atomic.Int32
 	spec := Spec{Name: "fake", Kind: InProcess, Source: "1", Secrets: []string{"canary-4711"}}
-	spec.InProcess = func(context.Context) (*mcp.Server, error) {
+	spec.InProcess = func(context.Context, *slog.Logger) (*mcp.Server, error) {
 		asked.Add(1)
 		return nil, errors.New("reading the document: bad canary-4711")
 	}
@@ -159,7 +160,7 @@ func TestInProcessFails(t *testing.T) {
 	}
 	life := make(chan context.Context, 1)
 	spec.Source = "2"
-	spec.InProcess = func(ctx context.Context) (*mcp.Server, error) {
+	spec.InProcess = func(ctx context.Context, _ *slog.Logger) (*mcp.Server, error) {
 		life <- ctx
 		return mcp.NewServer(&mcp.Implementation{Name: "inner", Version: "3"}, nil), nil
 	}
@@ -904,7 +905,7 @@ func TestClosed(t *testing.T) {
 func TestConcurrencyIsBounded(t *testing.T) {
 	var mu sync.Mutex
 	var now, most int
-	spec := Spec{Name: "fake", Concurrency: 3, InProcess: func(context.Context) (*mcp.Server, error) {
+	spec := Spec{Name: "fake", Concurrency: 3, InProcess: func(context.Context, *slog.Logger) (*mcp.Server, error) {
 		server := mcp.NewServer(&mcp.Implementation{Name: "inner", Version: "3"}, nil)
 		server.AddTool(&mcp.Tool{Name: "exact", InputSchema: json.RawMessage(`{"type":"object"}`)},
 			func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

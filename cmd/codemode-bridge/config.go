@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/upstream"
@@ -14,6 +17,7 @@ import (
 	"codemode-bridge/sandbox"
 
 	"codemode-bridge/bridge/builtin"
+	"codemode-bridge/bridge/openapi"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -103,10 +107,13 @@ func specs(cfg *config.Config) []upstream.Spec {
 			Protocol: upstream.Protocol(s.Protocol), Allow: s.Tools.Allow, Deny: s.Tools.Deny, MaxReply: int64(s.MaxReply),
 			NoElicitation: s.Elicitation == config.ElicitationDeny, Sampling: upstream.Sampling(s.Sampling), Roots: s.Roots,
 		}
+		if s.Type == config.KindOpenAPI {
+			fromDocument(&spec, s)
+		}
 		if s.Type == config.KindBuiltin {
 			spec.Kind = upstream.InProcess
 			kind := s.Builtin
-			spec.InProcess = func(context.Context) (*mcp.Server, error) {
+			spec.InProcess = func(context.Context, *slog.Logger) (*mcp.Server, error) {
 				server, ok := builtin.New(kind)
 				if !ok {
 					return nil, fmt.Errorf("there is no built-in server %q", kind)
@@ -117,6 +124,24 @@ func specs(cfg *config.Config) []upstream.Spec {
 		all = append(all, spec)
 	}
 	return all
+}
+
+// fromDocument makes spec that of a server of an OpenAPI document.
+func fromDocument(spec *upstream.Spec, s *config.Server) {
+	o := openapi.Options{
+		Document: s.OpenAPI.Reveal(), BaseURL: spec.URL, Headers: spec.Headers, Credentials: config.RevealMap(s.Credentials),
+		MaxReply: spec.MaxReply, LoadTimeout: spec.ConnectTimeout,
+	}
+	spec.Kind = upstream.InProcess
+	spec.Source = fmt.Sprintf("%s, %s", o.Document, openapi.Stamp(o.Document))
+	for _, scheme := range slices.Sorted(maps.Keys(o.Credentials)) {
+		spec.Secrets = append(spec.Secrets, o.Credentials[scheme])
+	}
+	spec.InProcess = func(ctx context.Context, log *slog.Logger) (*mcp.Server, error) {
+		o := o
+		o.Logger = log
+		return openapi.New(ctx, o)
+	}
 }
 
 // limits are a configuration's limits as package sandbox wants them.

@@ -47,6 +47,7 @@ var table = map[string][]string{
 	"bridge/upstream":   {},
 	"bridge/catalog":    {"bridge/tsdecl", "profiles"},
 	"bridge/config":     {"profiles"},
+	"bridge/openapi":    {"bridge/canon"},
 	"bridge/observed":   {"bridge/canon", "bridge/tsdecl"},
 	"bridge/pins":       {"bridge/canon", "bridge/catalog", "profiles"},
 	"bridge/scripts":    {},
@@ -74,7 +75,7 @@ var table = map[string][]string{
 	"cmd/codemode-worker": {"sandbox/worker"},
 	"cmd/codemode-bridge": {
 		"analysis", "bridge", "bridge/admin", "bridge/approval", "bridge/audit", "bridge/builtin", "bridge/canon", "bridge/catalog",
-		"bridge/config", "bridge/gate", "bridge/ledger", "bridge/login", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/pins", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
+		"bridge/config", "bridge/gate", "bridge/ledger", "bridge/login", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/openapi", "bridge/pins", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
 		"bridge/upstream", "profiles", "profiles/templates", "sandbox",
 	},
 }

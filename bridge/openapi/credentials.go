@@ -1,0 +1,250 @@
+package openapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"codemode-bridge/bridge/canon"
+)
+
+// A credential is one secret and its place in a request.
+type credential struct{ in, name, value string }
+
+// learn places the credentials as the document's security schemes say, and makes
+// what hides secrets in answers.
+func (a *api) learn(doc *openapi3.T, credentials map[string]string) error {
+	a.schemes = map[string]credential{}
+	declared := openapi3.SecuritySchemes{}
+	if doc.Components != nil {
+		declared = doc.Components.SecuritySchemes
+	}
+	for _, scheme := range slices.Sorted(maps.Keys(credentials)) {
+		ref := declared[scheme]
+		if ref == nil || ref.Value == nil {
+			return fmt.Errorf("there are credentials for %q, and the document has no such security scheme: it has %s",
+				scheme, orNone(slices.Sorted(maps.Keys(declared))))
+		}
+		c, err := place(ref.Value, credentials[scheme])
+		if err != nil {
+			return fmt.Errorf("placing the credentials for %q: %w", scheme, err)
+		}
+		a.schemes[scheme] = c
+	}
+	a.hide = a.hider(credentials)
+	return nil
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return cut(strings.Join(names, ", "), maxNote)
+}
+
+// place puts a secret where a scheme says.
+func place(s *openapi3.SecurityScheme, secret string) (credential, error) {
+	authorization := func(word, value string) (credential, error) {
+		return credential{openapi3.ParameterInHeader, "Authorization", word + " " + value}, nil
+	}
+	switch scheme := strings.ToLower(s.Scheme); {
+	case s.Type == "http" && scheme == "basic":
+		if !strings.Contains(secret, ":") {
+			return credential{}, errors.New(`for basic authentication they are "user:password"`)
+		}
+		return authorization("Basic", base64.StdEncoding.EncodeToString([]byte(secret)))
+	case s.Type == "http" && scheme == "bearer", s.Type == "oauth2", s.Type == "openIdConnect":
+		return authorization("Bearer", secret)
+	case s.Type == "http" && headerName.MatchString(s.Scheme):
+		return authorization(s.Scheme, secret)
+	case s.Type == "apiKey" && s.In == openapi3.ParameterInHeader:
+		if !headerName.MatchString(s.Name) || slices.Contains(noHeader, strings.ToLower(s.Name)) && !strings.EqualFold(s.Name, "Authorization") {
+			return credential{}, fmt.Errorf("the document wants them in the header %q, which is not theirs", cut(s.Name, maxName))
+		}
+		return credential{s.In, s.Name, secret}, nil
+	case s.Type == "apiKey" && s.Name != "" && (s.In == openapi3.ParameterInQuery || s.In == openapi3.ParameterInCookie):
+		return credential{s.In, s.Name, secret}, nil
+	}
+	return credential{}, fmt.Errorf("schemes of the type %q are not known", cut(s.Type+" "+s.Scheme, maxName))
+}
+
+// fixed reports whether the configuration sets a parameter, so that no argument can.
+func (a *api) fixed(in, name string) bool {
+	for _, c := range a.schemes {
+		if c.in == in && (c.name == name || in == openapi3.ParameterInHeader && strings.EqualFold(c.name, name)) {
+			return true
+		}
+	}
+	switch in {
+	case openapi3.ParameterInHeader:
+		return len(a.headers.Values(name)) > 0
+	case openapi3.ParameterInQuery:
+		return a.query.Has(name)
+	case openapi3.ParameterInCookie:
+		for _, line := range a.headers.Values("Cookie") {
+			cookies, _ := http.ParseCookie(line) // what is no cookie is none of this name
+			if slices.ContainsFunc(cookies, func(c *http.Cookie) bool { return c.Name == name }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// choose returns the schemes whose credentials an operation is sent: the first
+// alternative that is complete. wanting are those of the first alternative
+// if there is none. A document that says nothing of security anywhere gets all.
+func (a *api) choose(doc *openapi3.T, o *openapi3.Operation) (chosen, wanting []string) {
+	all := slices.Sorted(maps.Keys(a.schemes))
+	alternatives := doc.Security
+	if o.Security != nil {
+		alternatives = *o.Security
+	} else if len(alternatives) == 0 {
+		return all, nil
+	}
+	optional := false
+	for i, alternative := range alternatives {
+		var missing []string
+		names := slices.Sorted(maps.Keys(alternative))
+		for _, name := range names {
+			if _, ok := a.schemes[name]; !ok {
+				missing = append(missing, name)
+			}
+		}
+		switch {
+		case len(names) == 0:
+			optional = true
+		case len(missing) == 0:
+			return names, nil
+		case i == 0:
+			wanting = missing
+		}
+	}
+	if optional {
+		wanting = nil
+	}
+	return nil, wanting
+}
+
+// authorize adds what the configuration sends with an operation, over whatever
+// the arguments have set.
+func (a *api) authorize(req *http.Request, op *operation) {
+	query := req.URL.RawQuery
+	add := func(name, value string) {
+		if query != "" {
+			query += "&"
+		}
+		query += escape(name, false) + "=" + escape(value, false)
+	}
+	for name, values := range a.query {
+		for _, value := range values {
+			add(name, value)
+		}
+	}
+	if a.user != nil {
+		password, _ := a.user.Password()
+		req.SetBasicAuth(a.user.Username(), password)
+	}
+	for _, scheme := range op.security {
+		switch c := a.schemes[scheme]; c.in {
+		case openapi3.ParameterInHeader:
+			req.Header.Set(c.name, c.value)
+		case openapi3.ParameterInQuery:
+			add(c.name, c.value)
+		case openapi3.ParameterInCookie:
+			addCookie(req, c.name, c.value)
+		}
+	}
+	req.URL.RawQuery = query
+	for name, values := range a.headers {
+		if name == "Cookie" {
+			req.Header["Cookie"] = []string{strings.Join(append(req.Header["Cookie"], values...), "; ")}
+			continue
+		}
+		req.Header[name] = values
+	}
+}
+
+func addCookie(req *http.Request, name, value string) {
+	line := escape(name, false) + "=" + escape(value, false)
+	if old := req.Header.Get("Cookie"); old != "" {
+		line = old + "; " + line
+	}
+	req.Header.Set("Cookie", line)
+}
+
+// minSecret is the length from which a secret is looked for in answers: shorter
+// ones are parts of ordinary words.
+const minSecret = 6
+
+// hider replaces the secrets of the configuration, in the forms in which an API
+// may repeat them.
+func (a *api) hider(credentials map[string]string) *strings.Replacer {
+	forms := map[string]bool{}
+	add := func(value string) {
+		if len(value) < minSecret {
+			return
+		}
+		quoted, _ := json.Marshal(value) // of a string
+		for _, form := range []string{
+			value, url.QueryEscape(value), url.PathEscape(value), escape(value, false), string(quoted[1 : len(quoted)-1]), string(encode(value)[1 : len(encode(value))-1]),
+		} {
+			forms[form] = true
+		}
+	}
+	addUser := func(user, password string) {
+		add(password)
+		add(base64.StdEncoding.EncodeToString([]byte(user + ":" + password)))
+	}
+	named := func(name, value string) {
+		if canon.Redact(name+"="+value) == name+"="+value {
+			return // neither its name nor its look is that of a secret
+		}
+		add(value)
+		if word, token, ok := strings.Cut(value, " "); ok {
+			add(strings.TrimSpace(token))
+			if strings.EqualFold(word, "basic") {
+				if plain, err := base64.StdEncoding.DecodeString(strings.TrimSpace(token)); err == nil {
+					user, password, _ := strings.Cut(string(plain), ":")
+					addUser(user, password)
+				}
+			}
+		}
+	}
+	for name, values := range a.headers {
+		for _, value := range values {
+			named(name, value)
+		}
+	}
+	for name, values := range a.query {
+		for _, value := range values {
+			named(name, value)
+		}
+	}
+	if a.user != nil {
+		password, _ := a.user.Password()
+		addUser(a.user.Username(), password)
+	}
+	for scheme, secret := range credentials {
+		add(secret)
+		add(a.schemes[scheme].value)
+		if user, password, ok := strings.Cut(secret, ":"); ok && strings.HasPrefix(a.schemes[scheme].value, "Basic ") {
+			addUser(user, password)
+		}
+	}
+	// At one place the first that matches is replaced: the longest comes first.
+	all := slices.SortedFunc(maps.Keys(forms), func(a, b string) int { return len(b) - len(a) })
+	var pairs []string
+	for _, form := range all {
+		pairs = append(pairs, form, "[hidden]")
+	}
+	return strings.NewReplacer(pairs...)
+}

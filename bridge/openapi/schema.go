@@ -1,0 +1,225 @@
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// A describer writes the schemas of one side of one operation as one JSON Schema
+// 2020-12, with what they refer to in $defs. Schemas of OpenAPI 3.0 are put in
+// today's words; what validates nothing (examples, XML, extensions) is dropped.
+//
+// A document can describe more than anybody wants to read, and refer in circles. So
+// what lies deeper than depth, or comes after most schemas, may be anything ({}).
+type describer struct {
+	answer bool // of an answer: writeOnly is left out, else readOnly
+	depth  int
+	most   int
+	names  map[*openapi3.Schema]string
+	defs   map[string]any
+	taken  map[string]bool
+	queue  []definition // referred to, and not yet described
+}
+
+type definition struct {
+	name   string
+	schema *openapi3.Schema
+	depth  int
+}
+
+// describe returns the schema that write gives. It is written with less depth until
+// it is short enough.
+func describe(answer bool, write func(*describer) map[string]any) json.RawMessage {
+	for _, depth := range []int{24, 10, 7, 5, 4, 3, 2, 1} {
+		d := &describer{answer: answer, depth: depth, most: 1500,
+			names: map[*openapi3.Schema]string{}, defs: map[string]any{}, taken: map[string]bool{}}
+		whole := write(d)
+		for len(d.queue) > 0 {
+			next := d.queue[0]
+			d.queue = d.queue[1:]
+			d.defs[next.name] = d.body(next.schema, next.depth)
+		}
+		if len(d.defs) > 0 {
+			whole["$defs"] = d.defs
+		}
+		if text := encode(whole); len(text) <= maxSchema && (d.most > 0 || depth == 1) {
+			return text
+		}
+	}
+	return nil
+}
+
+// schema describes what ref says, in place or by a reference.
+func (d *describer) schema(ref *openapi3.SchemaRef, depth int) any {
+	if ref == nil || ref.Value == nil {
+		return map[string]any{}
+	}
+	if ref.Ref == "" {
+		return d.body(ref.Value, depth)
+	}
+	name, known := d.names[ref.Value]
+	if !known {
+		if depth >= d.depth || d.most <= 0 {
+			return map[string]any{}
+		}
+		name = d.newName(ref.Ref)
+		d.names[ref.Value] = name
+		d.queue = append(d.queue, definition{name, ref.Value, depth + 1})
+	}
+	return map[string]any{"$ref": "#/$defs/" + name}
+}
+
+// newName is the last part of a reference, in letters that need no escape.
+func (d *describer) newName(ref string) string {
+	base := strings.Trim(notInName.ReplaceAllString(ref[strings.LastIndexByte(ref, '/')+1:], "_"), "_")
+	if base == "" {
+		base = "Schema"
+	}
+	name := base
+	for n := 2; d.taken[name]; n++ {
+		name = fmt.Sprintf("%s%d", base, n)
+	}
+	d.taken[name] = true
+	return name
+}
+
+// body describes a schema itself.
+func (d *describer) body(s *openapi3.Schema, depth int) any {
+	if d.most--; depth > d.depth || d.most < 0 {
+		return map[string]any{}
+	}
+	if s.Always != nil {
+		return *s.Always
+	}
+	out := plain(s)
+	lists := map[string]openapi3.SchemaRefs{"oneOf": s.OneOf, "anyOf": s.AnyOf, "allOf": s.AllOf, "prefixItems": s.PrefixItems}
+	for key, refs := range lists {
+		var all []any
+		for _, ref := range refs {
+			all = append(all, d.schema(ref, depth+1))
+		}
+		if all != nil {
+			out[key] = all
+		}
+	}
+	singles := map[string]*openapi3.SchemaRef{
+		"not": s.Not, "items": s.Items, "contains": s.Contains, "propertyNames": s.PropertyNames,
+		"if": s.If, "then": s.Then, "else": s.Else,
+	}
+	for key, ref := range singles {
+		if ref != nil {
+			out[key] = d.schema(ref, depth+1)
+		}
+	}
+	for key, b := range map[string]openapi3.BoolSchema{
+		"additionalProperties": s.AdditionalProperties, "unevaluatedItems": s.UnevaluatedItems, "unevaluatedProperties": s.UnevaluatedProperties,
+	} {
+		switch {
+		case b.Has != nil:
+			out[key] = *b.Has
+		case b.Schema != nil:
+			out[key] = d.schema(b.Schema, depth+1)
+		}
+	}
+	for key, schemas := range map[string]openapi3.Schemas{"patternProperties": s.PatternProperties, "dependentSchemas": s.DependentSchemas} {
+		if len(schemas) > 0 {
+			all := map[string]any{}
+			for _, name := range slices.Sorted(maps.Keys(schemas)) {
+				all[name] = d.schema(schemas[name], depth+1)
+			}
+			out[key] = all
+		}
+	}
+	d.properties(s, out, depth)
+	if s.Nullable {
+		return orNull(out)
+	}
+	return out
+}
+
+// properties describes an object's, without those that this side does not have.
+func (d *describer) properties(s *openapi3.Schema, out map[string]any, depth int) {
+	hidden := map[string]bool{}
+	if len(s.Properties) > 0 {
+		all := map[string]any{}
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			p := s.Properties[name]
+			if p != nil && p.Value != nil && (d.answer && p.Value.WriteOnly || !d.answer && p.Value.ReadOnly) {
+				hidden[name] = true
+				continue
+			}
+			all[name] = d.schema(p, depth+1)
+		}
+		out["properties"] = all
+	}
+	if required := slices.DeleteFunc(slices.Clone(s.Required), func(name string) bool { return hidden[name] }); len(required) > 0 {
+		out["required"] = required
+	}
+}
+
+// plain has what of a schema is no schema itself.
+func plain(s *openapi3.Schema) map[string]any {
+	out := map[string]any{}
+	put := func(key string, v any, there bool) {
+		if there {
+			out[key] = v
+		}
+	}
+	put("type", s.Type, !s.Type.IsEmpty())
+	put("title", cut(s.Title, maxNote), s.Title != "")
+	put("description", cut(s.Description, maxNote), s.Description != "")
+	put("format", s.Format, s.Format != "")
+	put("enum", s.Enum, len(s.Enum) > 0)
+	put("const", s.Const, s.Const != nil)
+	put("default", s.Default, s.Default != nil)
+	put("pattern", s.Pattern, s.Pattern != "")
+	put("uniqueItems", true, s.UniqueItems)
+	put("multipleOf", s.MultipleOf, s.MultipleOf != nil)
+	put("minLength", s.MinLength, s.MinLength > 0)
+	put("maxLength", s.MaxLength, s.MaxLength != nil)
+	put("minItems", s.MinItems, s.MinItems > 0)
+	put("maxItems", s.MaxItems, s.MaxItems != nil)
+	put("minContains", s.MinContains, s.MinContains != nil)
+	put("maxContains", s.MaxContains, s.MaxContains != nil)
+	put("minProperties", s.MinProps, s.MinProps > 0)
+	put("maxProperties", s.MaxProps, s.MaxProps != nil)
+	put("dependentRequired", s.DependentRequired, len(s.DependentRequired) > 0)
+	put("contentEncoding", s.ContentEncoding, s.ContentEncoding != "")
+	put("contentMediaType", s.ContentMediaType, s.ContentMediaType != "")
+	put("deprecated", true, s.Deprecated)
+	bound := func(key, exclusive string, limit *float64, e openapi3.ExclusiveBound) {
+		if e.Bool != nil && *e.Bool { // 3.0: a word beside the limit
+			key = exclusive
+		}
+		put(key, limit, limit != nil)
+		put(exclusive, e.Value, e.Value != nil)
+	}
+	bound("minimum", "exclusiveMinimum", s.Min, s.ExclusiveMin)
+	bound("maximum", "exclusiveMaximum", s.Max, s.ExclusiveMax)
+	return out
+}
+
+// orNull says in today's words what 3.0 says by nullable.
+func orNull(out map[string]any) map[string]any {
+	types, typed := out["type"].(*openapi3.Types)
+	if !typed {
+		for _, key := range []string{"allOf", "anyOf", "oneOf", "enum"} {
+			if _, ok := out[key]; ok {
+				return map[string]any{"anyOf": []any{out, map[string]any{"type": openapi3.TypeNull}}}
+			}
+		}
+		return out
+	}
+	with := types.Clone()
+	with.With(openapi3.TypeNull)
+	out["type"] = &with
+	if values, ok := out["enum"].([]any); ok && !slices.Contains(values, nil) {
+		out["enum"] = append(slices.Clone(values), nil)
+	}
+	return out
+}
