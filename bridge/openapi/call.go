@@ -264,7 +264,7 @@ func (a *api) complaint(op *operation, res *http.Response, mediaType string, con
 	if wait := res.Header.Get("Retry-After"); wait != "" {
 		text += " (retry after " + cut(wait, maxName) + ")"
 	}
-	if len(content) > 0 && isText(mediaType, content) {
+	if len(content) > 0 && isText(mediaType, content) && res.StatusCode/100 != 3 { // a redirect's says only where to
 		// It is cut after the secrets are gone, so that no half of one is left.
 		text += "\n" + cut(strings.ToValidUTF8(a.hide.Replace(string(content)), "\uFFFD"), maxError)
 	}

@@ -131,7 +131,7 @@ const (
 	maxName       = 64       // bytes of a tool's name, before what makes it unique
 	maxText       = 2_000    // bytes of a description
 	maxNote       = 500      // bytes of the description of one parameter
-	maxSchema     = 48 << 10 // bytes of one schema
+	maxSchema     = 16 << 10 // bytes of one schema, about
 	maxAddress    = 64 << 10 // bytes of a request's URL
 	maxError      = 4_000    // bytes of a body that are shown with an error
 	maxCopy       = 64 << 10 // bytes of JSON that are repeated as text

@@ -15,11 +15,11 @@ import (
 // today's words; what validates nothing (examples, XML, extensions) is dropped.
 //
 // A document can describe more than anybody wants to read, and refer in circles. So
-// what lies deeper than depth, or comes after most schemas, may be anything ({}).
+// what is referred to is described by its distance, the nearest first, and once
+// there is no room left, the rest may be anything ({}).
 type describer struct {
 	answer bool // of an answer: writeOnly is left out, else readOnly
-	depth  int
-	most   int
+	room   int  // bytes that may still be written, as near as can be told beforehand
 	names  map[*openapi3.Schema]string
 	defs   map[string]any
 	taken  map[string]bool
@@ -29,29 +29,28 @@ type describer struct {
 type definition struct {
 	name   string
 	schema *openapi3.Schema
-	depth  int
 }
 
-// describe returns the schema that write gives. It is written with less depth until
-// it is short enough.
+// maxDepth bounds the nesting within one definition.
+const maxDepth = 24
+
+// describe returns the schema that write gives, with what it refers to.
 func describe(answer bool, write func(*describer) map[string]any) json.RawMessage {
-	for _, depth := range []int{24, 10, 7, 5, 4, 3, 2, 1} {
-		d := &describer{answer: answer, depth: depth, most: 1500,
-			names: map[*openapi3.Schema]string{}, defs: map[string]any{}, taken: map[string]bool{}}
+	for room := maxSchema; ; room /= 4 {
+		d := &describer{answer: answer, room: room, names: map[*openapi3.Schema]string{}, defs: map[string]any{}, taken: map[string]bool{}}
 		whole := write(d)
 		for len(d.queue) > 0 {
 			next := d.queue[0]
 			d.queue = d.queue[1:]
-			d.defs[next.name] = d.body(next.schema, next.depth)
+			d.defs[next.name] = d.body(next.schema, 0)
 		}
 		if len(d.defs) > 0 {
 			whole["$defs"] = d.defs
 		}
-		if text := encode(whole); len(text) <= maxSchema && (d.most > 0 || depth == 1) {
+		if text := encode(whole); len(text) <= 2*maxSchema || room == 0 {
 			return text
 		}
 	}
-	return nil
 }
 
 // schema describes what ref says, in place or by a reference.
@@ -64,13 +63,15 @@ func (d *describer) schema(ref *openapi3.SchemaRef, depth int) any {
 	}
 	name, known := d.names[ref.Value]
 	if !known {
-		if depth >= d.depth || d.most <= 0 {
+		if d.room <= 0 {
 			return map[string]any{}
 		}
 		name = d.newName(ref.Ref)
 		d.names[ref.Value] = name
-		d.queue = append(d.queue, definition{name, ref.Value, depth + 1})
+		d.queue = append(d.queue, definition{name, ref.Value})
+		d.room -= 2 * len(name)
 	}
+	d.room -= len(name) + 20
 	return map[string]any{"$ref": "#/$defs/" + name}
 }
 
@@ -90,56 +91,82 @@ func (d *describer) newName(ref string) string {
 
 // body describes a schema itself.
 func (d *describer) body(s *openapi3.Schema, depth int) any {
-	if d.most--; depth > d.depth || d.most < 0 {
+	if depth > maxDepth || d.room <= 0 {
 		return map[string]any{}
 	}
 	if s.Always != nil {
 		return *s.Always
 	}
 	out := plain(s)
-	lists := map[string]openapi3.SchemaRefs{"oneOf": s.OneOf, "anyOf": s.AnyOf, "allOf": s.AllOf, "prefixItems": s.PrefixItems}
-	for key, refs := range lists {
+	d.room -= size(out)
+	for _, one := range []struct {
+		key  string
+		refs openapi3.SchemaRefs
+	}{{"allOf", s.AllOf}, {"oneOf", s.OneOf}, {"anyOf", s.AnyOf}, {"prefixItems", s.PrefixItems}} {
 		var all []any
-		for _, ref := range refs {
+		for _, ref := range one.refs {
 			all = append(all, d.schema(ref, depth+1))
 		}
 		if all != nil {
-			out[key] = all
-		}
-	}
-	singles := map[string]*openapi3.SchemaRef{
-		"not": s.Not, "items": s.Items, "contains": s.Contains, "propertyNames": s.PropertyNames,
-		"if": s.If, "then": s.Then, "else": s.Else,
-	}
-	for key, ref := range singles {
-		if ref != nil {
-			out[key] = d.schema(ref, depth+1)
-		}
-	}
-	for key, b := range map[string]openapi3.BoolSchema{
-		"additionalProperties": s.AdditionalProperties, "unevaluatedItems": s.UnevaluatedItems, "unevaluatedProperties": s.UnevaluatedProperties,
-	} {
-		switch {
-		case b.Has != nil:
-			out[key] = *b.Has
-		case b.Schema != nil:
-			out[key] = d.schema(b.Schema, depth+1)
-		}
-	}
-	for key, schemas := range map[string]openapi3.Schemas{"patternProperties": s.PatternProperties, "dependentSchemas": s.DependentSchemas} {
-		if len(schemas) > 0 {
-			all := map[string]any{}
-			for _, name := range slices.Sorted(maps.Keys(schemas)) {
-				all[name] = d.schema(schemas[name], depth+1)
-			}
-			out[key] = all
+			out[one.key] = all
 		}
 	}
 	d.properties(s, out, depth)
+	for _, one := range []struct {
+		key string
+		ref *openapi3.SchemaRef
+	}{
+		{"items", s.Items}, {"contains", s.Contains}, {"propertyNames", s.PropertyNames}, {"not", s.Not},
+		{"if", s.If}, {"then", s.Then}, {"else", s.Else},
+	} {
+		if one.ref != nil {
+			out[one.key] = d.schema(one.ref, depth+1)
+		}
+	}
+	for _, one := range []struct {
+		key string
+		openapi3.BoolSchema
+	}{
+		{"additionalProperties", s.AdditionalProperties}, {"unevaluatedItems", s.UnevaluatedItems}, {"unevaluatedProperties", s.UnevaluatedProperties},
+	} {
+		switch {
+		case one.Has != nil:
+			out[one.key] = *one.Has
+		case one.Schema != nil:
+			out[one.key] = d.schema(one.Schema, depth+1)
+		}
+	}
+	for _, one := range []struct {
+		key     string
+		schemas openapi3.Schemas
+	}{{"patternProperties", s.PatternProperties}, {"dependentSchemas", s.DependentSchemas}} {
+		if len(one.schemas) > 0 {
+			all := map[string]any{}
+			for _, name := range slices.Sorted(maps.Keys(one.schemas)) {
+				all[name] = d.schema(one.schemas[name], depth+1)
+			}
+			out[one.key] = all
+		}
+	}
 	if s.Nullable {
 		return orNull(out)
 	}
 	return out
+}
+
+// size is about the bytes that what plain gave will have.
+func size(out map[string]any) int {
+	n := 2
+	for key, v := range out {
+		n += len(key) + 8
+		switch v := v.(type) {
+		case string:
+			n += len(v)
+		case []any, map[string]any:
+			n += len(encode(v))
+		}
+	}
+	return n
 }
 
 // properties describes an object's, without those that this side does not have.
@@ -154,6 +181,7 @@ func (d *describer) properties(s *openapi3.Schema, out map[string]any, depth int
 				continue
 			}
 			all[name] = d.schema(p, depth+1)
+			d.room -= len(name) + 4
 		}
 		out["properties"] = all
 	}
