@@ -117,10 +117,8 @@ func TestTools(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := connect(t, Options{Document: filepath.Join("testdata", name), BaseURL: "https://example.com"})
 			all := tools(t, c)
-			names := []string{}
 			list := []*mcp.Tool{}
 			for name, tool := range all {
-				names = append(names, name)
 				list = append(list, tool)
 				for _, schema := range []any{tool.InputSchema, tool.OutputSchema} {
 					if schema == nil {
@@ -397,8 +395,7 @@ func TestMeta(t *testing.T) {
 
 func TestRedirects(t *testing.T) {
 	other := newFar(t, nil)
-	var f *far
-	f = newFar(t, func(w http.ResponseWriter, r *http.Request) {
+	f := newFar(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/pets":
 			http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)
