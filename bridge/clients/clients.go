@@ -1,0 +1,336 @@
+// Package clients knows the configuration files of MCP clients: where they
+// are, what servers they name, and how to change them without losing a
+// comment.
+//
+// A [Client] keeps its servers in one [Place] per [Scope]: a file, and in that
+// an object of servers by name. [Place.Servers] reads them in the bridge's own
+// terms, whatever the client's:
+//
+//	claude-desktop, claude-code, cursor, gemini   JSON  mcpServers
+//	vscode                                        JSON  servers, inputs
+//	zed                                           JSON  context_servers
+//	opencode                                      JSON  mcp (mcp.servers since its version 2)
+//	codex                                         TOML  [mcp_servers.NAME]
+//	goose                                         YAML  extensions
+//
+// An edit touches the bytes of the entries concerned and no others: a JSON
+// file keeps its comments, its order and its trailing commas, TOML and YAML
+// their lines. Before and after are then both read as data, and an edit that
+// changed anything beside what it was to change is an error. [Place.Install]
+// puts an entry in and takes others out, [Place.Uninstall] undoes it by what
+// the [Record] has kept, whatever was edited since.
+//
+// A [File] is read within bounds and written in one step, unless it has
+// changed meanwhile: clients that run write their own files.
+package clients
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Scope says for whom a client's file holds.
+type Scope string
+
+// The scopes. Not every client has all.
+const (
+	User    Scope = "user"    // everything that this user does
+	Project Scope = "project" // one folder, for everybody who works on it
+	Local   Scope = "local"   // one folder, for this user
+)
+
+// A System is what the places of files depend on.
+type System struct {
+	// OS is the operating system, as runtime.GOOS names it.
+	OS string
+	// Env looks a variable up, as os.LookupEnv does.
+	Env func(name string) (string, bool)
+	// Folder is the project's folder, absolute; empty if there is none.
+	Folder string
+}
+
+// A Client is a program that connects to MCP servers.
+type Client struct {
+	Name   string  // as people type it: claude-code
+	Title  string  // as it calls itself: Claude Code
+	Scopes []Scope // the first is the usual one
+
+	dialect dialect
+	format  format
+	keys    []string // of the servers in the file
+	// files are the names that the file of a scope may have, the usual one first.
+	files func(s System, scope Scope) []string
+}
+
+// All returns the clients that the package knows, in the order in which they
+// are asked for servers.
+func All() []Client { return slices.Clone(known) }
+
+// Find returns the client of a name.
+func Find(name string) (Client, bool) {
+	i := slices.IndexFunc(known, func(c Client) bool { return c.Name == name })
+	if i < 0 {
+		return Client{}, false
+	}
+	return known[i], true
+}
+
+var known = []Client{
+	{
+		Name: "claude-code", Title: "Claude Code", Scopes: []Scope{User, Project, Local}, format: jsonFormat{}, keys: []string{"mcpServers"},
+		files: func(s System, scope Scope) []string {
+			if scope == Project {
+				return s.project(".mcp.json")
+			}
+			return one(s.variable("CLAUDE_CONFIG_DIR", s.home()), ".claude.json")
+		},
+	},
+	{
+		Name: "claude-desktop", Title: "Claude Desktop", Scopes: []Scope{User}, format: jsonFormat{}, keys: []string{"mcpServers"},
+		files: func(s System, _ Scope) []string { return one(s.appData(), "Claude", "claude_desktop_config.json") },
+	},
+	{
+		Name: "vscode", Title: "VS Code", Scopes: []Scope{User, Project}, dialect: vscode, format: jsonFormat{}, keys: []string{"servers"},
+		files: func(s System, scope Scope) []string {
+			if scope == Project {
+				return s.project(".vscode", "mcp.json")
+			}
+			return one(s.appData(), "Code", "User", "mcp.json")
+		},
+	},
+	{
+		Name: "cursor", Title: "Cursor", Scopes: []Scope{User, Project}, format: jsonFormat{}, keys: []string{"mcpServers"},
+		files: func(s System, scope Scope) []string {
+			if scope == Project {
+				return s.project(".cursor", "mcp.json")
+			}
+			return one(s.home(), ".cursor", "mcp.json")
+		},
+	},
+	{
+		Name: "codex", Title: "Codex", Scopes: []Scope{User, Project}, dialect: codex, format: tomlFormat{}, keys: []string{"mcp_servers"},
+		files: func(s System, scope Scope) []string {
+			if scope == Project {
+				return s.project(".codex", "config.toml")
+			}
+			return one(s.variable("CODEX_HOME", below(s.home(), ".codex")), "config.toml")
+		},
+	},
+	{
+		Name: "gemini", Title: "Gemini CLI", Scopes: []Scope{User, Project}, dialect: gemini, format: jsonFormat{}, keys: []string{"mcpServers"},
+		files: func(s System, scope Scope) []string {
+			if scope == Project {
+				return s.project(".gemini", "settings.json")
+			}
+			return one(s.home(), ".gemini", "settings.json")
+		},
+	},
+	{
+		Name: "opencode", Title: "OpenCode", Scopes: []Scope{User, Project}, dialect: opencode, format: jsonFormat{}, keys: []string{"mcp"},
+		files: func(s System, scope Scope) []string {
+			if scope == Project {
+				return slices.Concat(s.project("opencode.json"), s.project("opencode.jsonc"))
+			}
+			if named := s.variable("OPENCODE_CONFIG", ""); named != "" {
+				return []string{named}
+			}
+			folder := below(s.variable("XDG_CONFIG_HOME", below(s.home(), ".config")), "opencode")
+			return slices.Concat(one(folder, "opencode.json"), one(folder, "opencode.jsonc"), one(folder, "config.json"))
+		},
+	},
+	{
+		Name: "zed", Title: "Zed", Scopes: []Scope{User, Project}, dialect: zed, format: jsonFormat{}, keys: []string{"context_servers"},
+		files: func(s System, scope Scope) []string {
+			switch {
+			case scope == Project:
+				return s.project(".zed", "settings.json")
+			case s.OS == "windows":
+				return one(s.appData(), "Zed", "settings.json")
+			case s.OS == "darwin":
+				return one(s.home(), ".config", "zed", "settings.json")
+			}
+			return one(s.appData(), "zed", "settings.json")
+		},
+	},
+	{
+		Name: "goose", Title: "Goose", Scopes: []Scope{User}, dialect: goose, format: yamlFormat{}, keys: []string{"extensions"},
+		files: func(s System, _ Scope) []string {
+			if s.OS == "windows" {
+				return one(s.appData(), "Block", "goose", "config", "config.yaml")
+			}
+			return one(s.variable("XDG_CONFIG_HOME", below(s.home(), ".config")), "goose", "config.yaml")
+		},
+	},
+}
+
+// variable is an absolute path that the environment names, or the other.
+func (s System) variable(name, other string) string {
+	if s.Env != nil {
+		if v, ok := s.Env(name); ok && filepath.IsAbs(v) {
+			return v
+		}
+	}
+	return other
+}
+
+func (s System) home() string {
+	if s.OS == "windows" {
+		return s.variable("USERPROFILE", "")
+	}
+	return s.variable("HOME", "")
+}
+
+// appData is the folder where a system's programs keep their settings.
+func (s System) appData() string {
+	switch s.OS {
+	case "windows":
+		return s.variable("APPDATA", below(s.home(), "AppData", "Roaming"))
+	case "darwin":
+		return below(s.home(), "Library", "Application Support")
+	}
+	return s.variable("XDG_CONFIG_HOME", below(s.home(), ".config"))
+}
+
+func (s System) project(path ...string) []string { return one(s.Folder, path...) }
+
+// below is a path below a folder; empty if the folder is not known.
+func below(folder string, path ...string) string {
+	if folder == "" {
+		return ""
+	}
+	return filepath.Join(append([]string{folder}, path...)...)
+}
+
+func one(folder string, path ...string) []string {
+	if file := below(folder, path...); file != "" {
+		return []string{file}
+	}
+	return nil
+}
+
+// A Place is where a client keeps its servers.
+type Place struct {
+	Client Client
+	Scope  Scope
+	File   string // absolute
+	system System
+}
+
+// Place returns where the client keeps its servers in a scope. Where the file
+// may have several names it is the one that exists, or else the usual one.
+func (c Client) Place(s System, scope Scope) (Place, error) {
+	if !slices.Contains(c.Scopes, scope) {
+		names := make([]string, len(c.Scopes))
+		for i, one := range c.Scopes {
+			names[i] = string(one)
+		}
+		return Place{}, fmt.Errorf("%s has no scope %q; it has: %s", c.Title, scope, strings.Join(names, ", "))
+	}
+	files := c.files(s, scope)
+	if len(files) == 0 {
+		return Place{}, fmt.Errorf("finding the file of %s: the home folder is not known", c.Title)
+	}
+	p := Place{Client: c, Scope: scope, File: files[0], system: s}
+	for _, file := range files {
+		if _, err := os.Stat(file); err == nil {
+			p.File = file
+			break
+		}
+	}
+	return p, nil
+}
+
+// Places returns all places of all clients.
+func Places(s System) []Place {
+	var all []Place
+	for _, c := range known {
+		for _, scope := range c.Scopes {
+			if p, err := c.Place(s, scope); err == nil {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// At returns the place of the servers in a file that somebody names: its form
+// is told from its name and from what it holds.
+func At(s System, file string, text []byte) (Place, error) {
+	for _, p := range Places(s) {
+		if p.File == file && p.Scope != Local {
+			return p, nil
+		}
+	}
+	guess := func(name string) Place {
+		c, _ := Find(name)
+		return Place{Client: c, Scope: User, File: file, system: s}
+	}
+	switch strings.ToLower(filepath.Ext(file)) {
+	case ".toml":
+		return guess("codex"), nil
+	case ".yaml", ".yml":
+		return guess("goose"), nil
+	}
+	tree, err := jsonFormat{}.decode(text)
+	if err != nil {
+		return Place{}, fmt.Errorf("reading %s: %w", file, err)
+	}
+	for _, name := range []string{"claude-code", "vscode", "zed", "opencode"} {
+		p := guess(name)
+		if _, ok := lookUp(tree, p.Client.keys); ok {
+			return p, nil
+		}
+	}
+	return Place{}, fmt.Errorf("reading %s: it has no servers: want mcpServers, servers, context_servers or mcp", file)
+}
+
+// String names the place for people: Claude Code (project).
+func (p Place) String() string {
+	return fmt.Sprintf("%s (%s)", p.Client.Title, cmp.Or(p.Scope, User))
+}
+
+// Find returns the keys under which a file has its servers.
+func (p Place) keys(text []byte) []string {
+	switch {
+	case p.Scope == Local:
+		folder := p.system.Folder
+		if p.system.OS == "windows" {
+			folder = filepath.ToSlash(folder)
+		}
+		return []string{"projects", folder, "mcpServers"}
+	case p.Client.dialect == opencode && p.second(text):
+		return []string{"mcp", "servers"}
+	}
+	return p.Client.keys
+}
+
+// second reports whether a file of OpenCode is of its version 2, which has its
+// servers one level deeper.
+func (p Place) second(text []byte) bool {
+	tree, err := p.Client.format.decode(text)
+	if err != nil {
+		return false
+	}
+	v, _ := lookUp(tree, []string{"mcp", "servers"})
+	servers, ok := v.(map[string]any)
+	_, typed := servers["type"].(string) // a server of version 1 that is called servers
+	return ok && !typed
+}
+
+// lookUp goes down from a value along keys.
+func lookUp(v any, keys []string) (any, bool) {
+	for _, key := range keys {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if v, ok = m[key]; !ok {
+			return nil, false
+		}
+	}
+	return v, true
+}
