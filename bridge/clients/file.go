@@ -114,6 +114,9 @@ func (f *File) Write(text []byte) (err error) {
 	return nil
 }
 
+// Private lets nobody but this user read the file, once it is written.
+func (f *File) Private() { f.mode = 0o600 }
+
 // Remove removes the file, if it is still as it was read.
 func (f *File) Remove() error {
 	err := f.unchanged()

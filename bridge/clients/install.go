@@ -126,7 +126,7 @@ func (p Place) Install(text []byte, existed bool, name string, command, out []st
 			continue
 		}
 		after, taken, err := f.remove(next, keys, one)
-		if err == nil && slices.Index(names, one) != len(names)-1-slices.Index(reversed(names), one) {
+		if err == nil && slices.Contains(names[slices.Index(names, one)+1:], one) {
 			err = errors.New("it is there twice")
 		}
 		if err != nil {
@@ -156,12 +156,6 @@ func (p Place) Install(text []byte, existed bool, name string, command, out []st
 		}
 	}
 	return after, r, nil
-}
-
-func reversed(names []string) []string {
-	names = slices.Clone(names)
-	slices.Reverse(names)
-	return names
 }
 
 // byHand adds to an error what the person can do instead.

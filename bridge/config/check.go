@@ -89,6 +89,15 @@ func nameProblem(name string) (message string, ok bool) {
 	return "", true
 }
 
+// ServerName returns a name that a server may have: the one wished for, or a
+// legal one like it.
+func ServerName(wish string) string {
+	if _, ok := nameProblem(wish); ok {
+		return wish
+	}
+	return proposeName(wish, nil)
+}
+
 var (
 	notInName   = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 	underscores = regexp.MustCompile(`_{2,}`)

@@ -65,7 +65,7 @@ func (a *app) load() (*config.Config, error) {
 		return nil, &configError{err, "without --env, the configuration holds as it is"}
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &configError{fmt.Errorf("there is no configuration at %s", path),
-			"name one with --config, or start with a copy of config.example.json"}
+			"codemode-bridge init writes one, with the servers that your clients have; --config names another"}
 	default:
 		return nil, &configError{err: err}
 	}

@@ -43,6 +43,7 @@ var table = map[string][]string{
 
 	"bridge/builtin":    {},
 	"bridge/canon":      {},
+	"bridge/clients":    {},
 	"bridge/tsdecl":     {},
 	"bridge/upstream":   {},
 	"bridge/catalog":    {"bridge/tsdecl", "profiles"},
@@ -74,7 +75,7 @@ var table = map[string][]string{
 
 	"cmd/codemode-worker": {"sandbox/worker"},
 	"cmd/codemode-bridge": {
-		"analysis", "bridge", "bridge/admin", "bridge/approval", "bridge/audit", "bridge/builtin", "bridge/canon", "bridge/catalog",
+		"analysis", "bridge", "bridge/admin", "bridge/approval", "bridge/audit", "bridge/builtin", "bridge/canon", "bridge/catalog", "bridge/clients",
 		"bridge/config", "bridge/gate", "bridge/ledger", "bridge/login", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/openapi", "bridge/pins", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
 		"bridge/upstream", "profiles", "profiles/templates", "sandbox",
 	},

@@ -44,6 +44,7 @@ func (a *app) serversCommand() *cobra.Command {
 	}
 	a.jsonFlag(list)
 	group.AddCommand(list, a.serversLoginCommand(), a.serversLogoutCommand())
+	a.addServerEdits(group)
 	return group
 }
 

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"codemode-bridge/bridge/clients"
+	"codemode-bridge/bridge/config"
+
+	"github.com/spf13/cobra"
+)
+
+// initCommand writes a first configuration, with the servers that the person's
+// clients have.
+func (a *app) initCommand() *cobra.Command {
+	var o initOptions
+	names := clientNames()
+	c := &cobra.Command{
+		Use: "init", Short: "Write a configuration, with the servers that your clients have", Args: noArgs,
+		Long: "Looks for MCP servers in the files of your clients (" + strings.Join(names, ", ") + "),\n" +
+			"those of the folder that you are in included, shows them, and writes a configuration with them. The\n" +
+			"clients' own files stay as they are: install --take-over changes one.",
+		Example: "  codemode-bridge init\n  codemode-bridge init --from cursor --from ~/work/.mcp.json --dry-run",
+		RunE:    func(*cobra.Command, []string) error { return a.init(o) },
+	}
+	f := c.Flags()
+	f.StringArrayVar(&o.from, "from", nil, "look only here: a `client` or a file; may be repeated")
+	f.BoolVarP(&o.yes, "yes", "y", false, "write without asking")
+	f.BoolVar(&o.dry, "dry-run", false, "show what would be written and write nothing")
+	f.BoolVar(&o.force, "force", false, "replace a configuration that is there; a copy is kept")
+	a.jsonFlag(c)
+	completeWith(c, "from", cobra.FixedCompletions(names, cobra.ShellCompDirectiveDefault))
+	return c
+}
+
+type initOptions struct {
+	from            []string
+	yes, dry, force bool
+}
+
+func clientNames() []string {
+	var names []string
+	for _, c := range clients.All() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+func (a *app) init(o initOptions) error {
+	path, err := a.file()
+	if err != nil {
+		return err
+	}
+	file, err := clients.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if file.Existed && !o.force && !o.dry {
+		return &configError{fmt.Errorf("there is a configuration at %s already", a.shown(path)),
+			"--force replaces it and keeps a copy; servers add adds a server, install --take-over those of a client"}
+	}
+	d := a.adoption()
+	for name, text := range builtins {
+		d.take(name, comparable(config.JSONC(text)))
+	}
+	if err := a.find(d, o.from); err != nil {
+		return err
+	}
+	text, err := a.firstConfig(path, d)
+	if err != nil {
+		return err
+	}
+	if a.json && !o.yes && !o.dry {
+		return &usageError{errors.New("--json asks nothing: add --yes or --dry-run")}
+	}
+	if !a.json {
+		if err := a.printFound(d); err != nil {
+			return err
+		}
+	}
+	taken := d.taking()
+	result := map[string]any{"file": path, "written": !o.dry, "servers": adoptedRows(d.all)}
+	if o.dry {
+		if a.json {
+			return a.printJSON(result)
+		}
+		fmt.Fprintln(a.out)
+		printDiff(a.out, a.shown(path), file.Text, text, append(secretsIn(file.Text), secretsOf(d.all)...))
+		fmt.Fprintln(a.err, "nothing was written")
+		return nil
+	}
+	if err := a.confirm(fmt.Sprintf("write %s with %s of your clients?", a.shown(path), count(len(taken), "server")), o.yes); err != nil {
+		return err
+	}
+	if file.Existed {
+		backup, err := file.Backup()
+		if err != nil {
+			return err
+		}
+		result["backup"] = backup
+		fmt.Fprintf(a.err, "a copy of the old one is at %s\n", a.tilde(backup))
+	}
+	file.Private()
+	if err := file.Write(text); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(result)
+	}
+	fmt.Fprintf(a.err, "wrote %s, which only you can read\n", a.tilde(path))
+	if slices.ContainsFunc(taken, func(s *adopted) bool { return len(s.Secrets) > 0 }) {
+		fmt.Fprintln(a.err, `values of env and headers stand in it as your clients had them; better: write "${NAME}" and set NAME`)
+	}
+	a.nextSteps(d)
+	return nil
+}
+
+// nextSteps says in three lines what to do with a new configuration.
+func (a *app) nextSteps(d *adoption) {
+	client := "CLIENT"
+	for _, s := range d.all {
+		if i := slices.IndexFunc(clients.All(), func(c clients.Client) bool { return strings.HasPrefix(s.from[0], c.Title+" (") }); i >= 0 {
+			client = clients.All()[i].Name
+			break
+		}
+	}
+	with := ""
+	if a.configPath != "" {
+		with = " --config " + a.configPath
+	}
+	fmt.Fprintf(a.err, "next: codemode-bridge servers test --all%s\n", with)
+	fmt.Fprintf(a.err, "      codemode-bridge install %s%s\n", client, with)
+	fmt.Fprintf(a.err, "      and with --take-over, %s's own servers are called through the bridge alone\n", strings.ToLower(client))
+}
+
+// find adds the servers of all clients, or of those clients and files that the
+// person names.
+func (a *app) find(d *adoption, from []string) error {
+	system := a.system()
+	var places []clients.Place
+	if len(from) == 0 {
+		places = clients.Places(system)
+	}
+	for _, name := range from {
+		if c, ok := clients.Find(name); ok {
+			for _, scope := range c.Scopes {
+				if place, err := c.Place(system, scope); err == nil {
+					places = append(places, place)
+				}
+			}
+			continue
+		}
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return fmt.Errorf("finding %s: %w", name, err)
+		}
+		if _, err := os.Stat(path); err != nil {
+			return &usageError{fmt.Errorf("%q is neither a file nor a client; the clients are: %s", name, strings.Join(clientNames(), ", "))}
+		}
+		file, err := clients.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		place, err := clients.At(system, path, file.Text)
+		if err != nil {
+			return err
+		}
+		places = append(places, place)
+	}
+	for _, place := range places {
+		file, err := clients.ReadFile(place.File)
+		if err == nil && !file.Existed {
+			continue
+		}
+		var servers []clients.Server
+		if err == nil {
+			servers, err = place.Servers(file.Text)
+		}
+		if err != nil {
+			if len(from) > 0 {
+				return err
+			}
+			fmt.Fprintf(a.err, "passed over %s: %v\n", place, err)
+			continue
+		}
+		for _, s := range servers {
+			d.add(s, place)
+		}
+	}
+	return nil
+}
+
+// taking are the servers that go into the configuration.
+func (d *adoption) taking() []*adopted {
+	return slices.DeleteFunc(slices.Clone(d.all), func(s *adopted) bool { return s.Problem != "" || s.known })
+}
+
+func secretsOf(all []*adopted) []string {
+	var secrets []string
+	for _, s := range all {
+		secrets = append(secrets, s.Secrets...)
+	}
+	return secrets
+}
+
+func (a *app) printFound(d *adoption) error {
+	if len(d.all) == 0 {
+		fmt.Fprintln(a.err, "your clients have no servers that could be found")
+		return nil
+	}
+	return a.printAdopted(d.all)
+}
+
+// builtins are the servers that any configuration can have.
+var builtins = map[string]string{
+	"time":  `{ "type": "builtin", "builtin": "time" }`,
+	"utils": `{ "type": "builtin", "builtin": "utils" }`,
+}
+
+const firstHead = `// The configuration of codemode-bridge. After an edit, look for mistakes with
+//
+//	codemode-bridge check
+//
+// A bridge that runs takes an edit over by itself.
+{
+  // The MCP servers that scripts may call. A tool is called by the name of its
+  // server and its own, as in codemode.time__now({}). "${NAME}" is a variable
+  // of the environment. A program sees those in its env and passEnv, and no others.
+  "servers": {
+`
+
+const firstTail = `
+    // These two are part of the bridge.
+    "time": { "type": "builtin", "builtin": "time" },
+    "utils": { "type": "builtin", "builtin": "utils" },
+  },
+
+  // What scripts may do. Each profile is a tool of its own for the client
+  // (codemode_eval_supervised); the default profile binds eval as well.
+  "evaluation": {
+    "defaultProfile": "supervised",
+    // What nobody can judge is asked about.
+    "risk": { "unknown": "medium" },
+    "profiles": {
+      "supervised": {
+        // What no list and no rule names is asked about unless it only reads.
+        "default": "risk",
+        // Tools that are never called, or always after a question:
+        // "denylist": ["github__delete_*"],
+        // "asklist": ["filesystem__write_*"],
+        // Where nobody can be asked, the call is denied.
+        "elicitationFallback": "deny",
+        "rules": [
+          { "tools": ["time__*", "utils__*"], "action": "allow", "risk": "low" },
+        ],
+      },
+    },
+  },
+}
+`
+
+// firstConfig is the text of a new configuration. A server that it could not
+// be used with gets a Problem and is left out.
+func (a *app) firstConfig(path string, d *adoption) ([]byte, error) {
+	for {
+		var text strings.Builder
+		text.WriteString(firstHead)
+		for _, s := range d.taking() {
+			fmt.Fprintf(&text, "    %q: %s,\n", s.as, strings.ReplaceAll(string(s.text()), "\n", "\n    "))
+		}
+		text.WriteString(strings.TrimPrefix(firstTail, strings.Repeat("\n", 1-min(1, len(d.taking())))))
+		_, err := config.Parse(path, []byte(text.String()), a.env, a.policy(path))
+		if err == nil {
+			return []byte(text.String()), nil
+		}
+		var problems config.Problems
+		if !errors.As(err, &problems) {
+			return nil, err
+		}
+		dropped := false
+		for _, problem := range problems {
+			for _, s := range d.taking() {
+				if problem.Path == "/servers/"+s.as || strings.HasPrefix(problem.Path, "/servers/"+s.as+"/") {
+					s.Problem, dropped = firstProblem(problem), true
+				}
+			}
+		}
+		if !dropped {
+			return nil, fmt.Errorf("writing a configuration: %w", err)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/upstream"
+
+	"github.com/spf13/cobra"
+)
+
+// tryServersCommand connects to servers and says how that went.
+func (a *app) tryServersCommand() *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use: "test [name...]", Short: "Connect to servers, list their tools, and say what is wrong",
+		Long: "Connects to the named servers, or with --all to every one that is not disabled, lists their tools and says\n" +
+			"how long that took, or what is wrong, with the last lines that a program wrote to its standard error. The\n" +
+			"exit code is 1 if one of them cannot be used.",
+		Args: func(c *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return &usageError{errors.New("servers test takes names, or --all")}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.tryServers(c.Context(), args, all) },
+	}
+	c.Flags().BoolVar(&all, "all", false, "every server that is not disabled")
+	c.ValidArgsFunction = a.completeServers
+	a.jsonFlag(c)
+	return c
+}
+
+// A tried is how connecting to a server went.
+type tried struct {
+	Name     string   `json:"name"`
+	OK       bool     `json:"ok"`
+	State    string   `json:"state"`
+	Took     int64    `json:"tookMs"`
+	Tools    []string `json:"tools"`
+	Protocol string   `json:"protocol,omitempty"`
+	Program  string   `json:"program,omitempty"`
+	Version  string   `json:"version,omitempty"`
+	Why      string   `json:"why,omitempty"`
+}
+
+func (a *app) tryServers(ctx context.Context, names []string, all bool) error {
+	cfg, err := a.load()
+	if err != nil {
+		return err
+	}
+	if names, err = chosenServers(cfg, names, all); err != nil {
+		return err
+	}
+	rows := make([]tried, len(names))
+	var trying sync.WaitGroup
+	for _, spec := range specs(cfg) {
+		if i := slices.Index(names, spec.Name); i >= 0 {
+			trying.Go(func() { rows[i] = try(ctx, spec) })
+		}
+	}
+	trying.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	failed := 0
+	for _, r := range rows {
+		if !r.OK {
+			failed++
+		}
+	}
+	if a.json {
+		err = a.printJSON(rows)
+	} else {
+		err = a.printTried(rows)
+	}
+	if err == nil && failed > 0 {
+		err = &exitError{exitFailed}
+	}
+	return err
+}
+
+// try connects to one server alone and leaves it again.
+func try(ctx context.Context, spec upstream.Spec) tried {
+	set := upstream.New(upstream.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), ClientVersion: version})
+	defer set.Close()
+	begun := time.Now()
+	set.Apply([]upstream.Spec{spec})
+	if err := set.WaitReady(ctx); err != nil {
+		return tried{Name: spec.Name, Why: err.Error()}
+	}
+	r := tried{Name: spec.Name, Took: time.Since(begun).Milliseconds(), Tools: []string{}}
+	for _, s := range set.Status() {
+		r.OK = s.State == upstream.Connected
+		r.State, r.Protocol, r.Program, r.Version, r.Why = string(s.State), s.Protocol, s.Program, s.Version, s.Err
+	}
+	for _, tool := range set.Tools()[spec.Name] {
+		r.Tools = append(r.Tools, tool.Name)
+	}
+	return r
+}
+
+func (a *app) printTried(rows []tried) error {
+	table := [][]string{{"name", "state", "tools", "time", "protocol", "server"}}
+	for _, r := range rows {
+		table = append(table, []string{r.Name, r.State, strconv.Itoa(len(r.Tools)), fmt.Sprintf("%d ms", r.Took), r.Protocol, strings.TrimSpace(r.Program + " " + r.Version)})
+	}
+	if err := a.table(table); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.Why != "" {
+			fmt.Fprintf(a.err, "%s: %s\n", r.Name, strings.ReplaceAll(r.Why, " | ", "\n  "))
+		}
+	}
+	return nil
+}
