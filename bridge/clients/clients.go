@@ -25,7 +25,6 @@
 package clients
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -215,8 +214,8 @@ func one(folder string, path ...string) []string {
 // A Place is where a client keeps its servers.
 type Place struct {
 	Client Client
-	Scope  Scope
-	File   string // absolute
+	Scope  Scope // empty of a file that somebody named
+	File   string
 	system System
 }
 
@@ -267,7 +266,7 @@ func At(s System, file string, text []byte) (Place, error) {
 	}
 	guess := func(name string) Place {
 		c, _ := Find(name)
-		return Place{Client: c, Scope: User, File: file, system: s}
+		return Place{Client: c, File: file, system: s}
 	}
 	switch strings.ToLower(filepath.Ext(file)) {
 	case ".toml":
@@ -290,10 +289,13 @@ func At(s System, file string, text []byte) (Place, error) {
 
 // String names the place for people: Claude Code (project).
 func (p Place) String() string {
-	return fmt.Sprintf("%s (%s)", p.Client.Title, cmp.Or(p.Scope, User))
+	if p.Scope == "" {
+		return filepath.Base(p.File)
+	}
+	return fmt.Sprintf("%s (%s)", p.Client.Title, p.Scope)
 }
 
-// Find returns the keys under which a file has its servers.
+// keys are those under which a file has its servers.
 func (p Place) keys(text []byte) []string {
 	switch {
 	case p.Scope == Local:

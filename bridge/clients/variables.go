@@ -55,7 +55,7 @@ func (t *translator) server(s *Server) {
 
 // project is the folder of a file that is of one project.
 func (p Place) project() string {
-	if p.Scope == User {
+	if p.Scope == User || p.Scope == "" {
 		return ""
 	}
 	return p.system.Folder

@@ -134,7 +134,7 @@ func (a *app) nextSteps(d *adoption) {
 	}
 	fmt.Fprintf(a.err, "next: codemode-bridge servers test --all%s\n", with)
 	fmt.Fprintf(a.err, "      codemode-bridge install %s%s\n", client, with)
-	fmt.Fprintf(a.err, "      and with --take-over, %s's own servers are called through the bridge alone\n", strings.ToLower(client))
+	fmt.Fprintln(a.err, "      the same with --take-over, so that the model cannot call its servers past the bridge")
 }
 
 // find adds the servers of all clients, or of those clients and files that the

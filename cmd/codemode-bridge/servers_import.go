@@ -120,7 +120,11 @@ func (d *adoption) add(s clients.Server, place clients.Place) *adopted {
 			return one
 		}
 	}
-	one.as = d.free(s.Name, place.Client.Name)
+	client := place.Client.Name
+	if place.Scope == "" {
+		client = "" // the file is anybody's
+	}
+	one.as = d.free(s.Name, client)
 	d.take(one.as, text)
 	d.all = append(d.all, one)
 	return one
