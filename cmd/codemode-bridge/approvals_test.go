@@ -21,7 +21,7 @@ type commandLine struct {
 func newCommandLine(t *testing.T, config string) commandLine {
 	t.Helper()
 	home := t.TempDir()
-	c := commandLine{t, buildPrograms(t), home, filepath.Join(home, "config.json")}
+	c := commandLine{t, programs(t), home, filepath.Join(home, "config.json")}
 	if err := os.WriteFile(c.file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

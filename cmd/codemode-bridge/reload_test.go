@@ -27,18 +27,6 @@ type serving struct {
 	endpoint string
 }
 
-// buildPrograms builds the bridge and its worker into a folder of the test.
-func buildPrograms(t *testing.T) string {
-	t.Helper()
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), ".", "../codemode-worker")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the programs: %v\n%s", err, out)
-	}
-	return bin
-}
-
 // serve starts the bridge, and ends it with the test.
 func serve(t *testing.T, config string) serving {
 	t.Helper()
@@ -51,7 +39,7 @@ func serveOverlaid(t *testing.T, config, overlay string) serving {
 	home := t.TempDir()
 	s := serving{file: filepath.Join(home, "config.json")}
 	s.write(t, config)
-	cmd := exec.Command(filepath.Join(buildPrograms(t), "codemode-bridge"), "serve", "--config", s.file, "--listen", "127.0.0.1:0")
+	cmd := exec.Command(filepath.Join(programs(t), "codemode-bridge"), "serve", "--config", s.file, "--listen", "127.0.0.1:0")
 	if overlay != "" {
 		serving{file: filepath.Join(home, "config.prod.json")}.write(t, overlay)
 		cmd.Args = append(cmd.Args, "--env", "prod")
