@@ -54,7 +54,7 @@ func (b *records) asked() string {
 // inquisitive makes a server whose tools ask: form for a color, in the words of
 // its argument message and with a field of its argument field, model for a haiku.
 // The tool talk logs and tells of its progress.
-func inquisitive(context.Context) (*mcp.Server, error) {
+func inquisitive(context.Context, *slog.Logger) (*mcp.Server, error) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "inq"}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}}})
 	type asks struct{ Message, Field, URL string }
 	answer := func(v any, err error) (*mcp.CallToolResult, error) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -91,7 +92,7 @@ func TestBreaker(t *testing.T) {
 
 // inner is a server in this process with one tool.
 func inner(tool func(context.Context) error) Spec {
-	return Spec{Name: "fake", Kind: InProcess, InProcess: func(context.Context) (*mcp.Server, error) {
+	return Spec{Name: "fake", Kind: InProcess, InProcess: func(context.Context, *slog.Logger) (*mcp.Server, error) {
 		server := mcp.NewServer(&mcp.Implementation{Name: "inner", Version: "3"}, nil)
 		server.AddTool(&mcp.Tool{Name: "exact", InputSchema: json.RawMessage(`{"type":"object"}`)},
 			func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -262,9 +263,9 @@ func TestAStormOfAnnouncementsIsWeathered(t *testing.T) {
 	var server *mcp.Server
 	spec := inner(nil)
 	plain := spec.InProcess
-	spec.InProcess = func(ctx context.Context) (*mcp.Server, error) {
+	spec.InProcess = func(ctx context.Context, _ *slog.Logger) (*mcp.Server, error) {
 		var err error
-		server, err = plain(ctx)
+		server, err = plain(ctx, nil)
 		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				if method == "tools/list" {

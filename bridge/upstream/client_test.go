@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -74,8 +75,8 @@ func agree(_ context.Context, q Question) (Answer, error) {
 //	wait   waits for the gate, or until it is cancelled, of which it tells
 //
 // in the way of the era that is spoken with it.
-func inquirer(gate chan struct{}, cancelled chan<- string) func(context.Context) (*mcp.Server, error) {
-	return func(context.Context) (*mcp.Server, error) {
+func inquirer(gate chan struct{}, cancelled chan<- string) func(context.Context, *slog.Logger) (*mcp.Server, error) {
+	return func(context.Context, *slog.Logger) (*mcp.Server, error) {
 		s := mcp.NewServer(&mcp.Implementation{Name: "inquirer"}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}, Tools: &mcp.ToolCapabilities{}}})
 		add := func(name string, f func(context.Context, *mcp.CallToolRequest) (string, mcp.InputRequest, error)) {
 			s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,8 +18,8 @@ import (
 
 // library makes a server with n resources, one template and one prompt, listed
 // in pages of seven.
-func library(n int) func(context.Context) (*mcp.Server, error) {
-	return func(context.Context) (*mcp.Server, error) {
+func library(n int) func(context.Context, *slog.Logger) (*mcp.Server, error) {
+	return func(context.Context, *slog.Logger) (*mcp.Server, error) {
 		s := mcp.NewServer(&mcp.Implementation{Name: "library"}, &mcp.ServerOptions{PageSize: 7})
 		for i := range n {
 			s.AddResource(&mcp.Resource{URI: fmt.Sprintf("book://%02d", i), Name: "book"}, func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
@@ -37,10 +38,10 @@ func library(n int) func(context.Context) (*mcp.Server, error) {
 
 // sdkServers are the ways in which a server of the SDK can be reached, in both
 // eras.
-func sdkServers(t *testing.T, make func(context.Context) (*mcp.Server, error)) map[string]Spec {
+func sdkServers(t *testing.T, make func(context.Context, *slog.Logger) (*mcp.Server, error)) map[string]Spec {
 	t.Helper()
 	made := func(r *http.Request) *mcp.Server {
-		s, err := make(r.Context())
+		s, err := make(r.Context(), slog.Default())
 		if err != nil {
 			t.Error(err)
 		}
@@ -91,7 +92,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadIsRefused(t *testing.T) {
-	bare := func(context.Context) (*mcp.Server, error) {
+	bare := func(context.Context, *slog.Logger) (*mcp.Server, error) {
 		s := mcp.NewServer(&mcp.Implementation{Name: "bare"}, nil)
 		s.AddTool(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{}, nil
