@@ -7,12 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -69,12 +71,13 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 		turned := floor.watch()
 		select {
 		case <-a.r.done:
+			if errors.Is(a.r.err, errPutAway) {
+				return a.paused("a person has not answered yet")
+			}
+			a.s.deliver(ctx, a.r)
 			return a.r.answer()
 		case <-ctx.Done():
-			if a.s.lastHolder(a.r) {
-				a.r.stop(errClientGone)
-				<-a.r.done
-			}
+			a.clientGone()
 			return failure(errClientGone.Error())
 		case <-changed:
 			if since.IsZero() {
@@ -146,6 +149,41 @@ func (a *attachment) answerable(all []approval.Request) int {
 	}
 	return n
 }
+
+// clientGone lets go of a run whose request is over. A client that cancels
+// means the script to end, if nobody else holds it. One that is simply gone
+// leaves a run that waits for approvers to them.
+func (a *attachment) clientGone() {
+	switch {
+	case !a.s.lastHolder(a.r):
+	case a.queued() && a.disconnected():
+		a.s.park(a.r)
+	default:
+		a.r.stop(errClientGone)
+		<-a.r.done
+	}
+}
+
+// queued reports whether the run waits for approvers who come when they come.
+func (a *attachment) queued() bool {
+	return slices.ContainsFunc(a.s.o.Gate.Broker().Take(a.r.id), func(q approval.Request) bool {
+		return q.Decision.Fallback == profiles.FallbackQueue
+	})
+}
+
+// disconnected reports whether the client's connection is over. A stateless
+// client has none that lasts: it ends its request when it cancels.
+func (a *attachment) disconnected() bool {
+	if a.req.ProtocolVersion() >= statelessProtocol {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), pingFor)
+	defer cancel()
+	return a.req.Session.Ping(ctx, nil) != nil && ctx.Err() == nil
+}
+
+// pingFor is how long a client may take to show that it is there.
+const pingFor = time.Second
 
 // fresh are the requests that this attachment has not seen before: those that
 // it can put to the person at the client, and those for approvers alone.
@@ -373,9 +411,12 @@ func (s *Server) resume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	if err := readArguments(req.Params.Arguments, &args); err != nil {
 		return failure("eval_resume: " + err.Error() + `; it takes {"run": "..."}`), nil
 	}
-	r, ok := s.find(args.Run, req)
-	if !ok {
+	r, err := s.runOf(ctx, args.Run, req)
+	switch {
+	case errors.Is(err, errNoRun):
 		return failure(fmt.Sprintf("there is no run %q that could be resumed; it ended long ago, or never was", args.Run)), nil
+	case err != nil:
+		return failure(fmt.Sprintf("run %s does not go on: %v", args.Run, err)), nil
 	}
 	return s.attach(ctx, req, r)
 }

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,13 +37,16 @@ type RunState struct {
 const (
 	RunRunning = "running"
 	RunWaiting = "waiting" // for a person
+	RunPaused  = "paused"  // the same, without a worker: it goes on when it is resumed
 	RunDone    = "done"
 	RunFailed  = "failed"
 	RunStopped = "stopped" // before its script ended
 )
 
 // Over reports whether the run has ended.
-func (s RunState) Over() bool { return s.State != RunRunning && s.State != RunWaiting }
+func (s RunState) Over() bool {
+	return s.State != RunRunning && s.State != RunWaiting && s.State != RunPaused
+}
 
 // Start begins a run that no MCP client asked for. Its questions go to
 // approvers, whatever the profile's fallback. The requester is who started it,
@@ -83,10 +87,18 @@ func (s *Server) fetched(requester string) int {
 	return n
 }
 
-// Run returns the state of a run that is live, or whose answer is kept.
+// Run returns the state of a run that is live, whose answer is kept, or that is
+// paused and no bridge has.
 func (s *Server) Run(id string) (RunState, bool) {
 	r, ok := s.lookup(id)
 	if !ok {
+		away, err := s.away(context.Background())
+		if err != nil {
+			s.o.Logger.Warn("looking for paused runs", "err", err)
+		}
+		if i := slices.IndexFunc(away, func(k ledger.Kept) bool { return k.Run == id }); i >= 0 {
+			return s.awayState(context.Background(), away[i]), true
+		}
 		return RunState{}, false
 	}
 	state := s.state(r)
@@ -98,8 +110,8 @@ func (s *Server) Run(id string) (RunState, bool) {
 	return state, true
 }
 
-// Runs returns the runs that are live and those whose answers are kept, the
-// newest first.
+// Runs returns the runs that are live, those whose answers are kept, and those
+// that are paused and no bridge has, the newest first.
 func (s *Server) Runs() []RunState {
 	s.mu.Lock()
 	all := slices.Clone(s.ended)
@@ -107,11 +119,18 @@ func (s *Server) Runs() []RunState {
 		all = append(all, r)
 	}
 	s.mu.Unlock()
-	slices.SortFunc(all, func(a, b *run) int { return b.started.Compare(a.started) })
-	states := make([]RunState, len(all))
-	for i, r := range all {
-		states[i] = s.state(r)
+	var states []RunState
+	for _, r := range all {
+		states = append(states, s.state(r))
 	}
+	away, err := s.away(context.Background())
+	if err != nil {
+		s.o.Logger.Warn("looking for paused runs", "err", err)
+	}
+	for _, k := range away {
+		states = append(states, s.awayState(context.Background(), k))
+	}
+	slices.SortStableFunc(states, func(a, b RunState) int { return b.Started.Compare(a.Started) })
 	return states
 }
 

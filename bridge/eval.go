@@ -34,9 +34,9 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 		if err != nil {
 			return failure(err.Error()), nil
 		}
-		r, ok := s.find(st.Run, req)
-		if !ok {
-			return failure("run " + st.Run + " is over and its answer is no longer kept"), nil
+		r, err := s.runOf(ctx, st.Run, req)
+		if err != nil {
+			return failure("run " + st.Run + " is over, or cannot go on here: " + err.Error()), nil
 		}
 		return s.attach(ctx, req, r)
 	}
@@ -49,11 +49,29 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 	if err != nil {
 		return failure(err.Error()), nil
 	}
-	r, err := s.start(sess, gate.Origin{Profile: profile, Reach: reach(req)}, principal(req), args)
-	if err != nil {
-		return failure(err.Error()), nil
+	r := s.rejoin(sess, principal(req), profile, args)
+	if r == nil {
+		if r, err = s.start(sess, gate.Origin{Profile: profile, Reach: reach(req)}, principal(req), args); err != nil {
+			return failure(err.Error()), nil
+		}
 	}
 	return s.attach(ctx, req, r)
+}
+
+// runOf returns the run that a request names, live or from its journal.
+func (s *Server) runOf(ctx context.Context, id string, req *mcp.CallToolRequest) (*run, error) {
+	if r, ok := s.find(id, req); ok {
+		return r, nil
+	}
+	if _, here := s.lookup(id); here {
+		return nil, errNoRun // it is another's
+	}
+	s.o.Ready(ctx)
+	who := "a client that calls itself nothing"
+	if info := req.ClientInfo(); info != nil && info.Name != "" {
+		who = "client " + clipRunes(info.Name, 100)
+	}
+	return s.takeUp(ctx, id, claim{principal: principal(req), by: who, reach: reach(req), conn: req.Session})
 }
 
 // Why a run is stopped that did not end by itself.
@@ -95,9 +113,9 @@ func (s *Server) discover(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	}
 	answer, err := s.o.Gate.Call(ctx, g, gate.Call{Number: 1, Name: req.Params.Name, Args: req.Params.Arguments})
 	if err != nil {
-		return failure(err.Error()), errors.Join(g.End(ctx, outcomeOf(err), err.Error()))
+		return failure(err.Error()), errors.Join(g.End(ctx, outcomeOf(err), err.Error(), gate.Entries{}))
 	}
-	if err := g.End(ctx, outcomeOf(nil), ""); err != nil {
+	if err := g.End(ctx, outcomeOf(nil), "", gate.Entries{}); err != nil {
 		return failure(err.Error()), nil
 	}
 	if answer.IsError {

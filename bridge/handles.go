@@ -72,6 +72,40 @@ func (h *handles) put(kind, mimeType, uri string, it item, block json.RawMessage
 	return handle{Handle: it.id, Kind: kind, MIMEType: mimeType, URI: uri, Size: len(it.text) + len(it.json)}
 }
 
+// A keptItem is an item as a journal keeps it.
+type keptItem struct {
+	ID    string          `json:"id"`
+	Text  string          `json:"text,omitempty"`
+	JSON  json.RawMessage `json:"json,omitempty"`
+	Block json.RawMessage `json:"block,omitempty"`
+}
+
+// restore puts items back that a journal has kept, under their old handles.
+func (h *handles) restore(items []keptItem) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, k := range items {
+		it := &item{id: k.ID, text: k.Text, json: k.JSON, block: k.Block, expires: h.now().Add(handlesFor)}
+		h.items = append(h.items, it)
+		h.bytes += it.size()
+		if n, err := strconv.Atoi(strings.TrimPrefix(k.ID, "h")); err == nil {
+			h.last = max(h.last, n)
+		}
+	}
+}
+
+// A shelf is where the handles of one answer are made: it remembers which.
+type shelf struct {
+	*handles
+	made []keptItem
+}
+
+func (s *shelf) put(kind, mimeType, uri string, it item, block json.RawMessage) handle {
+	made := s.handles.put(kind, mimeType, uri, it, block)
+	s.made = append(s.made, keptItem{made.Handle, it.text, it.json, block})
+	return made
+}
+
 // get finds an item that has not expired.
 func (h *handles) get(id string) (*item, error) {
 	h.mu.Lock()

@@ -1,7 +1,11 @@
 package bridge
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -46,9 +50,19 @@ func (s *Server) lastHolder(r *run) bool {
 	return r.holders <= 1
 }
 
-// park notes that a run was let go while it waits for a person, and ends the
-// one that has waited longest when there are too many.
+// park notes that a run was let go while it waits for a person, who may take
+// their time now. When there are too many, the one that has waited longest is
+// put away, or ends if it cannot be.
 func (s *Server) park(r *run) {
+	s.o.Gate.Broker().Extend(r.id, s.o.Now().Add(s.o.Gate.View().Profiles.PausedFor()))
+	if oldest := s.crowd(r); oldest != nil && !oldest.putAway() {
+		oldest.stop(errCrowdedOut)
+	}
+}
+
+// crowd counts r among the parked runs, and returns the one that has to go, if
+// one has.
+func (s *Server) crowd(r *run) *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.parked = time.Now()
@@ -64,14 +78,22 @@ func (s *Server) park(r *run) {
 		}
 	}
 	if n > parkedMax {
-		oldest.stop(errCrowdedOut)
+		return oldest
 	}
+	return nil
+}
+
+// deliver notes that a request gets a run's answer, if it is still there.
+func (s *Server) deliver(ctx context.Context, r *run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.delivered = ctx.Err() == nil
 }
 
 // keepLocked keeps the answer of a run that was let go.
 func (s *Server) keepLocked(r *run) {
-	if r.parked.IsZero() && !r.fetched {
-		return // its answer was delivered
+	if r.parked.IsZero() && !r.fetched || errors.Is(r.err, errPutAway) || errors.Is(r.err, errTaken) {
+		return // its answer was delivered, or is to come from elsewhere
 	}
 	s.ended = append(s.ended, r)
 	if len(s.ended) > keptMax {
@@ -91,7 +113,7 @@ func (s *Server) keepLocked(r *run) {
 }
 
 // find returns a run by its ID, for a request of the session that started it
-// or, where there are no sessions, of the same principal.
+// or, where there are no sessions or that one has ended, of the same principal.
 func (s *Server) find(id string, req *mcp.CallToolRequest) (*run, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,5 +127,21 @@ func (s *Server) find(id string, req *mcp.CallToolRequest) (*run, bool) {
 		return nil, false
 	}
 	stateless := req.Extra != nil && req.Extra.Header != nil && req.Session.ID() == ""
-	return r, r.session.conn == req.Session || r.session.brief && stateless
+	return r, r.session.conn == req.Session || r.session.brief && (stateless || r.replay != nil) || r.session.over && !r.session.brief
+}
+
+// rejoin returns the run that a request means that sends the same script again:
+// one of the same session and tool that nobody holds, and whose answer nobody
+// got. So a client that gave up, or a model that forgot, runs nothing twice.
+func (s *Server) rejoin(sess *session, principal, profile string, args evalArgs) *run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range append(slices.Collect(maps.Values(s.live)), s.ended...) {
+		same := r.session == sess || sess.brief && r.session.brief && principal != "" && r.principal == principal
+		if same && !r.parked.IsZero() && !r.delivered && r.holders == 0 && r.gate.Profile == profile &&
+			r.gate.Script == args.Code && bytes.Equal(r.gate.Input, args.Input) {
+			return r
+		}
+	}
+	return nil
 }

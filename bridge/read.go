@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -20,36 +19,27 @@ var methods = map[string]string{
 	"prompts.list": catalog.ListPrompts, "prompts.get": catalog.GetPrompt,
 }
 
-// read answers a call of codemode.resources or codemode.prompts: one of the
-// gate's, whose server is taken out of the arguments and put before the name.
-func (r *run) read(ctx context.Context, c sandbox.Call) (sandbox.Reply, error) {
+// method is what a call of codemode.resources or codemode.prompts is at the
+// gate: the server is taken out of the arguments and put before the name.
+func (r *run) method(c sandbox.Call) (path string, args json.RawMessage, err error) {
 	name := "resources." + c.Name
 	if c.Op == sandbox.OpPrompt {
 		name = "prompts." + c.Name
 	}
 	method, ok := methods[name]
 	if !ok {
-		return sandbox.Reply{}, fmt.Errorf("there is no codemode.%s: there are %s", name, strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
+		return "", nil, fmt.Errorf("there is no codemode.%s: there are %s", name, strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
 	}
 	server, args, err := splitServer(c.Args)
-	if err != nil {
-		return sandbox.Reply{}, fmt.Errorf("codemode.%s: %w", name, err)
-	}
-	path := method
 	switch {
+	case err != nil:
+		return "", nil, fmt.Errorf("codemode.%s: %w", name, err)
 	case server != "":
-		path = r.server.configured(server) + "__" + method
+		return r.server.configured(server) + "__" + method, args, nil
 	case method == catalog.ReadResource || method == catalog.GetPrompt:
-		return sandbox.Reply{}, fmt.Errorf("codemode.%s: the first argument must be the name of a server", name)
+		return "", nil, fmt.Errorf("codemode.%s: the first argument must be the name of a server", name)
 	}
-	answer, err := r.server.o.Gate.Call(ctx, r.gate, gate.Call{Number: c.Number, Name: path, Args: args, Position: c.Position})
-	if err != nil {
-		return sandbox.Reply{}, r.explain(err)
-	}
-	if method == catalog.GetPrompt {
-		return r.session.prompt(answer)
-	}
-	return r.session.value(answer)
+	return method, args, nil
 }
 
 // splitServer takes the server's name out of arguments.
@@ -93,9 +83,9 @@ type message struct {
 
 // prompt is what codemode.prompts.get resolves to: the messages, text as text and
 // everything else as handles.
-func (s *session) prompt(a gate.Answer) (sandbox.Reply, error) {
+func (s *shelf) prompt(a gate.Answer) (sandbox.Reply, error) {
 	if a.IsError {
-		return sandbox.Reply{}, &toolError{session: s, answer: a}
+		return sandbox.Reply{}, &toolError{shelf: s, answer: a}
 	}
 	var p struct {
 		Description string `json:"description"`

@@ -33,9 +33,15 @@ type run struct {
 	// principal is who may come back for the run.
 	principal string
 	gate      *gate.Run
-	holders   int       // requests that hold the run; guarded by Server.mu
-	parked    time.Time // when it was let go while it waits for a person; guarded by Server.mu
-	fetched   bool      // its answer is fetched later: nobody holds it from the start
+	ctx       context.Context
+	journal   *journal        // nil: none is kept
+	replay    *replay         // nil: the run has not paused
+	tight     profiles.Limits // of its profile
+	parallel  int             // calls at a time
+	holders   int             // requests that hold the run; guarded by Server.mu
+	parked    time.Time       // when it was let go while it waits for a person; guarded by Server.mu
+	delivered bool            // somebody got its answer; guarded by Server.mu
+	fetched   bool            // its answer is fetched later: nobody holds it from the start
 	started   time.Time
 	ended     time.Time               // set before done is closed
 	maxResult int                     // bytes of result that the model may have
@@ -58,76 +64,136 @@ type run struct {
 
 // start begins a run of a script. An error means that there is no run.
 func (s *Server) start(sess *session, o gate.Origin, principal string, args evalArgs) (*run, error) {
-	ctx, stop := context.WithCancelCause(context.Background())
-	r := &run{
-		id: newID("r"), server: s, session: sess, principal: principal, stop: stop,
-		done: make(chan struct{}), news: make(chan news, 16), reports: rate.NewLimiter(10, 10), logged: rate.NewLimiter(10, 50), started: s.o.Now(), fetched: o.Reach == gate.ByApprovers,
-	}
-	tight := s.o.Gate.View().Limits(o.Profile)
-	r.maxResult = least(s.o.MaxResult, tight.Result)
-	o.ID, o.Session, o.Client, o.Requester, o.Stop = r.id, sess.id, sess.client, principal, stop
-	o.Script, o.Input = args.Code, args.Input
-	o.Attached = func() bool { return r.fetched || s.held(r) }
-	o.Also = func() []string { return s.tightened(sess) }
-	o.CallTimeout = time.Duration(deref(tight.Call))
+	r := s.newRun(newID("r"), sess, principal, o.Profile, o.Reach == gate.ByApprovers)
+	s.bind(r, &o, args)
+	names := s.names(o.Profile)
+	script := s.script(r, args, names.Names)
+	rand.Read(script.Seed[:])
+	s.keepJournal(r, beginning{
+		Engine: sandbox.Engine, Code: args.Code, Input: args.Input, Seed: script.Seed, Start: script.Start.Round(0), Started: r.started,
+		Profile: o.Profile, Session: sess.id, Client: sess.client, Principal: principal, Reach: o.Reach, Fetched: r.fetched, Brief: sess.brief,
+	}, names)
 	var err error
-	if r.gate, err = s.o.Gate.Begin(ctx, o); err != nil {
-		stop(err)
+	if r.gate, err = s.o.Gate.Begin(r.ctx, o); err != nil {
+		r.stop(err)
 		return nil, err
 	}
+	if err := s.launch(r, script); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// newRun makes a run that is not under way.
+func (s *Server) newRun(id string, sess *session, principal, profile string, fetched bool) *run {
+	r := &run{
+		id: id, server: s, session: sess, principal: principal,
+		done: make(chan struct{}), news: make(chan news, 16), reports: rate.NewLimiter(10, 10), logged: rate.NewLimiter(10, 50),
+		started: s.o.Now(), fetched: fetched,
+	}
+	r.ctx, r.stop = context.WithCancelCause(context.Background())
+	r.tight = s.o.Gate.View().Limits(profile)
+	r.maxResult = least(s.o.MaxResult, r.tight.Result)
+	return r
+}
+
+// bind ties a run's calls to it.
+func (s *Server) bind(r *run, o *gate.Origin, args evalArgs) {
+	o.ID, o.Session, o.Client, o.Requester, o.Stop = r.id, r.session.id, r.session.client, r.principal, r.stop
+	o.Script, o.Input = args.Code, args.Input
+	o.Attached = func() bool { return r.fetched || s.held(r) }
+	o.Also = func() []string { return s.tightened(r.session) }
+	o.CallTimeout = time.Duration(deref(r.tight.Call))
+}
+
+// script is what a run runs, without its seed.
+func (s *Server) script(r *run, args evalArgs, names *sandbox.Names) sandbox.Script {
+	t := r.tight
 	script := sandbox.Script{
 		Source: args.Code,
 		Input:  args.Input,
-		Names:  s.names(o.Profile),
+		Names:  names,
 		Limits: s.o.Limits.Tighten(sandbox.Limits{
-			CPU: time.Duration(deref(tight.CPU)), Heap: int64(deref(tight.Heap)), Calls: deref(tight.Calls), Parallel: deref(tight.Parallel),
-			Source: int64(deref(tight.Source)), Input: int64(deref(tight.Input)), Logs: int64(deref(tight.Logs)),
+			CPU: time.Duration(deref(t.CPU)), Heap: int64(deref(t.Heap)), Calls: deref(t.Calls), Parallel: deref(t.Parallel),
+			Source: int64(deref(t.Source)), Input: int64(deref(t.Input)), Logs: int64(deref(t.Logs)),
 		}),
 		Start: s.o.Now(),
 	}
-	rand.Read(script.Seed[:])
+	r.parallel = s.o.Pool.Limits().Tighten(script.Limits).Parallel
+	return script
+}
+
+// launch has a run under way, in a goroutine of its own.
+func (s *Server) launch(r *run, script sandbox.Script) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		stop(ErrClosed)
-		return nil, errors.Join(ErrClosed, r.gate.End(ctx, outcomeOf(ErrClosed), ErrClosed.Error()))
+		r.stop(ErrClosed)
+		return errors.Join(ErrClosed, r.gate.End(r.ctx, outcomeOf(ErrClosed), ErrClosed.Error(), r.journal.over(0, s.o.Now())))
 	}
 	s.live[r.id] = r
 	s.turnLocked()
-	sess.runs++
+	r.session.runs++
 	s.runs.Add(1)
 	go func() {
 		defer s.runs.Done()
-		defer stop(nil)
-		select {
-		case sess.slots <- struct{}{}:
-			r.result, r.err = sess.sandbox.Run(upstream.WithClient(ctx, (*voice)(r)), script, (*host)(r))
-			<-sess.slots
-		case <-ctx.Done():
-			r.err = context.Cause(ctx)
-		}
-		if ctx.Err() != nil { // stopped: what the script has still returned does not count
-			r.err = context.Cause(ctx)
-		}
-		why := ""
-		if r.err != nil {
-			why = r.err.Error()
-		}
-		if err := r.gate.End(ctx, outcomeOf(r.err), why); err != nil {
-			s.o.Logger.Error("recording the end of a run", "run", r.id, "err", err)
-		}
-		sess.floor.forget(r)
+		defer r.stop(nil)
+		s.carryOut(r, script)
+		r.session.floor.forget(r)
 		s.mu.Lock()
-		sess.runs--
+		r.session.runs--
 		delete(s.live, r.id)
 		s.keepLocked(r)
 		r.ended = s.o.Now()
 		close(r.done)
 		s.turnLocked()
 		s.mu.Unlock()
-		s.release(sess)
+		s.release(r.session)
 	}()
-	return r, nil
+	return nil
+}
+
+// carryOut runs a run's script to its end, and records that.
+func (s *Server) carryOut(r *run, script sandbox.Script) {
+	ctx := r.ctx
+	select {
+	case r.session.slots <- struct{}{}:
+		r.result, r.err = r.session.sandbox.Run(upstream.WithClient(ctx, (*voice)(r)), script, (*host)(r))
+		<-r.session.slots
+	case <-ctx.Done():
+		r.err = context.Cause(ctx)
+	}
+	if ctx.Err() != nil { // stopped: what the script has still returned does not count
+		r.err = context.Cause(ctx)
+	} else if r.replay != nil {
+		if err := r.replay.unmet(); err != nil && limitOf(r.err) == nil {
+			r.err = err
+		}
+	}
+	if errors.Is(r.err, errTaken) {
+		return // it goes on elsewhere
+	}
+	if errors.Is(r.err, errPutAway) {
+		err := s.rest(ctx, r)
+		if err == nil {
+			return
+		}
+		s.o.Logger.Error("putting a run away", "run", r.id, "err", err)
+	}
+	why := ""
+	if r.err != nil {
+		why = r.err.Error()
+	}
+	if err := r.gate.End(ctx, outcomeOf(r.err), why, r.journal.over(s.o.KeepJournals, s.o.Now())); err != nil {
+		s.o.Logger.Error("recording the end of a run", "run", r.id, "err", err)
+	}
+}
+
+// limitOf is the limit that ended a run, if one did.
+func limitOf(err error) *sandbox.LimitError {
+	var limit *sandbox.LimitError
+	errors.As(err, &limit)
+	return limit
 }
 
 // quiet reports whether the script can do nothing until a person answers: it
@@ -158,10 +224,10 @@ func least(n int, limit *profiles.Size) int {
 
 // names are what a script under a profile may call. They are the same value
 // as long as they are the same names, so that a worker is told only once.
-func (s *Server) names(profile string) *sandbox.Names {
+func (s *Server) names(profile string) *namesText {
 	view := s.o.Gate.View().Sees(profile)
 	if known, ok := s.known.Load(view); ok {
-		return known.(*sandbox.Names)
+		return known.(*namesText)
 	}
 	names := &sandbox.Names{Names: view.Names()}
 	sum := sha256.New()
@@ -173,8 +239,9 @@ func (s *Server) names(profile string) *sandbox.Names {
 		fmt.Fprintln(sum, server.Server)
 	}
 	names.Revision = hex.EncodeToString(sum.Sum(nil)[:12])
-	s.known.Store(view, names)
-	return names
+	text := newNamesText(names)
+	s.known.Store(view, text)
+	return text
 }
 
 // soFar says in a few words what the run has done.
@@ -197,21 +264,45 @@ func (h *host) Preview(report analysis.Report) {
 // Idle is told when only answers can move the script on.
 func (h *host) Idle(open int) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.open = open
+	h.mu.Unlock()
+	if h.replay != nil {
+		h.replay.rest(open)
+	}
 }
 
 // Call does what the script asks for.
 func (h *host) Call(ctx context.Context, c sandbox.Call, settle func(sandbox.Reply)) {
 	r := (*run)(h)
 	r.count(1, 0)
+	known := recorded{}
+	if r.replay != nil {
+		if known = r.replay.call(ctx, c, settle); !known.live {
+			return
+		}
+	}
 	defer r.count(0, 1)
-	reply, err := r.serve(ctx, c)
-	if err != nil {
+	reply, err := r.serve(ctx, c, known)
+	switch {
+	case errors.Is(err, gate.ErrAway):
+		return // the run goes on elsewhere, and with it this call
+	case err != nil:
 		reply = sandbox.Reply{Err: thrown(err)}
 	}
 	reply.Time = r.server.o.Now()
 	settle(reply)
+}
+
+// Settled notes the order of answers.
+func (h *host) Settled(call int, at time.Time) {
+	if h.journal != nil {
+		h.journal.settled(call, at)
+	}
+}
+
+// Timer is told of the script's timers.
+func (h *host) Timer(c sandbox.Call, wait time.Duration, settle func(sandbox.Reply)) bool {
+	return h.replay != nil && h.replay.timer(c, wait, settle)
 }
 
 func (r *run) count(made, settled int) {
@@ -226,22 +317,83 @@ func (r *run) count(made, settled int) {
 
 // serve answers one call of the script. Tools are behind the gate; the rest
 // concerns only what this session already has.
-func (r *run) serve(ctx context.Context, c sandbox.Call) (sandbox.Reply, error) {
+func (r *run) serve(ctx context.Context, c sandbox.Call, known recorded) (sandbox.Reply, error) {
+	call := gate.Call{Number: c.Number, Name: c.Name, Args: c.Args, Position: c.Position, Again: known.again, Lost: known.lost}
+	var err error
 	switch c.Op {
-	case sandbox.OpTool, sandbox.OpRaw:
-		answer, err := r.server.o.Gate.Call(ctx, r.gate, gate.Call{Number: c.Number, Name: c.Name, Args: c.Args, Position: c.Position})
-		if err != nil {
-			return sandbox.Reply{}, r.explain(err)
-		}
-		r.server.observe(c.Name, answer)
-		if c.Op == sandbox.OpRaw {
-			return sandbox.Reply{Value: answer.Raw}, nil
-		}
-		return r.session.value(answer)
 	case sandbox.OpResource, sandbox.OpPrompt:
-		return r.read(ctx, c)
+		if call.Name, call.Args, err = r.method(c); err != nil {
+			break
+		}
+		fallthrough
+	case sandbox.OpTool, sandbox.OpRaw:
+		return r.pass(ctx, c, call)
+	}
+	s, reply := entryOf(c), sandbox.Reply{}
+	if err == nil {
+		reply, err = r.serveLocal(ctx, c, call, s)
+	}
+	if errors.Is(err, gate.ErrAway) {
+		return sandbox.Reply{}, err
+	}
+	if err != nil {
+		reply = sandbox.Reply{Err: thrown(err)}
+	}
+	if r.journal != nil {
+		s.setReply(reply)
+		if err := r.journal.carry(c.Number, s); err != nil {
+			return sandbox.Reply{}, err
+		}
+	}
+	return reply, nil
+}
+
+// pass makes a call at the gate.
+func (r *run) pass(ctx context.Context, c sandbox.Call, call gate.Call) (sandbox.Reply, error) {
+	j := &callJournal{r: r, call: c}
+	if r.journal != nil {
+		call.Journal = j
+	}
+	answer, err := r.server.o.Gate.Call(ctx, r.gate, call)
+	if errors.Is(err, gate.ErrAway) {
+		return sandbox.Reply{}, err
+	}
+	if err == nil && (c.Op == sandbox.OpTool || c.Op == sandbox.OpRaw) {
+		r.server.observe(c.Name, answer)
+	}
+	if !j.made {
+		j.reply, _ = r.replyTo(c, answer, err)
+	}
+	return j.reply, nil
+}
+
+// replyTo is what the script gets for a call that passed the gate, and what its
+// handles stand for.
+func (r *run) replyTo(c sandbox.Call, answer gate.Answer, err error) (sandbox.Reply, []keptItem) {
+	on := &shelf{handles: r.session.handles}
+	var reply sandbox.Reply
+	switch {
+	case err != nil:
+		err = r.explain(err)
+	case c.Op == sandbox.OpRaw:
+		reply = sandbox.Reply{Value: answer.Raw}
+	case c.Op == sandbox.OpPrompt && c.Name == "get":
+		reply, err = on.prompt(answer)
+	default:
+		reply, err = on.value(answer)
+	}
+	if err != nil {
+		reply = sandbox.Reply{Err: thrown(err)}
+	}
+	return reply, on.made
+}
+
+// serveLocal answers a call of what this session has. What a replay must do
+// besides answering is put into s.
+func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s *entry) (sandbox.Reply, error) {
+	switch c.Op {
 	case sandbox.OpRun:
-		script, err := r.server.o.Gate.Saved(ctx, r.gate, gate.Call{Number: c.Number, Name: c.Name, Args: c.Args, Position: c.Position})
+		script, err := r.server.o.Gate.Saved(ctx, r.gate, call)
 		if err != nil {
 			return sandbox.Reply{}, err
 		}
@@ -266,7 +418,15 @@ func (r *run) serve(ctx context.Context, c sandbox.Call) (sandbox.Reply, error) 
 		if err := readArguments(c.Args, &args); err != nil {
 			return sandbox.Reply{}, fmt.Errorf("emit: %w", err)
 		}
-		if err := r.emit(c.Number, args.Handle); err != nil {
+		content, err := r.session.handles.content(args.Handle)
+		if err == nil {
+			s.Media, err = json.Marshal(content)
+		}
+		if err == nil {
+			err = r.emit(c.Number, content, len(s.Media))
+		}
+		if err != nil {
+			s.Media = nil
 			return sandbox.Reply{}, fmt.Errorf("emit: %w", err)
 		}
 		return sandbox.Reply{}, nil
@@ -318,24 +478,15 @@ func (r *run) mediaLocked() []mcp.Content {
 	return all
 }
 
-// emit attaches media to the run's answer: a handle, or a content block as
-// codemode.raw returns it.
-func (r *run) emit(call int, what json.RawMessage) error {
-	content, err := r.session.handles.content(what)
-	if err != nil {
-		return err
-	}
-	size, err := json.Marshal(content)
-	if err != nil {
-		return fmt.Errorf("reading the content: %w", err)
-	}
+// emit attaches media, of so many bytes, to the run's answer.
+func (r *run) emit(call int, content mcp.Content, size int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.media) >= maxMedia || r.emitted+len(size) > maxMediaBytes {
+	if len(r.media) >= maxMedia || r.emitted+size > maxMediaBytes {
 		return fmt.Errorf("an answer carries at most %d pieces of media and %d MB", maxMedia, maxMediaBytes>>20)
 	}
 	r.media = append(r.media, emitted{call, content})
-	r.emitted += len(size)
+	r.emitted += size
 	return nil
 }
 

@@ -28,11 +28,13 @@ var errState = errors.New("the request state is not valid here; run the script a
 // A seal makes states that only it can read and nobody can alter.
 type seal struct{ aead cipher.AEAD }
 
-// newSeal makes a seal with a new key.
-func newSeal() (*seal, error) {
-	var key [32]byte
-	rand.Read(key[:])
-	block, err := aes.NewCipher(key[:])
+// newSeal makes a seal with a key; nil is a new one.
+func newSeal(key []byte) (*seal, error) {
+	if key == nil {
+		key = make([]byte, 32)
+		rand.Read(key)
+	}
+	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, err
 	}

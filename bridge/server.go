@@ -12,6 +12,8 @@ import (
 	"encoding/base32"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -63,6 +65,18 @@ type Options struct {
 	// Observed, if not nil, is told of each answer of a tool without an output
 	// schema, errors excepted. It must not block.
 	Observed func(tool *catalog.Tool, answer gate.Answer)
+	// Journal, if not nil, is where runs are kept that can outlive this
+	// process. Bridge is its name there, JournalBytes bounds what is kept of one
+	// run (0: 32 MB), KeepJournals is how long that stays after the run has
+	// ended, and Gone reports whether the bridge of a name has ended.
+	Journal      ledger.Journal
+	Bridge       string
+	JournalBytes int64
+	KeepJournals time.Duration
+	Gone         func(bridge string) bool
+	// Seal, if not nil, is the key of the states that stateless clients carry,
+	// 32 bytes; nil makes one, which no other process has.
+	Seal []byte
 	// Ready, if not nil, waits until the tools of servers that have just been
 	// started are known, for as long as that is worth waiting for.
 	Ready  func(context.Context)
@@ -88,7 +102,11 @@ type Server struct {
 	turned   chan struct{}     // closed when a run starts or ends; nil until somebody asks
 	tools    map[string]string // by name: the tool as it was added
 	rebuild  sync.Mutex        // held while tools are rewritten; guards tools
-	known    sync.Map          // *catalog.View -> *sandbox.Names, of the present view
+	known    sync.Map          // *catalog.View -> *namesText, of the present view
+	begun    sync.Map          // run ID -> beginning, without its script, of runs that are away
+	taking   sync.Mutex        // held while a run is taken up
+	heeding  context.CancelFunc
+	heeded   chan struct{} // closed when heed has ended
 }
 
 // ErrClosed is returned for what arrives after Close has begun.
@@ -117,8 +135,14 @@ func New(o Options) *Server {
 		live:     make(map[string]*run),
 		tools:    make(map[string]string),
 	}
+	if s.o.JournalBytes == 0 {
+		s.o.JournalBytes = 32 << 20
+	}
+	if s.o.Gone == nil {
+		s.o.Gone = func(string) bool { return false }
+	}
 	var err error
-	if s.seal, err = newSeal(); err != nil {
+	if s.seal, err = newSeal(o.Seal); err != nil {
 		panic("bridge: AES is missing: " + err.Error()) // it is part of Go
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "codemode", Title: "codemode-bridge", Version: o.Version}, &mcp.ServerOptions{
@@ -128,6 +152,14 @@ func New(o Options) *Server {
 	})
 	s.mcp.AddReceivingMiddleware(clampInitialize, s.levels.hear)
 	s.retool()
+	heeding, stop := context.WithCancel(context.Background())
+	s.heeding, s.heeded = stop, make(chan struct{})
+	go func() {
+		defer close(s.heeded)
+		if o.Journal != nil {
+			s.heed(heeding)
+		}
+	}()
 	return s
 }
 
@@ -152,12 +184,15 @@ func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
 func (s *Server) Close(grace time.Duration) {
 	s.mu.Lock()
 	s.closed = true
-	for _, r := range s.live {
-		if r.quiet(s.o.Gate.Broker()) {
+	live := slices.Collect(maps.Values(s.live))
+	s.mu.Unlock()
+	s.heeding()
+	<-s.heeded
+	for _, r := range live {
+		if r.quiet(s.o.Gate.Broker()) && !r.putAway() {
 			r.stop(ErrClosed) // it waits for a person, who cannot answer any more
 		}
 	}
-	s.mu.Unlock()
 	ended := make(chan struct{})
 	go func() { s.runs.Wait(); close(ended) }()
 	select {
@@ -166,10 +201,13 @@ func (s *Server) Close(grace time.Duration) {
 	case <-time.After(grace):
 	}
 	s.mu.Lock()
-	for _, r := range s.live {
-		r.stop(ErrClosed)
-	}
+	live = slices.Collect(maps.Values(s.live))
 	s.mu.Unlock()
+	for _, r := range live {
+		if !r.putAway() {
+			r.stop(ErrClosed)
+		}
+	}
 	<-ended
 }
 

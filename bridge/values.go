@@ -10,9 +10,9 @@ import (
 // value is what codemode.server__tool(args) resolves to: the structured
 // content if there is any; else the text; and where there is media, an object
 // with the text and a handle for each piece.
-func (s *session) value(a gate.Answer) (sandbox.Reply, error) {
+func (s *shelf) value(a gate.Answer) (sandbox.Reply, error) {
 	if a.IsError {
-		return sandbox.Reply{}, &toolError{session: s, answer: a}
+		return sandbox.Reply{}, &toolError{shelf: s, answer: a}
 	}
 	if a.Structured != nil {
 		return sandbox.Reply{Value: a.Structured}, nil
@@ -31,7 +31,7 @@ func (s *session) value(a gate.Answer) (sandbox.Reply, error) {
 
 // media puts an answer's media aside and returns a handle for each, and what
 // is known of each linked resource, which is never fetched.
-func (s *session) media(a gate.Answer) []any {
+func (s *shelf) media(a gate.Answer) []any {
 	var all []any
 	for _, c := range a.Content {
 		switch {
@@ -39,11 +39,11 @@ func (s *session) media(a gate.Answer) []any {
 		case c.Type == "resource_link":
 			all = append(all, map[string]string{"kind": "resource_link", "uri": c.URI, "name": c.Name, "mimeType": c.MIMEType})
 		case c.Type == "resource" && c.Resource != nil && c.Resource.Text != nil:
-			all = append(all, s.handles.put("resource", c.Resource.MIMEType, c.Resource.URI, textItem(*c.Resource.Text), c.Raw))
+			all = append(all, s.put("resource", c.Resource.MIMEType, c.Resource.URI, textItem(*c.Resource.Text), c.Raw))
 		case c.Type == "resource" && c.Resource != nil:
-			all = append(all, s.handles.put("resource", c.Resource.MIMEType, c.Resource.URI, textItem(c.Resource.Blob), c.Raw))
+			all = append(all, s.put("resource", c.Resource.MIMEType, c.Resource.URI, textItem(c.Resource.Blob), c.Raw))
 		default:
-			all = append(all, s.handles.put(c.Type, c.MIMEType, "", textItem(c.Data), c.Raw))
+			all = append(all, s.put(c.Type, c.MIMEType, "", textItem(c.Data), c.Raw))
 		}
 	}
 	return all
@@ -51,8 +51,8 @@ func (s *session) media(a gate.Answer) []any {
 
 // A toolError is a tool's own complaint.
 type toolError struct {
-	session *session
-	answer  gate.Answer
+	shelf  *shelf
+	answer gate.Answer
 }
 
 func (e *toolError) Error() string {
@@ -70,5 +70,5 @@ func (e *toolError) content() []any {
 			all = append(all, map[string]string{"type": "text", "text": c.Text})
 		}
 	}
-	return append(all, e.session.media(e.answer)...)
+	return append(all, e.shelf.media(e.answer)...)
 }

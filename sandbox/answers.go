@@ -58,10 +58,14 @@ func (r *run) settleLocked(number int, reply Reply) {
 	if reply.Time.IsZero() {
 		reply.Time = time.Now()
 	}
+	reply.Time = reply.Time.Round(0) // what the script sees is compared, as it will be when the run is replayed
 	if reply.Time.Before(r.lastTime) {
 		reply.Time = r.lastTime
 	}
 	r.lastTime = reply.Time
+	if r.order != nil {
+		r.order.Settled(number, reply.Time)
+	}
 	r.unheard.settled(number, o, reply)
 	r.queue = append(r.queue, r.answer(number, reply))
 }

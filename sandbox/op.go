@@ -11,7 +11,7 @@ const (
 	OpRun      = wire.OpRun      // codemode.run(name, input)
 	OpResource = wire.OpResource // codemode.resources.<Name>(args)
 	OpPrompt   = wire.OpPrompt   // codemode.prompts.<Name>(args)
-	OpTimer    = wire.OpTimer    // setTimeout and its like: only a TimerHost is asked
+	OpTimer    = wire.OpTimer    // setTimeout and its like: only a TimerHost is told
 )
 
 // The limits that a LimitError can name.
@@ -27,3 +27,6 @@ const (
 	LimitArgs      = wire.LimitArgs
 	LimitResult    = wire.LimitResult
 )
+
+// Engine names what scripts run in: see wire.Engine.
+const Engine = wire.Engine

@@ -52,6 +52,7 @@ type run struct {
 	limits Limits
 	host   Host
 	timers TimerHost // nil: timers are served here
+	order  OrderHost // nil: nobody asks
 
 	ctx     context.Context // of the host's calls; ends with the run
 	cancel  context.CancelFunc
@@ -118,12 +119,13 @@ func serve(ctx context.Context, p *process, script Script, limits Limits, host H
 		open: make(map[int]*opened),
 	}
 	r.timers, _ = host.(TimerHost)
+	r.order, _ = host.(OrderHost)
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	defer r.cancel()
 
 	now := time.Now()
 	r.running, r.since, r.sample = true, now, now.Add(sampleEvery)
-	r.lastTime = script.Start
+	r.lastTime = script.Start.Round(0)
 	if r.lastTime.IsZero() {
 		r.lastTime = now
 	}
@@ -313,16 +315,56 @@ func (r *run) call(c wire.Call, args []byte) error {
 	case len(args) > 0 && !json.Valid(args):
 		return bad("arguments that are not JSON")
 	}
+	if c.Op == wire.OpTimer {
+		return r.timer(c, args)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	call, err := r.openLocked(c, args)
+	switch {
+	case err != nil || r.ended:
+		return err
+	case r.active < r.limits.Parallel:
+		r.active++
+		r.held = &call
+	default:
+		r.waiting = append(r.waiting, call)
+	}
+	return nil
+}
+
+// timer opens a timer.
+func (r *run) timer(c wire.Call, args []byte) error {
+	wait, err := timerWait(args)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	call, err := r.openLocked(c, args)
+	ended := r.ended
+	r.mu.Unlock()
+	if err != nil || ended || r.timers != nil && r.timers.Timer(call, wait, r.settler(call.Number)) {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	heap.Push(&r.due, scriptTimer{at: now.Add(wait), number: c.Number})
+	r.armLocked(now)
+	return nil
+}
+
+// openLocked checks a call against what may come now, and opens it; a run that
+// has ended opens nothing.
+func (r *run) openLocked(c wire.Call, args []byte) (Call, error) {
 	if r.ended {
-		return nil
+		return Call{}, nil
 	}
 	switch {
 	case c.Number != r.made+1:
-		return bad("call number %d after %d", c.Number, r.made)
+		return Call{}, bad("call number %d after %d", c.Number, r.made)
 	case !r.running:
-		return bad("a call while idle")
+		return Call{}, bad("a call while idle")
 	}
 	r.made++
 	timer := c.Op == wire.OpTimer
@@ -332,33 +374,14 @@ func (r *run) call(c wire.Call, args []byte) error {
 	r.openArgs += len(args)
 	switch {
 	case r.nTimers > wire.MaxTimers:
-		return &LimitError{Limit: wire.LimitTimers, Value: count(wire.MaxTimers), Position: c.Position}
+		return Call{}, &LimitError{Limit: wire.LimitTimers, Value: count(wire.MaxTimers), Position: c.Position}
 	case r.made-r.nTimers > r.limits.Calls:
-		return &LimitError{Limit: wire.LimitCalls, Value: count(r.limits.Calls), Position: c.Position}
+		return Call{}, &LimitError{Limit: wire.LimitCalls, Value: count(r.limits.Calls), Position: c.Position}
 	case r.openArgs > maxOpenArgs:
-		return &LimitError{Limit: wire.LimitArgs, Value: size(maxOpenArgs), Position: c.Position}
+		return Call{}, &LimitError{Limit: wire.LimitArgs, Value: size(maxOpenArgs), Position: c.Position}
 	}
 	r.open[c.Number] = &opened{args: len(args), timer: timer, at: c.Position, name: title(c.Op, c.Name)}
-	call := Call{Number: c.Number, Op: c.Op, Name: c.Name, Args: args, Position: c.Position}
-	switch {
-	case timer:
-		wait, err := timerWait(args)
-		if err != nil {
-			return err
-		}
-		if r.timers != nil {
-			r.calls.Go(func() { r.timers.Timer(r.ctx, call, wait, r.settler(call.Number)) })
-			return nil
-		}
-		heap.Push(&r.due, scriptTimer{at: time.Now().Add(wait), number: c.Number})
-		r.armLocked(time.Now())
-	case r.active < r.limits.Parallel:
-		r.active++
-		r.held = &call
-	default:
-		r.waiting = append(r.waiting, call)
-	}
-	return nil
+	return Call{Number: c.Number, Op: c.Op, Name: c.Name, Args: args, Position: c.Position}, nil
 }
 
 func timerWait(args []byte) (time.Duration, error) {

@@ -71,13 +71,25 @@ type Host interface {
 	Idle(open int)
 }
 
-// A TimerHost is a Host that serves the script's timers itself, for instance
-// because it replays a run. Other hosts' timers are real ones.
+// A TimerHost is a Host that may serve the script's timers itself, for
+// instance because it replays a run.
 type TimerHost interface {
 	Host
-	// Timer is like Call, for a call with OpTimer; its arguments have been
-	// read and bounded. Timers do not count against Limits.Parallel.
-	Timer(ctx context.Context, c Call, wait time.Duration, settle func(Reply))
+	// Timer is told of each timer, in the order in which they are set, and
+	// reports whether it settles it; if not, it is a real one. It is called
+	// like Preview and must not block. Timers do not count against
+	// Limits.Parallel.
+	Timer(c Call, wait time.Duration, settle func(Reply)) bool
+}
+
+// An OrderHost is a Host that is told in which order the script gets its
+// answers, those of timers included.
+type OrderHost interface {
+	Host
+	// Settled is called for each call when its answer is put in line, with the
+	// time that the script's clock will show. It must not block, and take no
+	// lock that is held while anything of this package is called.
+	Settled(number int, at time.Time)
 }
 
 // A Call is one call of a script.

@@ -105,6 +105,9 @@ type Request struct {
 	Done int `json:"done"`
 	// Separate reports that the requester's own yes does not count.
 	Separate bool `json:"separate,omitempty"`
+	// Again says that an earlier part of the run may have asked about the call:
+	// then that question is taken up.
+	Again bool `json:"-"`
 	// Asked is when the question was opened, Grown when the last call joined
 	// it, Until when it is answered no.
 	Asked time.Time `json:"asked"`
@@ -185,6 +188,9 @@ type Verdict struct {
 	// Args, if not nil, are sent in place of the arguments that were shown,
 	// after they were judged from the start. Of a yes to one call.
 	Args json.RawMessage `json:"args,omitempty"`
+	// Edited says that there were such arguments: they are dropped as soon as
+	// the call has them.
+	Edited bool `json:"edited,omitempty"`
 	// Typed is the tool's name as the person typed it.
 	Typed string `json:"typed,omitempty"`
 	Text  string `json:"text,omitempty"` // what the person wrote, for the script and the record

@@ -52,14 +52,15 @@ type Broker struct {
 	// person takes a thousand times as long. Verdicts, which come from outside,
 	// are written without it.
 	mu        sync.Mutex
-	open      map[string]*open           // by request ID
-	waiting   []*open                    // for their turn, in order
-	admitting bool                       // admitLocked is at work
-	synced    <-chan struct{}            // closed when the store has news
-	asked     map[string][]time.Time     // by session: when questions came up
-	refused   map[string]map[Key]Verdict // by run: calls that were refused
-	vain      map[string]int             // by run: refused questions
-	spared    map[string]pause           // by session: whose person said no lately
+	open      map[string]*open              // by request ID
+	waiting   []*open                       // for their turn, in order
+	admitting bool                          // admitLocked is at work
+	synced    <-chan struct{}               // closed when the store has news
+	asked     map[string][]time.Time        // by session: when questions came up
+	refused   map[string]map[Key]Verdict    // by run: calls that were refused
+	vain      map[string]int                // by run: refused questions
+	taken     map[string]map[string]Verdict // by run and request: verdicts that were there when the run was taken up
+	spared    map[string]pause              // by session: whose person said no lately
 	watchers  map[string][]chan struct{}
 }
 
@@ -90,7 +91,7 @@ func New(o Options) *Broker {
 	}
 	return &Broker{
 		o: o, limits: o.Limits.orDefaults(), store: o.Store, open: map[string]*open{}, asked: map[string][]time.Time{},
-		refused: map[string]map[Key]Verdict{}, vain: map[string]int{}, spared: map[string]pause{}, watchers: map[string][]chan struct{}{},
+		refused: map[string]map[Key]Verdict{}, vain: map[string]int{}, taken: map[string]map[string]Verdict{}, spared: map[string]pause{}, watchers: map[string][]chan struct{}{},
 	}
 }
 
@@ -104,6 +105,16 @@ func (b *Broker) Known(ctx context.Context, r Request) (Verdict, bool, error) {
 }
 
 func (b *Broker) knownLocked(ctx context.Context, r Request) (Verdict, bool, error) {
+	if r.Again {
+		switch o, v, err := b.takeUpLocked(ctx, r); {
+		case err != nil:
+			return Verdict{Reason: AuditUnavailable, Channel: "limit", Text: err.Error()}, true, err
+		case v != nil:
+			return *v, true, nil
+		case o != nil:
+			return Verdict{}, false, nil
+		}
+	}
 	if v, ok, err := b.grantLocked(ctx, r); ok || err != nil {
 		return v, true, err
 	}
@@ -127,26 +138,20 @@ func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
 		return withdrawn(ctx)
 	}
 	call := r.Items[0].Call
-	b.mu.Lock()
-	if v, ok, err := b.knownLocked(ctx, r); ok {
-		b.mu.Unlock()
+	o, v, err := b.enter(ctx, r)
+	if o == nil {
 		return v, err
 	}
-	o := b.joinLocked(r)
-	if o == nil {
-		o = b.addLocked(r)
-	}
-	o.waits++
-	b.mu.Unlock()
-
 	var timeout <-chan time.Time
 	for turn := o.turn; ; {
 		select {
 		case <-turn: // from now on the time runs
-			t := time.NewTimer(time.Until(o.request.Until))
-			defer t.Stop()
-			turn, timeout = nil, t.C
+			turn, timeout = nil, time.After(b.left(o))
 		case <-timeout:
+			if left := b.left(o); left > 0 { // it was extended
+				timeout = time.After(left)
+				continue
+			}
 			b.expire(o)
 		case <-b.news(o):
 			b.sync()
@@ -158,6 +163,33 @@ func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
 			return withdrawn(ctx)
 		}
 	}
+}
+
+// enter returns the open request that a call waits for from now on, or the
+// verdict that is there already.
+func (b *Broker) enter(ctx context.Context, r Request) (*open, Verdict, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	v, ok, err := b.knownLocked(ctx, r)
+	if ok {
+		return nil, v, err
+	}
+	o := b.earlierLocked(r)
+	if o == nil {
+		o = b.joinLocked(r)
+	}
+	if o == nil {
+		o = b.addLocked(r)
+	}
+	o.waits++
+	return o, Verdict{}, nil
+}
+
+// left is how long people still have for a request.
+func (b *Broker) left(o *open) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return time.Until(o.request.Until)
 }
 
 // withdrawn is what Ask returns when ctx ended first.
@@ -449,7 +481,7 @@ func (b *Broker) finishLocked(o *open, v Verdict) {
 	close(o.settled)
 	b.wakeLocked(r.Run)
 	if v.Args != nil { // its call has them now; they may hold what nobody else should read
-		_, _ = b.store.Update(context.Background(), r.ID, func(e *Entry) error { e.Verdict.Args = nil; return nil })
+		_, _ = b.store.Update(context.Background(), r.ID, func(e *Entry) error { e.Verdict.Args, e.Verdict.Edited = nil, true; return nil })
 	}
 	b.admitLocked()
 }
@@ -516,12 +548,12 @@ func (b *Broker) NeedsApprover(d profiles.Decision) bool {
 	return Request{Decision: d, Separate: b.o.Separate()}.NeedsApprover()
 }
 
-// Abandon settles the open requests of processes that have ended: no call
-// waits for them any more.
-func (b *Broker) Abandon(ctx context.Context, ended func(bridge string) bool) error {
+// Abandon settles the open requests that are over: no call waits for them, or
+// will, because their processes have ended.
+func (b *Broker) Abandon(ctx context.Context, over func(Entry) bool) error {
 	all, err := b.store.Entries(ctx, Filter{Open: time.Now()})
 	for _, e := range all {
-		if err == nil && ended(e.Bridge) {
+		if err == nil && over(e) {
 			_, err = b.store.Update(ctx, e.ID, func(e *Entry) error {
 				if e.Verdict == nil {
 					e.settle(Verdict{Reason: Expired, Channel: "run"}, time.Now())
@@ -578,8 +610,7 @@ func (b *Broker) EndRun(run string) {
 			b.endLocked(o, Verdict{Reason: Expired, Channel: "run"})
 		}
 	}
-	delete(b.refused, run)
-	delete(b.vain, run)
+	b.forgetLocked(run)
 }
 
 // EndSession forgets a session, its grants included. Its runs have ended.

@@ -69,10 +69,13 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 	asked, question := r.gate.now(), r.request(c)
 	verdict, known, err := r.gate.broker.Known(ctx, question)
 	if !known {
-		if err := r.record(ctx, c.record(ledger.Asked)); err != nil {
+		if err := r.keep(ctx, c.record(ledger.Asked), c.journal().Asking()); err != nil {
 			return approval.Verdict{}, unrecorded(c, err)
 		}
 		verdict, err = r.gate.broker.Ask(ctx, question)
+	}
+	if r.isAway() {
+		return verdict, ErrAway
 	}
 	c.verdict = &verdict
 	rec := c.record(ledger.Verdict)
@@ -184,7 +187,7 @@ func (r *Run) request(c *call) approval.Request {
 		Difference: held.Difference,
 		Run:        r.ID, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
 		Decision: decision, Checks: []string{"arguments", "tool unchanged", "policy unchanged"},
-		Preview: r.preview, Done: len(r.effects),
+		Preview: r.preview, Done: len(r.effects), Again: c.Again && !c.Lost,
 		Items: []approval.Item{{
 			Call: c.Number, Shown: c.asked(), Position: c.Position, Sources: c.sources,
 			Key: approval.Key{Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,

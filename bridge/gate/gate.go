@@ -107,6 +107,20 @@ type Call struct {
 	Name     string // as the script wrote it: a script name or server__tool
 	Args     json.RawMessage
 	Position analysis.Position
+	Journal  Journal // of this call; nil is none
+	// Again says that the run is replayed and makes this call for the first
+	// time since: a question about it that was put before is taken up.
+	Again bool
+	// Lost says that an earlier part of the run has sent the call, and that its
+	// answer is not known: it is sent again only if that does no harm.
+	Lost bool
+}
+
+func (c Call) journal() Journal {
+	if c.Journal == nil {
+		return noJournal{}
+	}
+	return c.Journal
 }
 
 // Call makes one call of run r: it freezes the arguments, looks the tool up,
@@ -115,8 +129,12 @@ type Call struct {
 // The answer is whatever the tool said, an error of its own included. An
 // error means that there is no such answer: *ArgumentError, *UnknownToolError
 // and *DeniedError when the call was not sent, *UnknownOutcomeError when it was
-// and nobody can tell what it did, *CallError when it failed on the way.
+// and nobody can tell what it did, *CallError when it failed on the way; ErrAway
+// when the run was put away before it was sent.
 func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
+	if c.Lost && !g.repeatable(ctx, r, c) {
+		return Answer{}, r.lose(ctx, c)
+	}
 	view, tool, err := g.lookup(ctx, r, c.Name)
 	if err != nil {
 		return Answer{}, r.refuse(ctx, c, nil, err)

@@ -78,6 +78,9 @@ type Run struct {
 	effects []Effect // in the order the calls were decided
 	facts   profiles.RunFacts
 	scripts map[string]bool // digests of the saved scripts that were written down
+	sending int             // calls under way
+	resumed bool
+	away    bool // put away: nothing is sent or recorded any more
 }
 
 // A call is a call with all that the gate found out about it.
@@ -98,6 +101,33 @@ type call struct {
 // once for each call; the stricter of the two decides, so an edit of the
 // configuration can tighten a run that is under way and never loosen it.
 func (g *Gate) Begin(ctx context.Context, o Origin) (*Run, error) {
+	r := g.run(o)
+	if err := r.record(ctx, r.startRecord()); err != nil {
+		return nil, &approval.DeniedError{Reason: approval.AuditUnavailable, Message: "the run was not started: its record could not be written", Err: err}
+	}
+	return r, nil
+}
+
+// Resume goes on with a run that has begun before, and records that. It is
+// judged by the policy of this moment. What its calls have done so far is told
+// by Recall.
+func (g *Gate) Resume(ctx context.Context, o Origin, began time.Time, by string) (*Run, error) {
+	r := g.run(o)
+	r.started, r.resumed = began, true
+	if err := r.record(ctx, ledger.Record{Event: ledger.RunResumed, Approver: canon.Visible(by), Durable: true}); err != nil {
+		return nil, &approval.DeniedError{Reason: approval.AuditUnavailable, Message: "the run does not go on: that could not be written down", Err: err}
+	}
+	return r, nil
+}
+
+// Leftover is a run that has begun before and does not go on: it can only End.
+func (g *Gate) Leftover(o Origin, began time.Time) *Run {
+	r := g.run(o)
+	r.started = began
+	return r
+}
+
+func (g *Gate) run(o Origin) *Run {
 	if o.Stop == nil {
 		o.Stop = func(error) {}
 	}
@@ -106,11 +136,7 @@ func (g *Gate) Begin(ctx context.Context, o Origin) (*Run, error) {
 	}
 	r := &Run{Origin: o, gate: g, started: g.now()}
 	r.began, _ = g.View().profile(o.Profile)
-	err := r.record(ctx, r.startRecord())
-	if err != nil {
-		return nil, &approval.DeniedError{Reason: approval.AuditUnavailable, Message: "the run was not started: its record could not be written", Err: err}
-	}
-	return r, nil
+	return r
 }
 
 // startRecord holds the script as a person may see it, and a hash of what it
@@ -134,11 +160,11 @@ func (r *Run) startRecord() ledger.Record {
 
 // End records that the run is over, with one of the outcomes of package
 // ledger and, if it did not end well, why.
-func (r *Run) End(ctx context.Context, outcome string, why string) error {
+func (r *Run) End(ctx context.Context, outcome string, why string, e Entries) error {
 	r.gate.broker.EndRun(r.ID)
-	return r.record(context.WithoutCancel(ctx), ledger.Record{
+	return r.keep(context.WithoutCancel(ctx), ledger.Record{
 		Event: ledger.RunEnded, Outcome: outcome, Error: canon.Visible(r.gate.redact(why)), Duration: r.gate.now().Sub(r.started),
-	})
+	}, e)
 }
 
 // Preview notes what could be read from the script before it ran. It is shown
@@ -152,6 +178,9 @@ func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 	r.mu.Lock()
 	r.preview = report
 	r.mu.Unlock()
+	if r.resumed {
+		return nil // it was recorded when the run began
+	}
 	text, err := json.Marshal(report)
 	if err != nil {
 		return fmt.Errorf("writing the preview: %w", err)
@@ -269,7 +298,11 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 	if c.shown != nil {
 		rec.Detail = fmt.Appendf(nil, `{"asked_about":%q}`, c.shown)
 	}
-	if err := r.record(ctx, rec); err != nil {
+	if r.leave() {
+		return ErrAway
+	}
+	if err := r.keep(ctx, rec, c.journal().Sending()); err != nil {
+		r.arrive()
 		return err
 	}
 	r.mu.Lock()
@@ -280,6 +313,7 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 
 // settle records how a call that was sent has ended, and makes its answer.
 func (r *Run) settle(ctx context.Context, c *call, reply json.RawMessage, err error, took time.Duration) (Answer, error) {
+	defer r.arrive()
 	var answer Answer
 	if err == nil {
 		answer, err = parseAnswer(c, reply)
@@ -302,7 +336,8 @@ func (r *Run) settle(ctx context.Context, c *call, reply json.RawMessage, err er
 	}
 	rec.Error = canon.Visible(rec.Error)
 	r.mark(c.Number, rec.Outcome, len(reply))
-	if lost := r.record(context.WithoutCancel(ctx), rec); lost != nil && err == nil {
+	kept := c.journal().Ended(answer, err, c.past(rec.Outcome, len(reply)))
+	if lost := r.keep(context.WithoutCancel(ctx), rec, kept); lost != nil && err == nil {
 		err = &UnknownOutcomeError{Tool: c.tool.Script, Server: c.tool.Server, Err: errors.Join(errors.New("its outcome could not be written down"), lost)}
 	}
 	return answer, err
@@ -311,19 +346,23 @@ func (r *Run) settle(ctx context.Context, c *call, reply json.RawMessage, err er
 // refuse records that a call was not sent, and returns why. known is nil when
 // there is no such tool, and has no arguments when they could not be read.
 func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) error {
+	if r.isAway() {
+		return ErrAway
+	}
 	name := canon.Visible(r.gate.redact(c.Name)) // a script may have put anything there
 	rec := ledger.Record{Event: ledger.Refusal, Call: c.Number, Tool: name, Line: c.Position.Line, Column: c.Position.Column}
-	e := Effect{Number: c.Number, Tool: name, State: ledger.Refused}
+	past := Past{Effect: Effect{Number: c.Number, Tool: name, State: ledger.Refused}}
 	if known != nil {
 		rec = known.record(ledger.Refusal)
-		e.Tool = known.tool.Script
+		past = known.past(ledger.Refused, 0)
+		past.Effect.ReadOnly = false
 	}
 	rec.Outcome, rec.Error, rec.Durable = ledger.Refused, canon.Visible(r.gate.redact(why.Error())), true
 	r.mu.Lock()
-	r.effects = append(r.effects, e)
+	r.effects = append(r.effects, past.Effect)
 	r.mu.Unlock()
 	// The call is refused whether or not this can be written.
-	return errors.Join(why, r.record(context.WithoutCancel(ctx), rec))
+	return errors.Join(why, r.keep(context.WithoutCancel(ctx), rec, c.journal().Ended(Answer{}, why, past)))
 }
 
 // record writes one record of this run.
@@ -402,11 +441,15 @@ func (r *Run) countLocked(c *call) {
 	if c.counted {
 		return
 	}
-	c.counted = true
+	c.counted, c.bytes = true, int64(len(c.args.Bytes()))
+	r.tallyLocked(c.tool.Path(), c.bytes)
+}
+
+// tallyLocked counts a call of a tool that sends so many bytes.
+func (r *Run) tallyLocked(path string, bytes int64) {
 	r.facts.Calls++
-	c.bytes = int64(len(c.args.Bytes()))
-	r.facts.Bytes += c.bytes
-	if path := c.tool.Path(); !slices.Contains(r.facts.Tools, path) {
+	r.facts.Bytes += bytes
+	if !slices.Contains(r.facts.Tools, path) {
 		r.facts.Tools = append(r.facts.Tools, path)
 	}
 }

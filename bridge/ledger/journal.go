@@ -19,6 +19,7 @@ const (
 	Began   EntryKind = "began"   // the first of a run: what its script depends on
 	Sent    EntryKind = "sent"    // a call is about to be sent
 	Settled EntryKind = "settled" // a call has its answer
+	Noted   EntryKind = "noted"   // what else the run has seen
 	Ended   EntryKind = "ended"   // the run is over: its journal is removed, or kept until Until
 )
 

@@ -56,6 +56,12 @@ import (
 // together; a Hello with another version is refused.
 const Version = 2
 
+// Engine names what scripts run in. It changes with everything that could make
+// a script do something else with the same answers (goja, the TypeScript front
+// end, the worker's own objects): a run that began in one engine does not go on
+// in another.
+const Engine = "1"
+
 // MaxFrame bounds a frame in either direction, its header included.
 const MaxFrame = 64 << 20
 

@@ -1,0 +1,171 @@
+package approval
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"codemode-bridge/profiles"
+)
+
+// Runs come and go: one that waits for people may be put away, by this process
+// or by its end, and go on in another. Its questions stay where they are.
+
+// Extend gives people until a time to answer the open requests of a run, if
+// they had less.
+func (b *Broker) Extend(run string, until time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, o := range b.open {
+		if o.request.Run != run || !o.asked || !o.request.Until.Before(until) {
+			continue
+		}
+		_, err := b.store.Update(context.Background(), id, func(e *Entry) error {
+			if e.Verdict != nil {
+				return &SettledError{*e.Verdict}
+			}
+			e.Until = until
+			return nil
+		})
+		if err == nil {
+			o.request.Until = until
+			b.wakeLocked(run)
+		}
+	}
+}
+
+// Leave forgets a run that is put away, and leaves its requests open: whoever
+// takes the run up finds them with Request.Again. Nobody who waits for one of
+// them gets an answer; their contexts must end.
+func (b *Broker) Leave(run string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, o := range b.open {
+		if o.request.Run != run {
+			continue
+		}
+		if o.asked { // a request that stays in this bridge's name is ended with it: no harm
+			_, _ = b.store.Update(context.Background(), id, func(e *Entry) error { e.Bridge = ""; return nil })
+		}
+		delete(b.open, id)
+	}
+	b.forgetLocked(run)
+	b.admitLocked()
+}
+
+// forgetLocked drops what is remembered of a run besides its requests.
+func (b *Broker) forgetLocked(run string) {
+	delete(b.refused, run)
+	delete(b.vain, run)
+	delete(b.taken, run)
+}
+
+// takeUpLocked finds the request that an earlier part of r's run has put about
+// the same call: the open request, or the verdict if it is settled. There is
+// none if the tool or the policy's mind about the call has changed meanwhile:
+// then it is asked anew.
+func (b *Broker) takeUpLocked(ctx context.Context, r Request) (*open, *Verdict, error) {
+	call := r.Items[0].Call
+	entries, err := b.store.Entries(ctx, Filter{Run: r.Run})
+	if err != nil {
+		return nil, nil, fmt.Errorf("looking for the question that was asked: %w", err)
+	}
+	for _, e := range slices.Backward(entries) {
+		if !slices.ContainsFunc(e.Items, func(i Item) bool { return i.Call == call }) {
+			continue
+		}
+		if !e.asks(r) {
+			return nil, nil, b.outdatedLocked(ctx, e)
+		}
+		if o := b.open[e.ID]; o != nil { // another call of the request took it up
+			return o, nil, nil
+		}
+		if v, ok := b.taken[r.Run][e.ID]; ok {
+			v = v.about(call)
+			return nil, &v, nil
+		}
+		turn := make(chan struct{})
+		close(turn)
+		o := &open{request: e.Request, turn: turn, asked: true, seen: true, settled: make(chan struct{})}
+		if e.Verdict != nil {
+			if v := e.Verdict; v.Edited && v.Args == nil || !v.Approve && (v.Reason == NoApprover || v.Channel == "run") {
+				return nil, nil, nil // nobody's answer, or one of which a part is gone
+			}
+			b.finishLocked(o, *e.Verdict)
+			if b.taken[r.Run] == nil {
+				b.taken[r.Run] = map[string]Verdict{}
+			}
+			b.taken[r.Run][e.ID] = o.verdict
+			v := o.verdict.about(call)
+			return nil, &v, nil
+		}
+		if _, err := b.store.Update(ctx, e.ID, func(e *Entry) error { e.Bridge = b.o.Bridge; return nil }); err != nil {
+			return nil, nil, fmt.Errorf("taking up a question: %w", err)
+		}
+		b.open[e.ID] = o
+		b.wakeLocked(r.Run)
+		return o, nil, nil
+	}
+	return nil, nil, nil
+}
+
+// earlierLocked returns the open request of an earlier part of r's run about
+// the same call; nil if there is none.
+func (b *Broker) earlierLocked(r Request) *open {
+	if !r.Again {
+		return nil
+	}
+	for _, o := range b.open {
+		if o.request.Run == r.Run && (Entry{Request: o.request}).asks(r) {
+			return o
+		}
+	}
+	return nil
+}
+
+// outdatedLocked ends a request whose question is put differently now.
+func (b *Broker) outdatedLocked(ctx context.Context, e Entry) error {
+	_, err := b.store.Update(ctx, e.ID, func(e *Entry) error {
+		if e.Verdict != nil {
+			return &SettledError{*e.Verdict}
+		}
+		e.settle(Verdict{Reason: Stale, Channel: "run"}, time.Now())
+		return nil
+	})
+	if late := (*SettledError)(nil); err != nil && !errors.As(err, &late) {
+		return fmt.Errorf("ending a question that is out of date: %w", err)
+	}
+	return nil
+}
+
+// asks reports whether the entry's question is the same as r's, which has one
+// item: about the same call, of the same tool, for the same reasons.
+func (e Entry) asks(r Request) bool {
+	item := r.Items[0]
+	for _, i := range e.Items {
+		had, has := i.Key, item.Key
+		had.Revision, has.Revision = "", ""
+		if i.Call == item.Call && had == has {
+			return sameMind(e.Decision, r.Decision)
+		}
+	}
+	return false
+}
+
+// sameMind reports whether two decisions ask for the same for the same reasons.
+func sameMind(a, b profiles.Decision) bool {
+	text := func(d profiles.Decision) []byte {
+		d.Revision, d.Timeout = "", 0
+		t, err := json.Marshal(d)
+		if err != nil {
+			return nil
+		}
+		return t
+	}
+	x := text(a)
+	return x != nil && bytes.Equal(x, text(b))
+}

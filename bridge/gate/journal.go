@@ -1,0 +1,190 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/provenance"
+	"codemode-bridge/profiles"
+)
+
+// A Journal makes the journal entries of one call. The gate writes them, each
+// in one transaction with the record that it belongs to.
+type Journal interface {
+	// Asking is of a call that a person is asked about.
+	Asking() Entries
+	// Sending is of a call that is about to be sent.
+	Sending() Entries
+	// Ended is of a call that was answered, or refused: what Call returns.
+	Ended(a Answer, err error, past Past) Entries
+}
+
+// Entries go with a record. Done, if not nil, is told whether they were kept.
+type Entries struct {
+	All  []ledger.Entry
+	Done func(error)
+}
+
+// noJournal is the journal of a call that has none.
+type noJournal struct{}
+
+func (noJournal) Asking() Entries                   { return Entries{} }
+func (noJournal) Sending() Entries                  { return Entries{} }
+func (noJournal) Ended(Answer, error, Past) Entries { return Entries{} }
+
+// A Past is what a call that is over has left in its run.
+type Past struct {
+	Effect Effect `json:"effect"`
+	// Path is the tool's, as rules count it; empty if the call was not counted.
+	Path     string `json:"path,omitempty"`
+	Server   string `json:"server,omitempty"`
+	Name     string `json:"name,omitempty"` // of the tool, at its server
+	Sent     int64  `json:"sent,omitempty"`
+	Received int    `json:"received,omitempty"`
+}
+
+// past is what c leaves when it is over.
+func (c *call) past(state string, received int) Past {
+	p := Past{Effect: Effect{Number: c.Number, Tool: c.tool.Script, State: state, ReadOnly: c.readOnly()}, Received: received}
+	if c.counted {
+		p.Path, p.Server, p.Name, p.Sent = c.tool.Path(), c.tool.Server, c.tool.Name, c.bytes
+	}
+	return p
+}
+
+// keep writes a record with the entries that go with it.
+func (r *Run) keep(ctx context.Context, rec ledger.Record, e Entries) error {
+	rec.Journal = e.All
+	err := r.record(ctx, rec)
+	if e.Done != nil {
+		e.Done(err)
+	}
+	return err
+}
+
+// Recall takes over what a call of an earlier part of the run has left, so that
+// later calls are judged, and failures told, as if the run had never paused.
+// Nothing is recorded: it was, at the time. The reply is what the call brought.
+func (r *Run) Recall(p Past, reply json.RawMessage) {
+	r.mu.Lock()
+	r.effects = append(r.effects, p.Effect)
+	if p.Path != "" {
+		r.tallyLocked(p.Path, p.Sent)
+		r.facts.Bytes += int64(p.Received)
+	}
+	r.mu.Unlock()
+	if p.Server != "" && len(reply) > 0 {
+		r.read.Read(provenance.Source{Call: p.Effect.Number, Server: p.Server, Tool: p.Name}, reply)
+	}
+}
+
+// ErrAway is what the calls of a run return that is put away: they are neither
+// made nor refused, and nothing is recorded of them.
+var ErrAway = errors.New("the run is put away while it waits")
+
+// PutAway ends the run for now, without a trace: it goes on later, from its
+// journal. It reports false, and does nothing, while a call is under way.
+func (r *Run) PutAway() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sending > 0 {
+		return false
+	}
+	r.away = true
+	r.gate.broker.Leave(r.ID)
+	return true
+}
+
+// Paused records that the run was put away, with the last entries of its
+// journal.
+func (r *Run) Paused(ctx context.Context, e Entries) error {
+	return r.keep(context.WithoutCancel(ctx), ledger.Record{Event: ledger.RunPaused, Durable: true}, e)
+}
+
+// leave reports that the run was put away. If not, a call is under way from
+// now on, until arrive.
+func (r *Run) leave() (away bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.away {
+		r.sending++
+	}
+	return r.away
+}
+
+func (r *Run) arrive() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sending--
+}
+
+func (r *Run) isAway() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.away
+}
+
+// errLost is why nobody can tell what a call did that an earlier part of the
+// run had sent.
+var errLost = errors.New("it was sent before the bridge ended, and no answer was written down")
+
+// lose ends a call that an earlier part of the run has sent: its answer is
+// lost, and it is not known to be one that can be made twice.
+func (r *Run) lose(ctx context.Context, c Call) error {
+	view := r.gate.View()
+	made := &call{Call: c, gate: r.gate}
+	rec := ledger.Record{Event: ledger.Outcome, Call: c.Number, Tool: canon.Visible(r.gate.redact(c.Name)), Line: c.Position.Line, Column: c.Position.Column}
+	err := &UnknownOutcomeError{Tool: rec.Tool, Err: errLost}
+	past := Past{Effect: Effect{Number: c.Number, Tool: rec.Tool, State: ledger.Unknown}}
+	if tool, ok := view.Catalog.Lookup(c.Name); ok {
+		made.tool = tool
+		made.args, _ = canon.Parse(c.Args)
+		r.mu.Lock()
+		r.countLocked(made)
+		r.mu.Unlock()
+		rec.Server, rec.Tool = tool.Server, tool.Name
+		err.Tool, err.Server = tool.Script, tool.Server
+		past = made.past(ledger.Unknown, 0)
+		past.Effect.ReadOnly = false
+	}
+	rec.Outcome, rec.Error, rec.Durable = ledger.Unknown, errLost.Error(), true
+	r.mu.Lock()
+	r.effects = append(r.effects, past.Effect)
+	r.mu.Unlock()
+	if lost := r.keep(context.WithoutCancel(ctx), rec, c.journal().Ended(Answer{}, err, past)); lost != nil {
+		return errors.Join(err, lost)
+	}
+	return err
+}
+
+// repeatable reports whether a call can be made twice without harm: the tool
+// says that it only reads, or that doing it again changes nothing more; or
+// policy holds its risk for low.
+func (g *Gate) repeatable(ctx context.Context, r *Run, c Call) bool {
+	view, tool, err := g.lookup(ctx, r, c.Name)
+	if err != nil {
+		return false
+	}
+	args, err := canon.Parse(c.Args)
+	if err != nil {
+		return false
+	}
+	if _, held := view.held(tool); held {
+		return false // nothing that it says of itself counts
+	}
+	is := func(hint *bool) bool { return hint != nil && *hint }
+	if tool.Server == "" || is(tool.Annotations.ReadOnly) || is(tool.Annotations.Idempotent) {
+		return true
+	}
+	today, ok := view.profile(r.Profile)
+	if !ok {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	facts := r.factsLocked(view, &call{Call: c, gate: g, tool: tool, args: args})
+	return decideAll(today, facts).Risk == profiles.Low
+}

@@ -1,0 +1,317 @@
+package bridge
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/sandbox"
+)
+
+// A journal writes down what a run needs to be run again to where it was. A
+// script does the same whenever it gets the same answers in the same order, at
+// the same times of its clock. So three things are kept:
+//
+//	began    with the first entry: the script and all that it starts from
+//	answers  of each call that passes the gate, with the record of its outcome
+//	turns    in which order the script got the answers, timers included, and
+//	         what the clock showed
+//
+// Only calls can be seen outside. So turns wait in memory for the next entry,
+// and no answer waits for the disk for their sake: what the script did after a
+// turn that was lost left no trace, and is free to go another way. Answers that
+// come from nowhere but the bridge (a handle's value, say) travel in their
+// turn.
+type journal struct {
+	store ledger.Journal
+	run   string
+	owner string
+	limit int64 // bytes; beyond it the journal is given up
+	began func() ledger.Entry
+	taken func() // another bridge has the run now
+
+	opening sync.Mutex // held while the first entries are being kept
+
+	mu      sync.Mutex // taken with nothing of package sandbox held but its own lock: see Settled
+	open    bool       // the first entry was kept
+	full    bool       // given up
+	bytes   int64
+	first   int // so many turns were kept before those in turns
+	turns   []turn
+	answers map[int][]byte // of calls whose turn is to come and has to carry the answer
+}
+
+// A turn is one answer that the script got.
+type turn struct {
+	Call   int    `json:"c"`
+	At     int64  `json:"t"`           // what the clock showed, in Unix nanoseconds
+	Answer []byte `json:"a,omitempty"` // if no entry has it
+}
+
+// An entry is the head of an entry: of a call that was sent or answered. In the
+// answer's case what the script got stands behind it, in value.
+type entry struct {
+	Op     string `json:"op,omitempty"`
+	Name   string `json:"name,omitempty"`
+	Digest string `json:"digest,omitempty"` // of the arguments
+
+	Past   *gate.Past          `json:"past,omitempty"` // of calls that passed the gate
+	Text   bool                `json:"text,omitempty"` // value is a text, not JSON
+	Thrown *sandbox.ReplyError `json:"thrown,omitempty"`
+	Items  []keptItem          `json:"items,omitempty"` // that the value's handles stand for
+	Media  json.RawMessage     `json:"media,omitempty"` // that the call attached to the run's answer
+
+	First int    `json:"first,omitempty"` // the place of the first of
+	Turns []turn `json:"turns,omitempty"` // the turns since the entry before
+
+	value []byte
+}
+
+// encode writes a entry: the head's length, the head as JSON, the value.
+func (s *entry) encode() ([]byte, error) {
+	head, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("writing an entry of the journal: %w", err)
+	}
+	body := binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen64+len(head)+len(s.value)), uint64(len(head)))
+	return append(append(body, head...), s.value...), nil
+}
+
+var errEntry = errors.New("an entry of the journal cannot be read")
+
+func decodeEntry(body []byte) (*entry, error) {
+	n, used := binary.Uvarint(body)
+	if used <= 0 || n > uint64(len(body)-used) {
+		return nil, errEntry
+	}
+	body = body[used:]
+	s := new(entry)
+	if err := json.Unmarshal(body[:n], s); err != nil {
+		return nil, fmt.Errorf("%w: %v", errEntry, err)
+	}
+	if s.value = body[n:]; len(s.value) == 0 {
+		s.value = nil
+	}
+	return s, nil
+}
+
+// reply is what the script got.
+func (s *entry) reply(at time.Time) sandbox.Reply {
+	reply := sandbox.Reply{Err: s.Thrown, Time: at}
+	switch {
+	case s.Thrown != nil:
+	case s.Text:
+		text := string(s.value)
+		reply.Text = &text
+	default:
+		reply.Value = s.value
+	}
+	return reply
+}
+
+// setReply is its inverse.
+func (s *entry) setReply(reply sandbox.Reply) {
+	switch {
+	case reply.Err != nil:
+		s.Thrown = reply.Err
+	case reply.Text != nil:
+		s.Text, s.value = true, []byte(*reply.Text)
+	default:
+		s.value = reply.Value
+	}
+}
+
+// argsDigest names a call's arguments as the script's runtime wrote them.
+func argsDigest(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// entryOf begins the entry of a call.
+func entryOf(c sandbox.Call) *entry {
+	return &entry{Op: string(c.Op), Name: c.Name, Digest: argsDigest(c.Args)}
+}
+
+// settled notes that the script gets an answer.
+func (j *journal) settled(call int, at time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	t := turn{Call: call, At: at.UnixNano(), Answer: j.answers[call]}
+	delete(j.answers, call)
+	if !j.full {
+		j.turns = append(j.turns, t)
+	}
+}
+
+// carry has the turn of a call carry its answer.
+func (j *journal) carry(call int, s *entry) error {
+	body, err := s.encode()
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.full {
+		return nil
+	}
+	j.answers[call] = body
+	return nil
+}
+
+// entries are an entry about a call, with the turns that are not kept, and
+// before them the run's first entry if that is not kept. A journal that has
+// grown too large ends instead.
+func (j *journal) entries(kind ledger.EntryKind, call int, s *entry) gate.Entries {
+	opening := j.lockOpening()
+	j.mu.Lock()
+	if j.full {
+		j.mu.Unlock()
+		return gate.Entries{}
+	}
+	s.First, s.Turns = j.first, j.turns[:len(j.turns):len(j.turns)]
+	next := j.first + len(j.turns)
+	j.mu.Unlock()
+
+	e := ledger.Entry{Run: j.run, Owner: j.owner, Kind: kind, Call: call}
+	var err error
+	if e.Body, err = s.encode(); err != nil {
+		return gate.Entries{All: []ledger.Entry{e}, Done: func(error) { j.end(opening) }} // refused: it has no body
+	}
+	all := []ledger.Entry{e}
+	if opening {
+		all = []ledger.Entry{j.began(), e}
+	}
+	size := int64(0)
+	for _, e := range all {
+		size += int64(len(e.Body))
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.bytes+size > j.limit {
+		j.full, j.turns, j.answers = true, nil, nil
+		e.Kind, e.Body, e.Call = ledger.Ended, nil, 0
+		return gate.Entries{All: []ledger.Entry{e}, Done: func(error) { j.end(opening) }}
+	}
+	return gate.Entries{All: all, Done: func(err error) {
+		defer j.end(opening)
+		if errors.Is(err, ledger.ErrNotOwner) {
+			j.taken()
+		}
+		if err != nil {
+			return
+		}
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.open = true
+		j.bytes += size
+		if kept := next - j.first; kept > 0 && !j.full { // else another entry brought them
+			j.first, j.turns = next, j.turns[kept:]
+		}
+	}}
+}
+
+// lockOpening reports whether nothing of the run was kept so far; then nobody
+// else writes an entry of it until end.
+func (j *journal) lockOpening() bool {
+	j.opening.Lock()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.open || j.full {
+		j.opening.Unlock()
+		return false
+	}
+	return true
+}
+
+func (j *journal) end(opening bool) {
+	if opening {
+		j.opening.Unlock()
+	}
+}
+
+// replayed notes that so many turns of the run are kept already.
+func (j *journal) replayed(turns int) {
+	if j == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.first, j.turns = turns, j.turns[min(turns, len(j.turns)):]
+}
+
+// usable reports whether the run can be run again from its journal.
+func (j *journal) usable() bool {
+	if j == nil {
+		return false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return !j.full
+}
+
+// over ends the journal with its run; it is kept for a while if anybody wants to
+// look at the run.
+func (j *journal) over(keep time.Duration, now time.Time) gate.Entries {
+	if j == nil {
+		return gate.Entries{}
+	}
+	j.mu.Lock()
+	open, full := j.open, j.full
+	j.mu.Unlock()
+	if !open || full {
+		return gate.Entries{}
+	}
+	end := ledger.Entry{Run: j.run, Owner: j.owner, Kind: ledger.Ended}
+	if keep <= 0 {
+		return gate.Entries{All: []ledger.Entry{end}}
+	}
+	end.Until = now.Add(keep)
+	last := j.entries(ledger.Noted, 0, new(entry))
+	last.All = append(last.All, end)
+	return last
+}
+
+// A callJournal is the journal of one call.
+type callJournal struct {
+	r     *run
+	call  sandbox.Call
+	made  bool          // reply is
+	reply sandbox.Reply // what the script gets, as it was written down
+}
+
+func (c *callJournal) Asking() gate.Entries {
+	return c.r.journal.entries(ledger.Noted, 0, new(entry))
+}
+
+func (c *callJournal) Sending() gate.Entries {
+	return c.r.journal.entries(ledger.Sent, c.call.Number, entryOf(c.call))
+}
+
+func (c *callJournal) Ended(a gate.Answer, err error, past gate.Past) gate.Entries {
+	s := entryOf(c.call)
+	s.Past = &past
+	c.reply, s.Items = c.r.replyTo(c.call, a, err)
+	c.made = true
+	s.setReply(c.reply)
+	e := c.r.journal.entries(ledger.Settled, c.call.Number, s)
+	done := e.Done
+	e.Done = func(err error) {
+		if done != nil {
+			done(err)
+		}
+		if err != nil {
+			c.made = false // the script gets another error
+		}
+	}
+	return e
+}

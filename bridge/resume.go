@@ -1,0 +1,438 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/sandbox"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A run that waits for people can be put away: its worker ends, and what is left
+// of it is its journal. Whoever takes it up runs its script again, up to where
+// it was (replay.go). Of all bridges that share a journal one owns a run at a
+// time; one that wants another's asks for it, and gets it as soon as nobody
+// holds the run there.
+
+// A beginning is what a script's run depends on besides the answers.
+type beginning struct {
+	Engine    string          `json:"engine"`
+	Code      string          `json:"code"`
+	Input     json.RawMessage `json:"input,omitempty"`
+	Seed      [32]byte        `json:"seed"`
+	Start     time.Time       `json:"start"`
+	Started   time.Time       `json:"started"`
+	Profile   string          `json:"profile"`
+	Session   string          `json:"session"`
+	Client    string          `json:"client"`
+	Principal string          `json:"principal"`
+	Reach     gate.Reach      `json:"reach"`
+	Fetched   bool            `json:"fetched,omitempty"`
+	Brief     bool            `json:"brief,omitempty"`
+}
+
+// Why a run does not go on here.
+var (
+	errNoRun     = errors.New("there is no such run")
+	errElsewhere = errors.New("another bridge has the run and is busy with it; try again in a moment")
+	errPutAway   = errors.New("the run was put away")
+	errExpired   = errors.New("the run expired: it waited too long for a person")
+	errTaken     = errors.New("another bridge goes on with the run")
+)
+
+// keepJournal gives a run a journal, if there is anything to keep one in.
+func (s *Server) keepJournal(r *run, b beginning, names *namesText) {
+	if s.o.Journal == nil {
+		return
+	}
+	r.journal = &journal{store: s.o.Journal, run: r.id, owner: s.o.Bridge, limit: s.o.JournalBytes, answers: map[int][]byte{}, taken: func() { r.stop(errTaken) }}
+	r.journal.began = func() ledger.Entry {
+		body, err := json.Marshal(b)
+		if err != nil {
+			s.o.Logger.Error("writing the journal of a run", "run", r.id, "err", err) // without a body it is refused when it is read
+		}
+		return ledger.Entry{Run: r.id, Owner: s.o.Bridge, Kind: ledger.Began, Body: body,
+			Until: s.o.Now().Add(s.o.Gate.View().Profiles.PausedFor()), Shared: names.Revision, Common: names.text()}
+	}
+}
+
+// namesText are the names that scripts see, and their form in journals.
+type namesText struct {
+	*sandbox.Names
+	text func() []byte
+}
+
+func newNamesText(names *sandbox.Names) *namesText {
+	return &namesText{names, sync.OnceValue(func() []byte {
+		text, err := json.Marshal(names)
+		if err != nil {
+			return nil // strings have a JSON form
+		}
+		return text
+	})}
+}
+
+// putAway puts a run away, if all that it does is wait for people and its
+// journal is whole. It reports whether the run ends here.
+func (r *run) putAway() bool {
+	if !r.journal.usable() || !r.quiet(r.server.o.Gate.Broker()) || !r.gate.PutAway() {
+		return false
+	}
+	r.stop(errPutAway)
+	return true
+}
+
+// rest leaves a run that was put away to whoever takes it up.
+func (s *Server) rest(ctx context.Context, r *run) error {
+	if err := r.gate.Paused(ctx, r.journal.entries(ledger.Noted, 0, new(entry))); err != nil {
+		return err
+	}
+	until := s.o.Now().Add(s.o.Gate.View().Profiles.PausedFor())
+	_, err := s.o.Journal.ChangeRun(context.WithoutCancel(ctx), r.id, func(k *ledger.Kept) error {
+		k.State, k.Owner, k.Until = ledger.Paused, "", until
+		return nil
+	})
+	return err
+}
+
+// A claim says who takes up a run, and how people are reached from there.
+type claim struct {
+	principal string
+	by        string // in words, for the record
+	anyone    bool   // whoever's run it is: the person who runs the bridge
+	reach     gate.Reach
+	conn      *mcp.ServerSession // nil on the command line
+	unasked   func(*approval.DeniedError)
+}
+
+// takeUp goes on with a run that is put away, or whose bridge has ended, or
+// that another bridge gives up for it. errNoRun is a run that nobody knows, or
+// that is another's.
+func (s *Server) takeUp(ctx context.Context, id string, c claim) (*run, error) {
+	if s.o.Journal == nil {
+		return nil, errNoRun
+	}
+	s.taking.Lock() // one at a time: a run that is asked for twice is taken up once
+	defer s.taking.Unlock()
+	if r, ok := s.lookup(id); ok {
+		if !c.anyone && r.principal != c.principal {
+			return nil, errNoRun
+		}
+		return r, nil
+	}
+	kept, entries, err := s.o.Journal.Read(ctx, id)
+	if errors.Is(err, ledger.ErrNoJournal) || err == nil && kept.State == ledger.Finished {
+		return nil, errNoRun
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the journal of run %s: %w", id, err)
+	}
+	p, err := readPast(entries)
+	if err != nil {
+		return nil, fmt.Errorf("reading the journal of run %s: %w", id, err)
+	}
+	if !c.anyone && p.Principal != c.principal {
+		return nil, errNoRun
+	}
+	if err := s.claim(ctx, id); err != nil {
+		return nil, err
+	}
+	// What was written before this bridge owned it may not have been seen above.
+	if _, entries, err = s.o.Journal.Read(ctx, id); err == nil {
+		p, err = readPast(entries)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("reading the journal of run %s: %w", id, err), s.unclaim(id))
+	}
+	if p.Engine != sandbox.Engine {
+		err := &DivergedError{Message: fmt.Sprintf("this release runs scripts in engine %s, it began in engine %s", sandbox.Engine, p.Engine)}
+		return nil, errors.Join(err, s.discard(ctx, id, p.beginning, err))
+	}
+	r, err := s.goOn(ctx, id, p, c)
+	if err != nil {
+		return nil, errors.Join(err, s.unclaim(id))
+	}
+	return r, nil
+}
+
+// Bounds on asking another bridge for a run.
+const (
+	askFor   = 5 * time.Second
+	askEvery = 50 * time.Millisecond
+	give     = "give" // Kept.Wanted: whoever asks wants the run
+	endRun   = "end " // and a name: the run is to end
+)
+
+// claim makes this bridge the owner of a run.
+func (s *Server) claim(ctx context.Context, id string) error {
+	deadline := s.o.Now().Add(askFor)
+	for {
+		_, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
+			switch {
+			case k.Owner == "" || k.Owner == s.o.Bridge || s.o.Gone(k.Owner):
+				k.Owner, k.State, k.Wanted = s.o.Bridge, ledger.Live, ""
+			case k.Wanted == "":
+				k.Wanted = give
+			}
+			if k.Owner != s.o.Bridge && s.o.Now().After(deadline) {
+				k.Wanted = ""
+			}
+			return nil
+		})
+		if errors.Is(err, ledger.ErrNoJournal) {
+			return errNoRun
+		}
+		if err != nil {
+			return fmt.Errorf("taking up run %s: %w", id, err)
+		}
+		kept, _, err := s.o.Journal.Read(ctx, id)
+		switch {
+		case err != nil:
+			return fmt.Errorf("taking up run %s: %w", id, err)
+		case kept.Owner == s.o.Bridge:
+			return nil
+		case kept.Wanted == "":
+			return errElsewhere
+		}
+		select {
+		case <-time.After(askEvery):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// unclaim gives back a run that was claimed and is not run.
+func (s *Server) unclaim(id string) error {
+	_, err := s.o.Journal.ChangeRun(context.Background(), id, func(k *ledger.Kept) error {
+		if k.Owner == s.o.Bridge {
+			k.Owner, k.State = "", ledger.Paused
+		}
+		return nil
+	})
+	return err
+}
+
+// discard ends a run that this bridge owns and that does not go on.
+func (s *Server) discard(ctx context.Context, id string, b beginning, why error) error {
+	g := s.o.Gate.Leftover(gate.Origin{ID: id, Session: b.Session, Client: b.Client, Profile: b.Profile, Requester: b.Principal}, b.Started)
+	err := g.End(ctx, ledger.Stopped, why.Error(), gate.Entries{All: []ledger.Entry{{Run: id, Owner: s.o.Bridge, Kind: ledger.Ended}}})
+	return errors.Join(err, s.o.Gate.Broker().Abandon(ctx, func(e approval.Entry) bool { return e.Run == id }))
+}
+
+// away are the runs that no bridge has.
+func (s *Server) away(ctx context.Context) ([]ledger.Kept, error) {
+	if s.o.Journal == nil {
+		return nil, nil
+	}
+	all, err := s.o.Journal.Runs(ctx)
+	return slices.DeleteFunc(all, func(k ledger.Kept) bool {
+		return k.State == ledger.Finished || k.Owner != "" && !s.o.Gone(k.Owner)
+	}), err
+}
+
+// awayState is what is known of a run that no bridge has.
+func (s *Server) awayState(ctx context.Context, k ledger.Kept) RunState {
+	b, ok := s.begun.Load(k.Run)
+	if !ok {
+		if _, entries, err := s.o.Journal.Read(ctx, k.Run); err == nil && len(entries) > 0 {
+			var read beginning
+			if json.Unmarshal(entries[0].Body, &read) == nil {
+				read.Code, read.Input = "", nil
+				b, _ = s.begun.LoadOrStore(k.Run, read)
+			}
+		}
+	}
+	st := RunState{ID: k.Run, State: RunPaused, Started: k.Began}
+	if b, ok := b.(beginning); ok {
+		st.Session, st.Client, st.Requester, st.Profile = b.Session, b.Client, b.Principal, b.Profile
+	}
+	return st
+}
+
+// goOn runs a script again that this bridge has claimed.
+func (s *Server) goOn(ctx context.Context, id string, p past, c claim) (*run, error) {
+	sess := &session{id: p.Session, client: p.Client, owner: p.Principal, conn: c.conn, brief: true, over: true, started: p.Started,
+		sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1)}
+	r := s.newRun(id, sess, p.Principal, p.Profile, p.Fetched)
+	r.started = p.Started
+	names := newNamesText(p.names)
+	s.keepJournal(r, p.beginning, names)
+	r.journal.open = true
+	r.replay = newReplay(r, p)
+	o := gate.Origin{Profile: p.Profile, Reach: c.reach, Unasked: c.unasked}
+	if c.reach == gate.Nobody && p.Fetched {
+		o.Reach = gate.ByApprovers
+	}
+	s.bind(r, &o, evalArgs{Code: p.Code, Input: p.Input})
+	var err error
+	if r.gate, err = s.o.Gate.Resume(ctx, o, p.Started, c.by); err != nil {
+		sess.sandbox.Close()
+		return nil, err
+	}
+	script := s.script(r, evalArgs{Code: p.Code, Input: p.Input}, names.Names)
+	script.Seed, script.Start = p.Seed, p.Start
+	if err := s.launch(r, script); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Resume goes on with a run that was put away, or whose bridge has ended, for
+// the person who runs the bridge, and returns what its eval tool would answer.
+// When ctx ends while the run waits for people, it is put away again, and the
+// error is ctx's cause.
+func (s *Server) Resume(ctx context.Context, id, by string, unasked func(*approval.DeniedError)) (*mcp.CallToolResult, error) {
+	r, err := s.takeUp(ctx, id, claim{by: by, anyone: true, reach: gate.ByApprovers, unasked: unasked})
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		if !r.putAway() {
+			r.stop(context.Cause(ctx))
+		}
+		<-r.done
+	}
+	if errors.Is(r.err, errPutAway) {
+		return nil, context.Cause(ctx)
+	}
+	return r.answer(), nil
+}
+
+// CancelRun ends a run, wherever it is: here, in another bridge, or nowhere.
+// The name is whose wish it is.
+func (s *Server) CancelRun(ctx context.Context, id, by string) error {
+	if s.StopRun(id, by) {
+		return nil
+	}
+	if s.o.Journal == nil {
+		return errNoRun
+	}
+	mine := false
+	_, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
+		switch mine = false; {
+		case k.State == ledger.Finished:
+			return errNoRun
+		case k.Owner == "" || s.o.Gone(k.Owner):
+			mine, k.Owner, k.State, k.Wanted = true, s.o.Bridge, ledger.Live, ""
+		default:
+			k.Wanted = endRun + by
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, ledger.ErrNoJournal):
+		return errNoRun
+	case err != nil || !mine:
+		return err
+	}
+	_, entries, err := s.o.Journal.Read(ctx, id)
+	if err != nil {
+		return errors.Join(err, s.unclaim(id))
+	}
+	p, err := readPast(entries)
+	if err != nil { // it can still be ended
+		p.beginning = beginning{Started: s.o.Now()}
+	}
+	return s.discard(ctx, id, p.beginning, fmt.Errorf("%s stopped the run", by))
+}
+
+// heed looks after the runs that have journals, until ctx ends: it gives what
+// other bridges want, and ends what has waited too long.
+func (s *Server) heed(ctx context.Context) {
+	const often, seldom = 250 * time.Millisecond, time.Minute
+	tick := time.NewTicker(often)
+	defer tick.Stop()
+	var last time.Time
+	for {
+		if s.Running() > 0 {
+			s.give(ctx)
+		}
+		if now := time.Now(); now.Sub(last) >= seldom {
+			last = now
+			if err := s.expire(ctx); err != nil && ctx.Err() == nil {
+				s.o.Logger.Warn("looking for runs that have expired", "err", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// give does what is wanted of this bridge's runs.
+func (s *Server) give(ctx context.Context) {
+	wanted, err := s.o.Journal.WantedOf(ctx, s.o.Bridge)
+	if err != nil {
+		return // it is tried again
+	}
+	for _, k := range wanted {
+		s.mu.Lock()
+		r := s.live[k.Run]
+		free := r != nil && r.holders == 0
+		s.mu.Unlock()
+		if by, end := strings.CutPrefix(k.Wanted, endRun); end && r != nil {
+			r.stop(fmt.Errorf("%s stopped the run", by))
+		} else if free {
+			r.putAway()
+		}
+	}
+}
+
+// expire ends the runs that nobody took up in time, and drops the journals
+// whose time has come.
+func (s *Server) expire(ctx context.Context) error {
+	all, err := s.o.Journal.Runs(ctx)
+	for _, k := range all {
+		if err != nil || ctx.Err() != nil {
+			break
+		}
+		if !k.Until.Before(s.o.Now()) || k.Owner == s.o.Bridge {
+			continue
+		}
+		if k.State == ledger.Finished {
+			err = s.o.Journal.Drop(ctx, k.Run)
+			continue
+		}
+		err = s.expireRun(ctx, k.Run)
+	}
+	return err
+}
+
+func (s *Server) expireRun(ctx context.Context, id string) error {
+	var skip = errors.New("not this one")
+	_, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
+		if k.Owner != "" && !s.o.Gone(k.Owner) || !k.Until.Before(s.o.Now()) {
+			return skip
+		}
+		k.Owner, k.State, k.Wanted = s.o.Bridge, ledger.Live, ""
+		return nil
+	})
+	if err != nil {
+		if errors.Is(err, skip) || errors.Is(err, ledger.ErrNoJournal) {
+			return nil
+		}
+		return err
+	}
+	b := beginning{Started: s.o.Now()}
+	if _, entries, err := s.o.Journal.Read(ctx, id); err == nil {
+		if p, err := readPast(entries); err == nil {
+			b = p.beginning
+		}
+	}
+	return s.discard(ctx, id, b, errExpired)
+}
