@@ -718,24 +718,44 @@ func TestWaitingIsBounded(t *testing.T) {
 	})
 }
 
-type timerHost struct{ recorder }
-
-func (h *timerHost) Timer(_ context.Context, c Call, wait time.Duration, settle func(Reply)) {
-	if wait != time.Duration(c.Number)*time.Hour {
-		settle(Reply{Err: &ReplyError{Name: "Error", Message: wait.String()}})
-	}
-	if c.Number == 1 {
-		time.Sleep(time.Second)
-	}
-	settle(Reply{})
+// A timerHost takes the timers of even hours, and settles each when the one
+// after it is set.
+type timerHost struct {
+	recorder
+	last  func(Reply)
+	waits []time.Duration
+	order []int
 }
 
+func (h *timerHost) Timer(c Call, wait time.Duration, settle func(Reply)) bool {
+	h.waits = append(h.waits, wait)
+	if wait%(2*time.Hour) != 0 {
+		return false
+	}
+	if h.last != nil {
+		h.last(Reply{})
+	}
+	h.last = settle
+	return true
+}
+
+func (h *timerHost) Settled(number int, _ time.Time) { h.order = append(h.order, number) }
+
 func TestTimersOfHost(t *testing.T) {
-	bubble(t, Options{}, func(t *testing.T, pool *Pool) {
+	bubble(t, Options{Limits: Limits{Waiting: 10 * time.Hour}}, func(t *testing.T, pool *Pool) {
 		before := time.Now()
-		r, err := pool.Session().Run(t.Context(), Script{Source: "timers 3600000 7200000"}, &timerHost{})
-		if err != nil || string(r.Value) != "[2,1]" || time.Since(before) != time.Second {
+		h := new(timerHost)
+		go func() {
+			time.Sleep(90 * time.Minute)
+			h.last(Reply{})
+		}()
+		// Hours 2, 4, 1: the first when the second is set, the third by itself, the second last.
+		r, err := pool.Session().Run(t.Context(), Script{Source: "timers 7200000 14400000 3600000"}, h)
+		if err != nil || string(r.Value) != "[1,3,2]" || time.Since(before) != 90*time.Minute {
 			t.Errorf("%s, %v after %v", r.Value, err, time.Since(before))
+		}
+		if !slices.Equal(h.order, []int{1, 3, 2}) || len(h.waits) != 3 {
+			t.Errorf("order %v, waits %v", h.order, h.waits)
 		}
 	})
 }

@@ -59,6 +59,7 @@ type Config struct {
 	ChangedTools Reaction  `json:"changedTools"`
 	HTTP         HTTP      `json:"http" expand:"yes"`
 	Scripts      Scripts   `json:"scripts"`
+	Runs         Runs      `json:"runs"`
 	Audit        Audit     `json:"audit"`
 	Approvals    Approvals `json:"approvals" expand:"yes"`
 	Log          Log       `json:"log"`
@@ -214,6 +215,14 @@ type Scripts struct {
 	Dir string `json:"dir"`
 }
 
+// Runs says what is kept of runs, so that they can outlive their bridge.
+type Runs struct {
+	// Journal bounds what is kept of one run while it lives.
+	Journal Size `json:"journal" range:"64KB..1GB"`
+	// Keep is how long that stays once the run has ended; 0 is not at all.
+	Keep Period `json:"keep,omitempty" range:"1h..365d"`
+}
+
 // Audit says where and how the audit log is kept.
 type Audit struct {
 	// Enabled false keeps no records; what was asked and decided is then in
@@ -267,6 +276,7 @@ func (c *Config) setDefaults() {
 		MaxBody:     4 << 20,
 	}
 	c.Approvals.setDefaults()
+	c.Runs = Runs{Journal: 32 << 20}
 	c.Audit = Audit{Enabled: true, Durability: DurabilityDefault}
 	c.Log = Log{Level: LogInfo, Format: LogAuto}
 }

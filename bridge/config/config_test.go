@@ -103,6 +103,7 @@ func TestEveryKeyArrives(t *testing.T) {
 		{"maxBody", c.HTTP.MaxBody, Size(1 << 20)},
 		{"allowedHosts", Reveal(c.HTTP.AllowedHosts), []string{"bridge.example.com", "canary.example.com:7420", "[::1]:80"}},
 		{"scripts", c.Scripts, Scripts{Dir: filepath.Join("/home/me", "saved")}},
+		{"runs", c.Runs, Runs{Journal: 8 << 20, Keep: Period(24 * time.Hour)}},
 		{"audit", c.Audit, Audit{
 			Path: filepath.Join(folder, "records", "audit.db"), Durability: DurabilityAll,
 			Checkpoint: filepath.Join("/home/me", "checkpoints"), Keep: Period(90 * 24 * time.Hour),

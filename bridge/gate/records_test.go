@@ -38,7 +38,7 @@ func TestRecordsHideSecretsAndTellEqualOnesApart(t *testing.T) {
 	if _, err := g.Call(t.Context(), r, Call{Number: 2, Name: secretToken}); err == nil {
 		t.Error("there is a tool with the secret's name")
 	}
-	if err := r.End(t.Context(), "failed", "it said "+secretToken); err != nil {
+	if err := r.End(t.Context(), "failed", "it said "+secretToken, Entries{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range r.Effects() {

@@ -147,7 +147,7 @@ func (s *schedule) play() {
 		}
 	}
 	s.wait.Wait() // silence answers what is left; a call that is stuck is a deadlock, which synctest reports
-	if err := s.r.End(s.ctx, ledger.Done, ""); err != nil {
+	if err := s.r.End(s.ctx, ledger.Done, "", Entries{}); err != nil {
 		s.Error(err)
 	}
 	for number := 1; number <= s.calls; number++ {

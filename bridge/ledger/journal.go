@@ -53,7 +53,7 @@ func (e *Entry) Check() error {
 		wrong = "it names no run"
 	case e.Owner == "":
 		wrong = "nobody owns it"
-	case e.Kind != Began && e.Kind != Sent && e.Kind != Settled && e.Kind != Ended:
+	case e.Kind != Began && e.Kind != Sent && e.Kind != Settled && e.Kind != Noted && e.Kind != Ended:
 		wrong = fmt.Sprintf("there is no kind %q", e.Kind)
 	case e.Kind != Began && (e.Shared != "" || len(e.Common) > 0), e.Shared == "" && len(e.Common) > 0:
 		wrong = "it has shared bytes without a name, or does not begin the run"

@@ -10,15 +10,16 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"codemode-bridge/bridge"
 	"codemode-bridge/bridge/admin"
+	"codemode-bridge/bridge/alive"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/notify"
 	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/bridge/sso"
@@ -30,7 +31,9 @@ type desk struct {
 	store approval.Store
 	close func() error
 
-	id        string // of this process, in the requests it puts
+	id        string        // of this process, in the requests it puts
+	alive     *alive.Member // nil where nothing is shared
+	folder    string        // of those who are
 	approvers atomic.Pointer[approval.Approvers]
 	separate  atomic.Bool
 	notices   atomic.Pointer[notify.Notifier] // nil: nobody is told
@@ -49,7 +52,11 @@ func openDesk(ctx context.Context, cfg *config.Config, kept bool) (*desk, error)
 		if err != nil {
 			return nil, &configError{err, "the file holds open questions and grants, nothing else: set it aside and they are asked anew"}
 		}
-		d.store, d.close = store, store.Close
+		d.folder = cfg.Audit.Path + "-bridges"
+		if d.alive, err = alive.Join(d.folder, d.id); err != nil {
+			return nil, errors.Join(err, store.Close())
+		}
+		d.store, d.close = store, func() error { return errors.Join(store.Close(), d.alive.Leave()) }
 	}
 	return d, nil
 }
@@ -87,12 +94,25 @@ func (d *desk) broker(a config.Approvals) *approval.Broker {
 	})
 }
 
-// ended reports whether a bridge that put requests has ended. A bridge is
-// named by its process and a random word.
-func ended(bridge string) bool {
-	pid, _, ok := strings.Cut(strings.TrimPrefix(bridge, "b"), "-")
-	n, err := strconv.Atoi(pid)
-	return ok && err == nil && !processLives(n)
+// gone reports whether a bridge that shares the store has ended.
+func (d *desk) gone(bridge string) bool { return d.alive != nil && alive.Gone(d.folder, bridge) }
+
+// over reports whether nobody waits, or will wait, for a request's verdict: its
+// bridge has ended, and its run cannot go on elsewhere.
+func (p *parts) over(ctx context.Context) (func(approval.Entry) bool, error) {
+	kept := map[string]bool{}
+	if journal := p.recorder.journal(); journal != nil {
+		runs, err := journal.Runs(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range runs {
+			kept[k.Run] = k.State != ledger.Finished
+		}
+	}
+	return func(e approval.Entry) bool {
+		return !kept[e.Run] && (e.Bridge == "" || e.Bridge != p.desk.id && p.desk.gone(e.Bridge))
+	}, nil
 }
 
 // tidy ends the questions of bridges that are gone, and forgets requests and
@@ -105,7 +125,10 @@ func (p *parts) tidy(ctx context.Context, keep time.Duration) {
 	defer tick.Stop()
 	for {
 		broker := p.gate.Broker()
-		err := errors.Join(broker.Abandon(ctx, ended), broker.Tidy(ctx, time.Now().Add(-keep)))
+		over, err := p.over(ctx)
+		if err == nil {
+			err = errors.Join(broker.Abandon(ctx, over), broker.Tidy(ctx, time.Now().Add(-keep)))
+		}
 		if err != nil && ctx.Err() == nil {
 			p.log.Error("tidying the requests", "err", err)
 		}

@@ -53,6 +53,7 @@ var table = map[string][]string{
 	"bridge/pins":       {"bridge/canon", "bridge/catalog", "profiles"},
 	"bridge/scripts":    {},
 	"bridge/webguard":   {},
+	"bridge/alive":      {},
 	"bridge/ledger":     {"bridge/canon", "profiles"},
 	"bridge/login":      {"bridge/canon"},
 	"bridge/logintest":  {},
@@ -75,7 +76,7 @@ var table = map[string][]string{
 
 	"cmd/codemode-worker": {"sandbox/worker"},
 	"cmd/codemode-bridge": {
-		"analysis", "bridge", "bridge/admin", "bridge/approval", "bridge/audit", "bridge/builtin", "bridge/canon", "bridge/catalog", "bridge/clients",
+		"analysis", "bridge", "bridge/admin", "bridge/alive", "bridge/approval", "bridge/audit", "bridge/builtin", "bridge/canon", "bridge/catalog", "bridge/clients",
 		"bridge/config", "bridge/gate", "bridge/ledger", "bridge/login", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/openapi", "bridge/pins", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
 		"bridge/upstream", "profiles", "profiles/templates", "sandbox",
 	},

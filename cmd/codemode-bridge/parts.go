@@ -100,6 +100,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
 		Problem: p.trouble, Held: p.heldText, Unrecorded: rec.unavailable, Ready: p.await, Observed: p.observe, Logger: l.logger,
+		Journal: rec.journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
 		ApproveAt: func(string) string { return p.desk.at("/") }, SummaryWait: summaryWait,
 	})
 	rec.known.learn(specs(cfg), a.env)
@@ -366,8 +367,8 @@ func (p *parts) takeLocked(ctx context.Context, a *app, cfg *config.Config, conf
 		return err
 	}
 	old := p.config()
-	if first := p.first; !reflect.DeepEqual(cfg.Sandbox, first.Sandbox) || cfg.Surface != first.Surface || cfg.Scripts != first.Scripts || cfg.Audit != first.Audit || cfg.Approvals.OIDC != first.Approvals.OIDC || cfg.HTTP.Listen.Reveal() != first.HTTP.Listen.Reveal() || len(cfg.HTTP.Tokens) > 0 != (len(first.HTTP.Tokens) > 0) {
-		p.log.Warn("sandbox, surface, scripts, audit, approvals.oidc, http.listen and whether tokens are needed at all take effect at the next start")
+	if first := p.first; !reflect.DeepEqual(cfg.Sandbox, first.Sandbox) || cfg.Surface != first.Surface || cfg.Scripts != first.Scripts || cfg.Runs != first.Runs || cfg.Audit != first.Audit || cfg.Approvals.OIDC != first.Approvals.OIDC || cfg.HTTP.Listen.Reveal() != first.HTTP.Listen.Reveal() || len(cfg.HTTP.Tokens) > 0 != (len(first.HTTP.Tokens) > 0) {
+		p.log.Warn("sandbox, surface, scripts, runs, audit, approvals.oidc, http.listen and whether tokens are needed at all take effect at the next start")
 	}
 	p.recorder.known.learn(specs(cfg), a.env)
 	rec := configTaken(old, cfg, confirmed.Text)

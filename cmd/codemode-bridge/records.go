@@ -27,6 +27,7 @@ type recorder struct {
 	refuse bool         // nothing is to be recorded, so nothing is to be done
 	known  known
 	prints []byte // the key of fingerprints; nil where there is none
+	states []byte // the key of request states; nil where there is none
 	log    *slog.Logger
 
 	mu   sync.Mutex
@@ -232,7 +233,7 @@ func changes(old, cfg *config.Config) []string {
 		was, is any
 	}{
 		{"evaluation", was, is}, {"sandbox", old.Sandbox, cfg.Sandbox}, {"surface", old.Surface, cfg.Surface},
-		{"http", old.HTTP, cfg.HTTP}, {"approvals", old.Approvals, cfg.Approvals}, {"audit", old.Audit, cfg.Audit}, {"log", old.Log, cfg.Log},
+		{"http", old.HTTP, cfg.HTTP}, {"runs", old.Runs, cfg.Runs}, {"approvals", old.Approvals, cfg.Approvals}, {"audit", old.Audit, cfg.Audit}, {"log", old.Log, cfg.Log},
 	} {
 		if !reflect.DeepEqual(section.was, section.is) {
 			all = append(all, section.name+" changed")

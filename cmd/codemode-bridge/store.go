@@ -107,7 +107,11 @@ func (a *app) openRecorder(ctx context.Context, place config.Audit, log *slog.Lo
 	if err != nil {
 		log.Warn("records will show no fingerprints of hidden values", "err", err)
 	}
-	return &recorder{store: db, prints: prints, log: log}, nil
+	states, err := db.Key(stateKey)
+	if err != nil {
+		log.Warn("what clients carry between requests is good in this process only", "err", err)
+	}
+	return &recorder{store: db, prints: prints, states: states, log: log}, nil
 }
 
 // keep removes records that are too old, now and once a day until ctx ends.
@@ -152,3 +156,16 @@ func readValue(in io.Reader) (string, error) {
 	text := strings.TrimSuffix(string(b), "\n")
 	return strings.TrimSuffix(text, "\r"), nil
 }
+
+// journal is where runs are kept that can outlive this process; nil where no
+// records are.
+func (r *recorder) journal() ledger.Journal {
+	if j, ok := r.store.(ledger.Journal); ok && !r.refuse {
+		return j
+	}
+	return nil
+}
+
+// stateKey is the purpose of the key that seals what stateless clients carry:
+// any bridge with the same store can read it.
+const stateKey = "request state"
