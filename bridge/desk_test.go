@@ -82,7 +82,7 @@ func TestRunOfTheAPIAsksApprovers(t *testing.T) {
 		t.Run(answer, func(t *testing.T) {
 			b := newBench(t, asks())
 			b.approvers.Store(true)
-			id, err := b.Start("p", echoes, nil, "ann")
+			id, err := b.Start(t.Context(), "p", echoes, nil, "ann")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +109,7 @@ func TestRunOfTheAPIAsksApprovers(t *testing.T) {
 
 func TestRunsThatCannotStart(t *testing.T) {
 	b := newBench(t, asks())
-	if _, err := b.Start("nobody", "return 1", nil, "ann"); err == nil || !strings.Contains(err.Error(), `there is no profile "nobody"; there are p`) {
+	if _, err := b.Start(t.Context(), "nobody", "return 1", nil, "ann"); err == nil || !strings.Contains(err.Error(), `there is no profile "nobody"; there are p`) {
 		t.Errorf("got %v", err)
 	}
 	if st, ok := b.Run("r0"); ok {
@@ -228,7 +228,7 @@ func TestTightenedSession(t *testing.T) {
 
 func TestRunIsStoppedFromTheDesk(t *testing.T) {
 	b := newBench(t, profiles.Spec{})
-	id, err := b.Start("", `await codemode.a__wait({})`, nil, "ann")
+	id, err := b.Start(t.Context(), "", `await codemode.a__wait({})`, nil, "ann")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ return [a, ...all, Math.random() < 1, await codemode.b__echo({n: 5})];`
 // n people.
 func (f *fleet) startPaused(t *testing.T, b *bench, code string, n int) string {
 	t.Helper()
-	id, err := b.Start("", code, nil, "ci")
+	id, err := b.Start(t.Context(), "", code, nil, "ci")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -234,8 +234,8 @@ func (pg *page) Close() {
 // runsOf shows the page a bridge's runs.
 type runsOf struct{ *bridge.Server }
 
-func (r runsOf) Start(_ context.Context, profile, code string, input json.RawMessage, requester string) (string, error) {
-	return r.Server.Start(profile, code, input, requester)
+func (r runsOf) Start(ctx context.Context, profile, code string, input json.RawMessage, requester string) (string, error) {
+	return r.Server.Start(ctx, profile, code, input, requester)
 }
 
 func (r runsOf) Run(id string) (admin.Run, bool) {
