@@ -438,6 +438,24 @@ func TestDiscoveryToolsObeyTheDefaultProfile(t *testing.T) {
 	}
 }
 
+// A client that lists tools while servers are being started sees what they have.
+func TestListsOfToolsWaitForServers(t *testing.T) {
+	var b *bench
+	b = newBench(t, profiles.Spec{}, func(o *Options) {
+		full := o.Gate.View()
+		o.Gate.Replace(&gate.View{Profiles: full.Profiles, Catalog: catalog.Build(nil)})
+		o.Ready = func(context.Context) { b.Replace(full) }
+	})
+	res, err := b.connect(t, nil).ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(res.Tools, func(tool *mcp.Tool) bool { return tool.Name == "eval" })
+	if i < 0 || !strings.Contains(res.Tools[i].Description, "a__echo") {
+		t.Errorf("eval is not described with the tools: %+v", res.Tools)
+	}
+}
+
 func TestStatus(t *testing.T) {
 	c := newBench(t, profiles.Spec{}, func(o *Options) {
 		o.Full = true

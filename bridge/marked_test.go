@@ -16,7 +16,7 @@ func TestMarkedForms(t *testing.T) {
 		{"a name of ours in another case", `{"DECISION":{"type":"string"}}`, `{"their_DECISION":{"title":"s: DECISION","type":"string"}}`},
 		{"two that would be one", `{"decision":{"type":"string"},"their_decision":{"type":"boolean"}}`,
 			`{"their_decision":{"title":"s: their_decision","type":"boolean"},"their_their_decision":{"title":"s: decision","type":"string"}}`},
-		{"choices", `{"c":{"type":"string","enum":["a","b"],"enumNames":["A","B\u202e"]}}`, `{"c":{"title":"s: c","type":"string","enum":["a","b"],"enumNames":["A","B\\u202e"]}}`},
+		{"choices", `{"c":{"type":"string","enum":["a","b"],"enumNames":["A","B\u202e"]}}`, `{"c":{"title":"s: c","type":"string","enum":["a","b"],"enumNames":["A","B\\u{202E}"]}}`},
 		{"a number of tokens", `{"max_tokens":{"type":"integer"}}`, `{"max_tokens":{"title":"s: max_tokens","type":"integer"}}`},
 		{"words that are not passed on", `{"x":{"type":"string","pattern":".*","x-html":"<b>"}}`, `{"x":{"title":"s: x","type":"string"}}`},
 		{"a choice of ours", `{"c":{"type":"string","enum":["a","b"],"enumNames":["Yes,  once!","No"]}}`, ""},

@@ -150,7 +150,7 @@ func New(o Options) *Server {
 		Logger:       o.Logger.With("part", "mcp"),
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Logging: &mcp.LoggingCapabilities{}},
 	})
-	s.mcp.AddReceivingMiddleware(clampInitialize, s.levels.hear)
+	s.mcp.AddReceivingMiddleware(clampInitialize, s.levels.hear, s.settle)
 	s.retool()
 	heeding, stop := context.WithCancel(context.Background())
 	s.heeding, s.heeded = stop, make(chan struct{})
@@ -225,6 +225,18 @@ func clampInitialize(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil && p.ProtocolVersion >= statelessProtocol {
 			p.ProtocolVersion = newestSessionProtocol
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// settle answers a list of tools when it is worth reading: a client that asks at
+// once, and perhaps never again, is not shown tools of which some servers'
+// are missing because these are just being started.
+func (s *Server) settle(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method == "tools/list" {
+			s.o.Ready(ctx)
 		}
 		return next(ctx, method, req)
 	}

@@ -283,8 +283,8 @@ func (p *parts) ready(ctx context.Context) {
 	p.refresh()
 }
 
-// firstWait is how long, after the start, scripts wait for servers that have
-// not listed their tools yet. A server that takes longer costs its own calls.
+// firstWait is how long, after the start, scripts and clients that list tools
+// wait for servers that have not listed theirs yet. A server that takes longer costs its own calls.
 const firstWait = 8 * time.Second
 
 // await returns when every server's tools are known or the server has failed,
