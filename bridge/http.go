@@ -75,6 +75,7 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 // method.
 func (o HTTPOptions) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Server", "codemode-bridge")
 		if !webguard.Host(r, o.Hosts) {
 			http.Error(w, fmt.Sprintf("Forbidden: host %q is not ours; add it to http.allowedHosts if it is", r.Host), http.StatusForbidden)
 			return

@@ -101,6 +101,7 @@ func (s *Site) routed() *http.ServeMux {
 // ServeHTTP serves the page and the API.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
+	h.Set("Server", "codemode-bridge")
 	h.Set("Content-Security-Policy", contentPolicy)
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -243,12 +243,14 @@ func (c Client) Place(s System, scope Scope) (Place, error) {
 	return p, nil
 }
 
-// Places returns all places of all clients.
+// Places returns all places of all clients, each once.
 func Places(s System) []Place {
 	var all []Place
 	for _, c := range known {
 		for _, scope := range c.Scopes {
-			if p, err := c.Place(s, scope); err == nil {
+			p, err := c.Place(s, scope)
+			twice := slices.ContainsFunc(all, func(q Place) bool { return q.File == p.File && scope == Project }) // the folder is the home
+			if err == nil && !twice {
 				all = append(all, p)
 			}
 		}

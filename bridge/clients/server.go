@@ -63,6 +63,8 @@ type Server struct {
 	Notes []string
 	// Problem, if not empty, says why the server cannot be taken over at all.
 	Problem string
+	// Bridge is set if it is this program; that is a Problem, too.
+	Bridge bool
 	// Secrets are texts of the file that are not to be shown.
 	Secrets []string
 }
@@ -311,7 +313,7 @@ func (p Place) server(name string, entry any, inputs map[string]string) Server {
 		s.Problem = fmt.Sprintf("it is a part of %s itself", p.Client.Title)
 	}
 	if s.Problem == "" && isBridge(s.Command) {
-		s.Problem = "it is a bridge itself"
+		s.Bridge, s.Problem = true, "it is a bridge itself"
 	}
 	s.Secrets = secretsOf(s)
 	t := &translator{place: p, inputs: inputs}

@@ -41,12 +41,12 @@ func serverToLogIn(s *config.Server) (_ login.Server, ok bool) {
 	}, true
 }
 
-// specs are the servers of a configuration, with their logins.
-func (p *parts) specs(cfg *config.Config) []upstream.Spec {
+// specsWithLogins are the servers of a configuration, with their logins.
+func specsWithLogins(cfg *config.Config, logins *login.Keeper) []upstream.Spec {
 	all := specs(cfg)
 	for i := range all {
 		if s, ok := serverToLogIn(cfg.Servers[all[i].Name]); ok {
-			all[i].Auth = p.logins.Client(s)
+			all[i].Auth = logins.Client(s)
 		}
 	}
 	return all

@@ -105,7 +105,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 	})
 	rec.known.learn(specs(cfg), a.env)
 	rec.known.follow(p.logins.Hide)
-	p.upstreams.Apply(p.specs(cfg))
+	p.upstreams.Apply(specsWithLogins(cfg, p.logins))
 	following, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	p.ended.Go(func() { p.follow(following) })
@@ -208,7 +208,7 @@ func (p *parts) reconfigure(cfg *config.Config) {
 	p.mu.Lock()
 	p.cfg = cfg
 	p.mu.Unlock()
-	p.upstreams.Apply(p.specs(cfg))
+	p.upstreams.Apply(specsWithLogins(cfg, p.logins))
 	p.refresh()
 }
 

@@ -50,6 +50,8 @@ type tried struct {
 	Program  string   `json:"program,omitempty"`
 	Version  string   `json:"version,omitempty"`
 	Why      string   `json:"why,omitempty"`
+
+	listed []upstream.Tool
 }
 
 func (a *app) tryServers(ctx context.Context, names []string, all bool) error {
@@ -62,7 +64,9 @@ func (a *app) tryServers(ctx context.Context, names []string, all bool) error {
 	}
 	rows := make([]tried, len(names))
 	var trying sync.WaitGroup
-	for _, spec := range specs(cfg) {
+	logins := a.logins()
+	defer logins.Close()
+	for _, spec := range specsWithLogins(cfg, logins) {
 		if i := slices.Index(names, spec.Name); i >= 0 {
 			trying.Go(func() { rows[i] = try(ctx, spec) })
 		}
@@ -102,7 +106,8 @@ func try(ctx context.Context, spec upstream.Spec) tried {
 		r.OK = s.State == upstream.Connected
 		r.State, r.Protocol, r.Program, r.Version, r.Why = string(s.State), s.Protocol, s.Program, s.Version, s.Err
 	}
-	for _, tool := range set.Tools()[spec.Name] {
+	r.listed = set.Tools()[spec.Name]
+	for _, tool := range r.listed {
 		r.Tools = append(r.Tools, tool.Name)
 	}
 	return r

@@ -1,0 +1,13 @@
+package main
+
+import "golang.org/x/sys/windows"
+
+// freeSpace is how many bytes this user can still write to a folder's disk.
+func freeSpace(folder string) (free uint64, err error) {
+	path, err := windows.UTF16PtrFromString(folder)
+	if err != nil {
+		return 0, err
+	}
+	err = windows.GetDiskFreeSpaceEx(path, &free, nil, nil)
+	return free, err
+}
