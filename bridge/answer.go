@@ -67,7 +67,11 @@ func (r *run) failure() *mcp.CallToolResult {
 	f := failed{Effects: append([]gate.Effect{}, r.gate.Effects()...), Run: r.id}
 	var script *sandbox.ScriptError
 	var limit *sandbox.LimitError
+	var diverged *DivergedError
 	switch {
+	case errors.As(r.err, &diverged):
+		f.Error = scriptError{Name: "DivergedError", Message: diverged.Error(),
+			Hint: "the run is over. Write a script for what is left; what the effects list was done before"}
 	case errors.As(r.err, &script):
 		// A server's words may be in it: they are written so that all of them are seen.
 		f.Error = scriptError{Name: script.Name, Message: canon.VisibleLines(script.Message), Line: script.Position.Line, Column: script.Position.Column,

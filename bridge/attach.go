@@ -413,7 +413,7 @@ func (s *Server) resume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	}
 	r, err := s.runOf(ctx, args.Run, req)
 	switch {
-	case errors.Is(err, errNoRun):
+	case errors.Is(err, ErrNoRun):
 		return failure(fmt.Sprintf("there is no run %q that could be resumed; it ended long ago, or never was", args.Run)), nil
 	case err != nil:
 		return failure(fmt.Sprintf("run %s does not go on: %v", args.Run, err)), nil

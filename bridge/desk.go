@@ -63,7 +63,8 @@ func (s *Server) Start(ctx context.Context, profile, code string, input json.Raw
 	if s.fetched(requester) >= maxStarted {
 		return "", fmt.Errorf("%d runs of %s are under way: fetch or stop some first", maxStarted, requester)
 	}
-	sess := &session{id: newID("s"), client: "api", owner: requester, brief: true, sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1), floor: newFloor(), over: true}
+	sess := s.loose("api")
+	sess.owner, sess.over = requester, true
 	r, err := s.start(sess, gate.Origin{Profile: profile, Reach: gate.ByApprovers}, requester, evalArgs{Code: code, Input: input})
 	if err != nil {
 		sess.sandbox.Close()

@@ -64,7 +64,7 @@ func (s *Server) runOf(ctx context.Context, id string, req *mcp.CallToolRequest)
 		return r, nil
 	}
 	if _, here := s.lookup(id); here {
-		return nil, errNoRun // it is another's
+		return nil, ErrNoRun // it is another's
 	}
 	s.o.Ready(ctx)
 	who := "a client that calls itself nothing"
@@ -84,7 +84,7 @@ var (
 // returns what an eval tool would answer. It stops when ctx ends. There is
 // nobody to ask: unasked is told of each call that was denied for that.
 func (s *Server) Eval(ctx context.Context, profile, code string, input json.RawMessage, unasked func(*approval.DeniedError)) (*mcp.CallToolResult, error) {
-	sess := &session{id: newID("s"), client: "command line", brief: true, sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1), floor: newFloor()}
+	sess := s.loose("command line")
 	defer sess.sandbox.Close()
 	r, err := s.start(sess, gate.Origin{Profile: profile, Reach: gate.Nobody, Unasked: unasked}, "", evalArgs{Code: code, Input: input})
 	if err != nil {

@@ -41,9 +41,11 @@ type beginning struct {
 	Brief     bool            `json:"brief,omitempty"`
 }
 
+// ErrNoRun: nobody knows the run, or it has ended, or it is another's.
+var ErrNoRun = errors.New("there is no such run")
+
 // Why a run does not go on here.
 var (
-	errNoRun     = errors.New("there is no such run")
 	errElsewhere = errors.New("another bridge has the run and is busy with it; try again in a moment")
 	errPutAway   = errors.New("the run was put away")
 	errExpired   = errors.New("the run expired: it waited too long for a person")
@@ -113,26 +115,27 @@ type claim struct {
 	reach     gate.Reach
 	conn      *mcp.ServerSession // nil on the command line
 	unasked   func(*approval.DeniedError)
+	left      bool // nobody waits for the answer, which is kept for whoever asks
 }
 
 // takeUp goes on with a run that is put away, or whose bridge has ended, or
-// that another bridge gives up for it. errNoRun is a run that nobody knows, or
+// that another bridge gives up for it. ErrNoRun is a run that nobody knows, or
 // that is another's.
 func (s *Server) takeUp(ctx context.Context, id string, c claim) (*run, error) {
 	if s.o.Journal == nil {
-		return nil, errNoRun
+		return nil, ErrNoRun
 	}
 	s.taking.Lock() // one at a time: a run that is asked for twice is taken up once
 	defer s.taking.Unlock()
 	if r, ok := s.lookup(id); ok {
 		if !c.anyone && r.principal != c.principal {
-			return nil, errNoRun
+			return nil, ErrNoRun
 		}
 		return r, nil
 	}
 	kept, entries, err := s.o.Journal.Read(ctx, id)
 	if errors.Is(err, ledger.ErrNoJournal) || err == nil && kept.State == ledger.Finished {
-		return nil, errNoRun
+		return nil, ErrNoRun
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the journal of run %s: %w", id, err)
@@ -142,7 +145,7 @@ func (s *Server) takeUp(ctx context.Context, id string, c claim) (*run, error) {
 		return nil, fmt.Errorf("reading the journal of run %s: %w", id, err)
 	}
 	if !c.anyone && p.Principal != c.principal {
-		return nil, errNoRun
+		return nil, ErrNoRun
 	}
 	if err := s.claim(ctx, id); err != nil {
 		return nil, err
@@ -155,7 +158,7 @@ func (s *Server) takeUp(ctx context.Context, id string, c claim) (*run, error) {
 		return nil, errors.Join(fmt.Errorf("reading the journal of run %s: %w", id, err), s.unclaim(id))
 	}
 	if p.Engine != sandbox.Engine {
-		err := &DivergedError{Message: fmt.Sprintf("this release runs scripts in engine %s, it began in engine %s", sandbox.Engine, p.Engine)}
+		err := engineDiffers(p)
 		return nil, errors.Join(err, s.discard(ctx, id, p.beginning, err))
 	}
 	r, err := s.goOn(ctx, id, p, c)
@@ -163,6 +166,12 @@ func (s *Server) takeUp(ctx context.Context, id string, c claim) (*run, error) {
 		return nil, errors.Join(err, s.unclaim(id))
 	}
 	return r, nil
+}
+
+// engineDiffers ends a run that began in another release: the same script
+// might do something else in this one.
+func engineDiffers(p past) *DivergedError {
+	return &DivergedError{Message: fmt.Sprintf("this release runs scripts in engine %s, it began in engine %s", sandbox.Engine, p.Engine)}
 }
 
 // Bounds on asking another bridge for a run.
@@ -190,7 +199,7 @@ func (s *Server) claim(ctx context.Context, id string) error {
 			return nil
 		})
 		if errors.Is(err, ledger.ErrNoJournal) {
-			return errNoRun
+			return ErrNoRun
 		}
 		if err != nil {
 			return fmt.Errorf("taking up run %s: %w", id, err)
@@ -262,10 +271,13 @@ func (s *Server) awayState(ctx context.Context, k ledger.Kept) RunState {
 
 // goOn runs a script again that this bridge has claimed.
 func (s *Server) goOn(ctx context.Context, id string, p past, c claim) (*run, error) {
-	sess := &session{id: p.Session, client: p.Client, owner: p.Principal, conn: c.conn, brief: true, over: true, started: p.Started,
-		sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1)}
+	sess := s.loose(p.Client)
+	sess.id, sess.owner, sess.conn, sess.started, sess.over = p.Session, p.Principal, c.conn, p.Started, true
 	r := s.newRun(id, sess, p.Principal, p.Profile, p.Fetched)
 	r.started = p.Started
+	if c.left {
+		r.parked = time.Now()
+	}
 	names := newNamesText(p.names)
 	s.keepJournal(r, p.beginning, names)
 	r.journal.open = true
@@ -311,6 +323,13 @@ func (s *Server) Resume(ctx context.Context, id, by string, unasked func(*approv
 	return r.answer(), nil
 }
 
+// GoOn is Resume without waiting: the run goes on, and its answer is kept for a
+// while, for the client that comes back.
+func (s *Server) GoOn(ctx context.Context, id, by string) error {
+	_, err := s.takeUp(ctx, id, claim{by: by, anyone: true, reach: gate.ByApprovers, left: true})
+	return err
+}
+
 // CancelRun ends a run, wherever it is: here, in another bridge, or nowhere.
 // The name is whose wish it is.
 func (s *Server) CancelRun(ctx context.Context, id, by string) error {
@@ -318,13 +337,13 @@ func (s *Server) CancelRun(ctx context.Context, id, by string) error {
 		return nil
 	}
 	if s.o.Journal == nil {
-		return errNoRun
+		return ErrNoRun
 	}
 	mine := false
 	_, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
 		switch mine = false; {
 		case k.State == ledger.Finished:
-			return errNoRun
+			return ErrNoRun
 		case k.Owner == "" || s.o.Gone(k.Owner):
 			mine, k.Owner, k.State, k.Wanted = true, s.o.Bridge, ledger.Live, ""
 		default:
@@ -334,7 +353,7 @@ func (s *Server) CancelRun(ctx context.Context, id, by string) error {
 	})
 	switch {
 	case errors.Is(err, ledger.ErrNoJournal):
-		return errNoRun
+		return ErrNoRun
 	case err != nil || !mine:
 		return err
 	}

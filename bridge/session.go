@@ -82,6 +82,13 @@ func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
 	return sess, nil
 }
 
+// loose makes a session that no connection has: scripts run in it one at a
+// time, and leave nothing for later ones.
+func (s *Server) loose(client string) *session {
+	return &session{id: newID("s"), client: client, brief: true, started: s.o.Now(),
+		sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1), floor: newFloor()}
+}
+
 // release gives back what a session holds once its connection is over and its
 // last run has ended: a run that waits for a person outlives the stateless
 // request that started it.

@@ -172,6 +172,7 @@ type Status struct {
 	Asking   approval.Counts `json:"asking"` // of all sessions
 	// Requests are the asking session's own that wait for a person. Their
 	// arguments are for the person alone.
+	Paused   int      `json:"paused"` // runs that wait without a bridge
 	Requests []string `json:"requests,omitempty"`
 	Problem  string   `json:"config_problem,omitempty"`
 	Held     string   `json:"config_held,omitempty"`
@@ -217,6 +218,11 @@ func (s *Server) Status() Status {
 	s.mu.Lock()
 	out.Runs = len(s.live)
 	s.mu.Unlock()
+	away, err := s.away(context.Background())
+	if err != nil {
+		s.o.Logger.Warn("looking for paused runs", "err", err)
+	}
+	out.Paused = len(away)
 	return out
 }
 

@@ -77,12 +77,14 @@ type Runs interface {
 	// empty profile is what binds `eval`. An error says what is wrong with
 	// what was asked.
 	Start(ctx context.Context, profile, code string, input json.RawMessage, requester string) (id string, err error)
-	// Run returns a run that is live or ended lately.
+	// Run returns a run that is live or paused, or ended lately.
 	Run(id string) (Run, bool)
 	// List returns those runs, the newest first.
 	List() []Run
-	// Stop ends a live run, and reports whether there was one. By is who.
-	Stop(id, by string) bool
+	// Stop ends a run, and Resume goes on with one that is paused. By is who.
+	// ErrUnknown means that there is no such run.
+	Stop(ctx context.Context, id, by string) error
+	Resume(ctx context.Context, id, by string) error
 	// Changed returns a channel that is closed after the next change of any
 	// run: one that starts, waits, goes on or ends.
 	Changed() <-chan struct{}
@@ -108,6 +110,7 @@ type RunState string
 const (
 	Running RunState = "running"
 	Waiting RunState = "waiting" // for a person
+	Paused  RunState = "paused"  // the same, and no bridge has it: it goes on when it is resumed
 	Done    RunState = "done"
 	Failed  RunState = "failed"
 	Stopped RunState = "stopped"

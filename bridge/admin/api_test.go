@@ -302,6 +302,13 @@ func TestStartRun(t *testing.T) {
 		if list := bob.do("GET", "/api/runs", "").want(200).says(`"run":"r3"`); strings.Contains(list.body, "sent") {
 			t.Errorf("the list has results: %s", list.body)
 		}
+		b.runs.set(append(b.runs.List(), Run{ID: "r4", State: Paused}))
+		bob.do("POST", "/api/runs/r4/resume", `{}`).want(200)
+		bob.do("POST", "/api/runs/r3/resume", `{}`).refused(404, "not_found")
+		b.as("vic").do("POST", "/api/runs/r4/resume", `{}`).refused(403, "role")
+		if !slices.Equal(b.runs.resumed, []string{"r4 by bob (api)"}) {
+			t.Errorf("resumed %v", b.runs.resumed)
+		}
 		bob.do("POST", "/api/runs/r3/stop", `{}`).want(200)
 		bob.do("POST", "/api/runs/r3/stop", `{}`).refused(404, "not_found")
 		if !slices.Equal(b.runs.stopped, []string{"r3 by bob"}) || len(b.recorded(ledger.StopAsked)) != 1 {

@@ -330,6 +330,7 @@ type fakeRuns struct {
 	mu      sync.Mutex
 	all     []Run
 	stopped []string
+	resumed []string
 	started func(id string) // after a run was started
 	changed chan struct{}
 }
@@ -367,16 +368,27 @@ func (f *fakeRuns) List() []Run {
 	return slices.Clone(f.all)
 }
 
-func (f *fakeRuns) Stop(id, by string) bool {
+func (f *fakeRuns) Stop(_ context.Context, id, by string) error {
 	run, ok := f.Run(id)
 	if !ok || run.State.Over() {
-		return false
+		return ErrUnknown
 	}
 	f.mu.Lock()
 	f.stopped = append(f.stopped, id+" by "+by)
 	f.mu.Unlock()
 	f.end(id, Stopped, "")
-	return true
+	return nil
+}
+
+func (f *fakeRuns) Resume(_ context.Context, id, by string) error {
+	run, ok := f.Run(id)
+	if !ok || run.State != Paused {
+		return ErrUnknown
+	}
+	f.mu.Lock()
+	f.resumed = append(f.resumed, id+" by "+by)
+	f.mu.Unlock()
+	return nil
 }
 
 func (f *fakeRuns) Changed() <-chan struct{} {

@@ -48,6 +48,7 @@ var routes = []route{
 	{"POST", "/api/runs", approval.Start, (*Site).startRun},
 	{"GET", "/api/runs", approval.Look, (*Site).listRuns},
 	{"POST", "/api/runs/{id}/stop", approval.Stop, (*Site).stopRun},
+	{"POST", "/api/runs/{id}/resume", approval.Stop, (*Site).resumeRun},
 	{"GET", "/api/result/{id}", approval.Look, (*Site).result},
 
 	{"GET", "/api/grants", approval.Look, (*Site).listGrants},

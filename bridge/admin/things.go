@@ -150,13 +150,28 @@ func (s *Site) listRuns(_ *caller, w http.ResponseWriter, _ *http.Request) error
 // stopRun ends a run. It is done even if it cannot be recorded, and then says so.
 func (s *Site) stopRun(who *caller, w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	if s.o.Runs == nil || !s.o.Runs.Stop(id, who.Name) {
+	if s.o.Runs == nil {
 		return ErrUnknown
+	}
+	if err := s.o.Runs.Stop(context.WithoutCancel(r.Context()), id, who.Name); err != nil {
+		return err
 	}
 	if err := s.record(r.Context(), who, ledger.Record{Event: ledger.StopAsked, Run: id}); err != nil {
 		return err
 	}
 	return answer(w, http.StatusOK, map[string]any{"run": id, "stopped": true})
+}
+
+// resumeRun goes on with a paused run; that it does is recorded by the run.
+func (s *Site) resumeRun(who *caller, w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if s.o.Runs == nil {
+		return ErrUnknown
+	}
+	if err := s.o.Runs.Resume(context.WithoutCancel(r.Context()), id, who.Name+" ("+who.channel+")"); err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, map[string]any{"run": id, "resumed": true})
 }
 
 // record writes down what somebody did here.

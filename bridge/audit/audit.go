@@ -67,6 +67,10 @@ func Line(r ledger.Record) string {
 		text = "run started  " + join("  ", Shown(r.Client), Shown(r.Profile), Shown(r.Name))
 	case ledger.RunEnded:
 		text = fmt.Sprintf("run %-8s %s%s", Shown(r.Outcome), span(r.Duration), because)
+	case ledger.RunPaused:
+		text = "run paused: it goes on when somebody resumes it"
+	case ledger.RunResumed:
+		text = "run resumed " + join(" ", "by", Shown(r.Approver))
 	case ledger.Preview:
 		text = "  preview  " + previewed(r)
 	case ledger.Intent:

@@ -52,7 +52,7 @@ func openDesk(ctx context.Context, cfg *config.Config, kept bool) (*desk, error)
 		if err != nil {
 			return nil, &configError{err, "the file holds open questions and grants, nothing else: set it aside and they are asked anew"}
 		}
-		d.folder = cfg.Audit.Path + "-bridges"
+		d.folder = bridgesOf(cfg.Audit)
 		if d.alive, err = alive.Join(d.folder, d.id); err != nil {
 			return nil, errors.Join(err, store.Close())
 		}
@@ -60,6 +60,9 @@ func openDesk(ctx context.Context, cfg *config.Config, kept bool) (*desk, error)
 	}
 	return d, nil
 }
+
+// bridgesOf is the folder in which bridges that share a log know of each other.
+func bridgesOf(place config.Audit) string { return place.Path + "-bridges" }
 
 // follow takes over who may answer from a configuration.
 func (d *desk) follow(cfg *config.Config) error {
@@ -251,7 +254,20 @@ func (r runsOf) List() []admin.Run {
 	return all
 }
 
-func (r runsOf) Stop(id, by string) bool { return r.StopRun(id, by) }
+func (r runsOf) Stop(ctx context.Context, id, by string) error {
+	return noSuchRun(r.CancelRun(ctx, id, by))
+}
+
+func (r runsOf) Resume(ctx context.Context, id, by string) error {
+	return noSuchRun(r.GoOn(ctx, id, by))
+}
+
+func noSuchRun(err error) error {
+	if errors.Is(err, bridge.ErrNoRun) {
+		return admin.ErrUnknown
+	}
+	return err
+}
 
 func (r runsOf) Changed() <-chan struct{} { return r.RunsChanged() }
 

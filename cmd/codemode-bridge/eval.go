@@ -103,21 +103,35 @@ func (a *app) script(file, saved string, args []string) (string, error) {
 // once builds a bridge, waits for its servers, and does one thing with it that
 // calls no tool.
 func (a *app) once(ctx context.Context, do func(context.Context, *parts) error) error {
-	return a.onceWith(ctx, do, func(context.Context, config.Audit, *slog.Logger) (*recorder, error) {
+	cfg, err := a.load()
+	if err != nil {
+		return err
+	}
+	return a.onceWith(ctx, cfg, do, func(context.Context, config.Audit, *slog.Logger) (*recorder, error) {
 		return &recorder{refuse: true}, nil
 	})
 }
 
 // recorded is once for what may call tools: it is recorded like any client's.
 func (a *app) recorded(ctx context.Context, do func(context.Context, *parts) error) error {
-	return a.onceWith(ctx, do, a.openRecorder)
-}
-
-func (a *app) onceWith(ctx context.Context, do func(context.Context, *parts) error, open func(context.Context, config.Audit, *slog.Logger) (*recorder, error)) (err error) {
 	cfg, err := a.load()
 	if err != nil {
 		return err
 	}
+	return a.onceWith(ctx, cfg, do, a.openRecorder)
+}
+
+// apart is recorded without the servers: no tool can be called.
+func (a *app) apart(ctx context.Context, do func(context.Context, *parts) error) error {
+	cfg, err := a.load()
+	if err != nil {
+		return err
+	}
+	cfg.Servers = nil
+	return a.onceWith(ctx, cfg, do, a.openRecorder)
+}
+
+func (a *app) onceWith(ctx context.Context, cfg *config.Config, do func(context.Context, *parts) error, open func(context.Context, config.Audit, *slog.Logger) (*recorder, error)) (err error) {
 	cfg.Sandbox.Result = profiles.Size(sandbox.DefaultLimits().Result) // no model reads it
 	if cfg.Log.Level != config.LogDebug {
 		cfg.Log.Level = config.LogError // what is wrong with a server is said below, once

@@ -184,7 +184,8 @@ func (p *pageRuns) Changed() <-chan struct{} {
 	defer p.mu.Unlock()
 	return p.changed
 }
-func (p *pageRuns) Stop(id, _ string) bool {
+func (p *pageRuns) Resume(context.Context, string, string) error { return admin.ErrUnknown }
+func (p *pageRuns) Stop(_ context.Context, id, _ string) error {
 	p.set(func() {
 		for i := range p.all {
 			if p.all[i].ID == id {
@@ -192,7 +193,7 @@ func (p *pageRuns) Stop(id, _ string) bool {
 			}
 		}
 	})
-	return true
+	return nil
 }
 func (p *pageRuns) set(change func()) {
 	p.mu.Lock()

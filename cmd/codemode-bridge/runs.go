@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"codemode-bridge/bridge/alive"
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/sqlstore"
@@ -13,11 +14,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runsCommand shows runs, from the audit log.
+// runsCommand shows runs, from the audit log, and goes on with paused ones.
 func (a *app) runsCommand() *cobra.Command {
-	group := &cobra.Command{Use: "runs", Short: "The runs of scripts, from the audit log"}
-	group.AddCommand(a.listRunsCommand(), a.showCommand("Show what one run did"))
-	a.logFlag(group)
+	group := &cobra.Command{Use: "runs", Short: "The runs of scripts: what they did, and going on with paused ones"}
+	list, show := a.listRunsCommand(), a.showCommand("Show what one run did")
+	a.logFlag(list)
+	a.logFlag(show)
+	group.AddCommand(list, show, a.resumeRunCommand(), a.cancelRunCommand(), a.replayRunCommand())
 	return group
 }
 
@@ -27,7 +30,7 @@ type runRow struct {
 	Started  time.Time     `json:"started"`
 	Client   string        `json:"client,omitempty"`
 	Profile  string        `json:"profile,omitempty"`
-	State    string        `json:"state"` // an outcome, or open
+	State    string        `json:"state"` // an outcome, or open, paused or interrupted
 	Duration time.Duration `json:"duration_ns,omitempty"`
 	Calls    int           `json:"calls"`
 	Refused  int           `json:"refused,omitempty"`
@@ -50,8 +53,10 @@ func (a *app) listRunsCommand() *cobra.Command {
 					return err
 				}
 				q.Events, q.Newest, q.Limit = []ledger.Event{ledger.RunStarted}, true, limit
-				rows, err = readRuns(ctx, store, q)
-				return err
+				if rows, err = readRuns(ctx, store, q); err != nil {
+					return err
+				}
+				return a.sayPaused(ctx, store, rows)
 			})
 			if err != nil {
 				return err
@@ -69,7 +74,7 @@ func (a *app) listRunsCommand() *cobra.Command {
 				if r.Refused > 0 {
 					calls += fmt.Sprintf(" (%d refused)", r.Refused)
 				}
-				if r.State != audit.Open {
+				if r.Duration > 0 {
 					took = r.Duration.Round(time.Millisecond).String()
 				}
 				table = append(table, []string{dash(r.Run), r.Started.Local().Format("2006-01-02 15:04:05"), dash(r.Client), dash(r.Profile),
@@ -84,6 +89,39 @@ func (a *app) listRunsCommand() *cobra.Command {
 	c.Flags().IntVarP(&limit, "limit", "n", 20, "at most so many `runs`; 0 is no limit")
 	a.jsonFlag(c)
 	return c
+}
+
+// The states of runs that have not ended and that no bridge has.
+const (
+	paused      = "paused"      // it was put away while it waited for a person
+	interrupted = "interrupted" // its bridge ended without a word
+)
+
+// sayPaused finds out which of the open runs wait for somebody to resume them.
+func (a *app) sayPaused(ctx context.Context, store *sqlstore.DB, rows []runRow) error {
+	place, err := a.storePlace()
+	if err != nil {
+		return err
+	}
+	kept, err := store.Runs(ctx)
+	if err != nil {
+		return fmt.Errorf("looking for paused runs: %w", err)
+	}
+	states := make(map[string]string)
+	for _, k := range kept {
+		switch {
+		case k.State == ledger.Paused:
+			states[k.Run] = paused
+		case k.State == ledger.Live && alive.Gone(bridgesOf(place), k.Owner):
+			states[k.Run] = interrupted
+		}
+	}
+	for i := range rows {
+		if state, ok := states[rows[i].Run]; ok && rows[i].State == audit.Open {
+			rows[i].State = state
+		}
+	}
+	return nil
 }
 
 // readRuns puts together the runs whose beginnings q selects.

@@ -518,6 +518,7 @@ const elsewhere = {
 	},
 	"sign-on": () => signOn(),
 	"stop-run": (b) => act(b, "POST", `/api/runs/${encodeURIComponent(b.dataset.id)}/stop`, {}, "stopped"),
+	"resume-run": (b) => act(b, "POST", `/api/runs/${encodeURIComponent(b.dataset.id)}/resume`, {}, "resumed"),
 	"accept-tool": (b) => act(b, "POST", "/api/tools/accept", { server: b.dataset.server, tool: b.dataset.tool, digest: b.dataset.digest }, "accepted"),
 	"block-tool": (b) => act(b, "POST", "/api/tools/block", { server: b.dataset.server, tool: b.dataset.tool, digest: b.dataset.digest }, "blocked"),
 	"revoke": (b) => act(b, "DELETE", "/api/grants/" + encodeURIComponent(b.dataset.id), undefined, "revoked"),

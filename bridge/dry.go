@@ -1,0 +1,120 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/sandbox"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Step is one call of a run that is looked at again.
+type Step struct {
+	Call   int             `json:"call"`
+	Name   string          `json:"name"`
+	Args   json.RawMessage `json:"args,omitempty"`
+	Line   int             `json:"line,omitempty"`
+	Time   time.Time       `json:"time"`             // that the script saw when it got the answer
+	State  string          `json:"state"`            // done, failed, refused or unknown, or answered if it was none of the gate's
+	Value  json.RawMessage `json:"value,omitempty"`  // what the script got
+	Thrown string          `json:"thrown,omitempty"` // or the error
+}
+
+// Replay runs the script of a run again against its journal and returns what
+// the run's eval tool answered. Nothing is called and nothing written: each
+// call gets the answer that it got then, in the same turn, and step is told of
+// it. A run that has not ended is followed to where it is. It starts at once:
+// the servers are not needed.
+func (s *Server) Replay(ctx context.Context, id string, step func(Step)) (*mcp.CallToolResult, error) {
+	if s.o.Journal == nil {
+		return nil, errNoJournal
+	}
+	_, entries, err := s.o.Journal.Read(ctx, id)
+	if errors.Is(err, ledger.ErrNoJournal) {
+		return nil, errNoJournal
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the journal of run %s: %w", id, err)
+	}
+	p, err := readPast(entries)
+	if err != nil {
+		return nil, fmt.Errorf("reading the journal of run %s: %w", id, err)
+	}
+	if p.Engine != sandbox.Engine {
+		return nil, engineDiffers(p)
+	}
+	sess := s.loose(p.Client)
+	defer sess.sandbox.Close()
+	r := s.newRun(id, sess, p.Principal, p.Profile, true)
+	defer r.stop(nil)
+	defer close(r.done)
+	r.gate = s.o.Gate.Leftover(gate.Origin{ID: id, Session: p.Session, Profile: p.Profile}, p.Started)
+	r.replay = newReplay(r, p)
+	script := s.script(r, evalArgs{Code: p.Code, Input: p.Input}, p.names)
+	script.Seed, script.Start = p.Seed, p.Start
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })() // a divergence
+	r.result, r.err = sess.sandbox.Run(ctx, script, &onlooker{(*host)(r), step})
+	if ctx.Err() != nil {
+		r.err = context.Cause(ctx)
+	} else if err := r.replay.unmet(); err != nil && limitOf(r.err) == nil {
+		r.err = err
+	}
+	return r.answer(), nil
+}
+
+var errNoJournal = errors.New("no journal of this run is kept: journals go with their runs unless runs.keep is set")
+
+// A noAnswerError is where the journal of a run ends that did not end by itself.
+type noAnswerError struct{ call sandbox.Call }
+
+func (e *noAnswerError) Error() string {
+	return fmt.Sprintf("the journal ends here: call %d (%s) has no answer in it", e.call.Number, e.call.Name)
+}
+
+// An onlooker serves the script of a run that is looked at again.
+type onlooker struct {
+	*host
+	step func(Step)
+}
+
+// Preview is not recorded a second time.
+func (*onlooker) Preview(analysis.Report) {}
+
+// Call gives the answer that is kept.
+func (o *onlooker) Call(ctx context.Context, c sandbox.Call, settle func(sandbox.Reply)) {
+	o.count(1, 0)
+	known := o.replay.call(ctx, c, func(reply sandbox.Reply) {
+		o.step(stepOf(c, o.replay.past.calls[c.Number], reply))
+		settle(reply)
+	})
+	if known.live {
+		o.stop(&noAnswerError{c})
+	}
+}
+
+func (o *onlooker) count(made, settled int) { (*run)(o.host).count(made, settled) }
+
+// stepOf describes an answered call.
+func stepOf(c sandbox.Call, kept *pastCall, reply sandbox.Reply) Step {
+	st := Step{Call: c.Number, Name: c.Name, Args: c.Args, Line: c.Position.Line, Time: reply.Time, State: "answered", Value: reply.Value}
+	if kept.Past != nil {
+		st.State = kept.Past.Effect.State
+	}
+	switch {
+	case reply.Err != nil:
+		st.Thrown = reply.Err.Name + ": " + reply.Err.Message
+	case reply.Text != nil:
+		st.Value, _ = json.Marshal(*reply.Text) // a text has a JSON form
+	}
+	return st
+}
