@@ -36,11 +36,19 @@ type Timeline struct {
 	ScriptHash string           `json:"script_hash,omitempty"`
 	Input      json.RawMessage  `json:"input,omitempty"`
 	Preview    *analysis.Report `json:"preview,omitempty"` // nil if none was recorded
+	Pauses     []Pause          `json:"pauses,omitempty"`
 	Calls      []*Call          `json:"calls"`             // by number
 	// Unseen are the calls that the preview did not list; Unmade the places of
 	// the preview from which nothing was called. Both are empty without one.
 	Unseen []int               `json:"called_but_not_previewed,omitempty"`
 	Unmade []analysis.CallSite `json:"previewed_but_not_called,omitempty"`
+}
+
+// A Pause is a time in which no bridge had the run.
+type Pause struct {
+	From  time.Time `json:"from,omitzero"`  // zero if the bridge ended without a word
+	Until time.Time `json:"until,omitzero"` // zero if it lasts
+	By    string    `json:"by,omitempty"`   // who resumed the run
 }
 
 // A Call is one call of a run.
@@ -105,8 +113,17 @@ func ReadTimeline(rows Rows) (*Timeline, error) {
 				t.Preview = report
 			}
 		}
-		if r.Event == ledger.RunEnded {
+		switch r.Event {
+		case ledger.RunEnded:
 			t.Outcome, t.Error, t.Duration = r.Outcome, r.Error, r.Duration
+		case ledger.RunPaused:
+			t.Pauses = append(t.Pauses, Pause{From: r.Time})
+		case ledger.RunResumed:
+			if !t.paused() {
+				t.Pauses = append(t.Pauses, Pause{})
+			}
+			last := &t.Pauses[len(t.Pauses)-1]
+			last.Until, last.By = r.Time, r.Approver
 		}
 		if r.Call == 0 {
 			continue
@@ -127,6 +144,12 @@ func ReadTimeline(rows Rows) (*Timeline, error) {
 	return t, nil
 }
 
+// paused reports whether the run waits for somebody to resume it.
+func (t *Timeline) paused() bool {
+	n := len(t.Pauses)
+	return n > 0 && t.Pauses[n-1].Until.IsZero()
+}
+
 // add takes in one record of the call.
 func (c *Call) add(r ledger.Record) {
 	c.Tool = cmp.Or(r.Path(), c.Tool)
@@ -143,6 +166,9 @@ func (c *Call) add(r ledger.Record) {
 	c.Sent, c.Received = cmp.Or(r.Sent, c.Sent), cmp.Or(r.Received, c.Received)
 	switch r.Event {
 	case ledger.Asked:
+		if n := len(c.Questions); n > 0 && c.Questions[n-1].Request == r.Request && c.Questions[n-1].Answer == "" {
+			return // the same question, after a pause
+		}
 		c.Questions = append(c.Questions, Question{Request: r.Request, Asked: r.Time})
 	case ledger.Verdict:
 		if !settles(r) {
@@ -245,8 +271,10 @@ func (p *printer) f(format string, args ...any) {
 }
 
 func (t *Timeline) writeHead(p *printer) {
-	switch t.Outcome {
-	case Open:
+	switch {
+	case t.Outcome == Open && t.paused():
+		p.f("run %s is paused: codemode-bridge runs resume %[1]s goes on with it\n", Shown(t.Run))
+	case t.Outcome == Open:
 		p.f("run %s has not ended: it is under way, or its bridge died\n", Shown(t.Run))
 	default:
 		p.f("run %s %s in %s\n", Shown(t.Run), Shown(t.Outcome), span(t.Duration))
@@ -262,6 +290,16 @@ func (t *Timeline) writeHead(p *printer) {
 	line("profile", Shown(t.Profile))
 	line("saved as", Shown(t.Name))
 	line("input", Shown(string(t.Input)))
+	for _, pause := range t.Pauses {
+		text := "its bridge ended"
+		if !pause.From.IsZero() {
+			text = pause.From.Local().Format(timeFormat)
+		}
+		if !pause.Until.IsZero() {
+			text += "; resumed " + join(" ", pause.Until.Local().Format(timeFormat), "by", Shown(pause.By))
+		}
+		line("paused", text)
+	}
 	line("error", strings.ReplaceAll(ShownLines(t.Error), "\n", "\n          "))
 }
 
