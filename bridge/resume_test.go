@@ -1,24 +1,17 @@
 package bridge
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"codemode-bridge/bridge/approval"
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/memstore"
 	"codemode-bridge/profiles"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A fleet is bridges that share their stores and servers.
@@ -172,5 +165,3 @@ func waitUntil(t *testing.T, done func() bool) {
 		}
 	}
 }
-
-var _ = []any{context.Background, errors.Is, fmt.Sprint, slices.Sort[[]int], canon.Parse, mcp.NewClient}

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -68,7 +67,7 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 	s.bind(r, &o, args)
 	names := s.names(o.Profile)
 	script := s.script(r, args, names.Names)
-	rand.Read(script.Seed[:])
+	s.seed(&script.Seed)
 	s.keepJournal(r, beginning{
 		Engine: sandbox.Engine, Code: args.Code, Input: args.Input, Seed: script.Seed, Start: script.Start.Round(0), Started: r.started,
 		Profile: o.Profile, Session: sess.id, Client: sess.client, Principal: principal, Reach: o.Reach, Fetched: r.fetched, Brief: sess.brief,

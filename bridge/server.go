@@ -105,6 +105,7 @@ type Server struct {
 	known    sync.Map          // *catalog.View -> *namesText, of the present view
 	begun    sync.Map          // run ID -> beginning, without its script, of runs that are away
 	taking   sync.Mutex        // held while a run is taken up
+	seed     func(*[32]byte)   // makes the seed of a run
 	heeding  context.CancelFunc
 	heeded   chan struct{} // closed when heed has ended
 }
@@ -134,6 +135,7 @@ func New(o Options) *Server {
 		sessions: make(map[*mcp.ServerSession]*session),
 		live:     make(map[string]*run),
 		tools:    make(map[string]string),
+		seed:     func(seed *[32]byte) { rand.Read(seed[:]) },
 	}
 	if s.o.JournalBytes == 0 {
 		s.o.JournalBytes = 32 << 20

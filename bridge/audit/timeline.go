@@ -37,7 +37,7 @@ type Timeline struct {
 	Input      json.RawMessage  `json:"input,omitempty"`
 	Preview    *analysis.Report `json:"preview,omitempty"` // nil if none was recorded
 	Pauses     []Pause          `json:"pauses,omitempty"`
-	Calls      []*Call          `json:"calls"`             // by number
+	Calls      []*Call          `json:"calls"` // by number
 	// Unseen are the calls that the preview did not list; Unmade the places of
 	// the preview from which nothing was called. Both are empty without one.
 	Unseen []int               `json:"called_but_not_previewed,omitempty"`

@@ -1,0 +1,483 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/memstore"
+	"codemode-bridge/profiles"
+
+	"pgregory.net/rapid"
+)
+
+// A bridge's life ends at some entry of its journal: from then on nothing that
+// it does is seen outside.
+type life struct {
+	mu      sync.Mutex
+	dead    bool
+	entries int
+	last    int  // the life ends with this entry
+	kept    bool // which is kept
+	ended   chan struct{}
+}
+
+var errDead = errors.New("the process was killed")
+
+func newLife(last int, kept bool) *life {
+	return &life{last: last, kept: kept, ended: make(chan struct{})}
+}
+
+// enter reports whether n entries may be kept.
+func (l *life) enter(n int, keep func() error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead {
+		return errDead
+	}
+	l.entries += n
+	if n == 0 || l.entries < l.last || l.last == 0 {
+		return keep()
+	}
+	if l.kept {
+		if err := keep(); err != nil {
+			return err
+		}
+	}
+	l.dead = true
+	close(l.ended)
+	return errDead
+}
+
+func (l *life) alive() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.dead
+}
+
+// mortalStore, mortalRequests and mortalServers are what a living bridge sees.
+type mortalStore struct {
+	*memstore.Store
+	life *life
+}
+
+func (m mortalStore) Record(ctx context.Context, r ledger.Record) error {
+	return m.life.enter(len(r.Journal), func() error { return m.Store.Record(ctx, r) })
+}
+
+func (m mortalStore) Append(ctx context.Context, entries ...ledger.Entry) error {
+	return m.life.enter(len(entries), func() error { return m.Store.Append(ctx, entries...) })
+}
+
+func (m mortalStore) ChangeRun(ctx context.Context, run string, change func(*ledger.Kept) error) (k ledger.Kept, err error) {
+	err = m.life.enter(0, func() error { k, err = m.Store.ChangeRun(ctx, run, change); return err })
+	return k, err
+}
+
+type mortalRequests struct {
+	*approval.Memory
+	life *life
+}
+
+func (m mortalRequests) Put(ctx context.Context, e approval.Entry) error {
+	return m.life.enter(0, func() error { return m.Memory.Put(ctx, e) })
+}
+
+func (m mortalRequests) Update(ctx context.Context, id string, change func(*approval.Entry) error) (e approval.Entry, err error) {
+	err = m.life.enter(0, func() error { e, err = m.Memory.Update(ctx, id, change); return err })
+	return e, err
+}
+
+type mortalServers struct {
+	*upstreams
+	life *life
+}
+
+func (m mortalServers) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+	if !m.life.alive() {
+		return nil, errDead
+	}
+	return m.upstreams.Call(ctx, server, tool, args)
+}
+
+// A world is a fleet whose bridges die, with somebody who answers, and servers
+// that remember what they were asked to do.
+type world struct {
+	*fleet
+	up   *upstreams
+	view *gate.View
+	n    int
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	queue, yes := "queue", true
+	set, problems := profiles.Parse(profiles.Spec{DefaultProfile: ptr("p"), Profiles: map[string]*profiles.ProfileSpec{"p": {Asklist: []string{"asks__*"}, ElicitationFallback: &queue}}})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	again := profiles.Annotations{Idempotent: &yes}
+	any := json.RawMessage(`{"type":"object"}`)
+	w := &world{fleet: newFleet(), up: new(upstreams)}
+	w.view = &gate.View{Profiles: set, Catalog: catalog.Build([]catalog.Server{
+		{Name: "asks", Tools: []catalog.Definition{{Name: "again", Input: any, Annotations: again}, {Name: "once", Input: any}}},
+		{Name: "free", Tools: []catalog.Definition{{Name: "again", Input: any, Annotations: again}, {Name: "once", Input: any}}}})}
+	echo := func(_ context.Context, args json.RawMessage) (string, error) { return text(string(args)), nil }
+	w.up.tools = map[string]func(context.Context, json.RawMessage) (string, error){
+		"asks__again": echo, "asks__once": echo, "free__again": echo, "free__once": echo}
+	return w
+}
+
+// born adds a bridge to the world. All have the same seed and a clock that
+// stands still, so that runs can be compared.
+func (w *world) born(t *testing.T, l *life) (*bench, string) {
+	t.Helper()
+	w.n++
+	name := fmt.Sprint("bridge-", w.n)
+	noon := time.Now().Truncate(time.Hour)
+	b := newBench(t, profiles.Spec{}, func(o *Options) {
+		store := mortalStore{w.records, l}
+		servers := mortalServers{w.up, l}
+		o.Gate = gate.New(w.view, gate.Options{
+			Caller: servers, Reader: servers, Recorder: store, Approvers: func() bool { return true },
+			Broker: approval.New(approval.Options{Store: mortalRequests{w.requests, l}, Bridge: name}),
+		})
+		o.Upstreams, o.Journal, o.Bridge, o.Gone, o.KeepJournals = servers, store, name, w.isGone, 100*time.Hour
+		o.Now = func() time.Time { return noon }
+	})
+	b.seed = func(seed *[32]byte) { *seed = [32]byte{1, 2, 3} }
+	return b, name
+}
+
+// answerAll answers every request that is open, until the test ends: of four
+// numbers, one is denied.
+func (w *world) answerAll(ctx context.Context, t *testing.T) {
+	desk := approval.New(approval.Options{Store: w.requests})
+	for ctx.Err() == nil {
+		changed := w.requests.Requested()
+		all, err := w.requests.Entries(ctx, approval.Filter{Open: time.Now()})
+		if err != nil {
+			return
+		}
+		for _, e := range all {
+			var args struct{ N int }
+			if err := json.Unmarshal(e.Items[0].Shown.JSON, &args); err != nil {
+				t.Errorf("reading %s: %v", e.Items[0].Shown.JSON, err)
+			}
+			v := approval.Verdict{Approve: args.N%4 != 0, By: "ann", Channel: "page", Strong: true}
+			if !v.Approve {
+				v.Reason = approval.Declined
+			}
+			var late *approval.SettledError
+			if _, err := desk.Settle(ctx, e.ID, e.Digest(), v); err != nil && !errors.As(err, &late) && !errors.Is(err, approval.ErrUnknown) {
+				t.Errorf("answering: %v", err)
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// answerOf is an answer without what differs from run to run.
+func answerOf(t *testing.T, structured any) string {
+	t.Helper()
+	var answer map[string]any
+	if err := json.Unmarshal(structured.(json.RawMessage), &answer); err != nil {
+		t.Fatal(err)
+	}
+	delete(answer, "run")
+	out, err := json.Marshal(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return timeless(string(out))
+}
+
+var moment = regexp.MustCompile(`(\\*"at\\*":)\d+`)
+
+// timeless is a text without the times of clocks.
+func timeless(s string) string { return moment.ReplaceAllString(s, "${1}0") }
+
+// made are the calls that the servers were sent, without times, sorted.
+func (w *world) made() []string {
+	all := w.up.made()
+	for i := range all {
+		all[i] = timeless(all[i])
+	}
+	slices.Sort(all)
+	return all
+}
+
+// orderly and racing scripts are random: sequences, branches, loops, calls at
+// once, timers, clocks and dice in the arguments, and errors that are caught.
+// What an orderly one does is independent of which of two answers comes first.
+func orderly(t *rapid.T) string { return randomScript(t, 6) }
+func racing(t *rapid.T) string  { return randomScript(t, 8) }
+
+func randomScript(t *rapid.T, kinds int) string {
+	n := 0
+	call := func() string {
+		n++
+		tool := rapid.SampledFrom([]string{"free__again", "free__again", "asks__again"}).Draw(t, "tool")
+		extra := rapid.SampledFrom([]string{"", ", at: Date.now()", ", by: Math.random()", ", last: r.length"}).Draw(t, "extra")
+		return fmt.Sprintf("codemode.%s({n: %d%s})", tool, n, extra)
+	}
+	caught := func(c string) string { return c + ".catch(e => e.name + ' ' + e.reason)" }
+	var block func(depth int) string
+	block = func(depth int) string {
+		var b strings.Builder
+		for range rapid.IntRange(1, 3).Draw(t, "statements") {
+			kind := rapid.IntRange(0, kinds).Draw(t, "kind")
+			if depth > 1 && (kind == 4 || kind == 5) {
+				kind -= 4
+			}
+			switch kind {
+			case 0:
+				fmt.Fprintf(&b, "try { r.push(await %s) } catch (e) { r.push(e.name) }\n", call())
+			case 1:
+				all := []string{caught(call()), caught(call())}
+				for range rapid.IntRange(0, 3).Draw(t, "more") {
+					all = append(all, caught(call()))
+				}
+				fmt.Fprintf(&b, "r.push(await Promise.all([%s]))\n", strings.Join(all, ", "))
+			case 2:
+				fmt.Fprintf(&b, "await new Promise(f => setTimeout(f, %d)); r.push(await %s)\n", rapid.IntRange(0, 3).Draw(t, "ms"), caught(call()))
+			case 3:
+				fmt.Fprintf(&b, "{ const later = %s; r.push(await %s); r.push(await later) }\n", caught(call()), caught(call()))
+			case 4:
+				fmt.Fprintf(&b, "if (Math.random() < 0.5) {\n%s} else {\n%s}\n", block(depth+1), block(depth+1))
+			case 5:
+				fmt.Fprintf(&b, "for (let i = 0; i < %d; i++) {\n%s}\n", rapid.IntRange(1, 2).Draw(t, "times"), block(depth+1))
+			case 6:
+				b.WriteString("r.push((await codemode.search_tools({query: 'again'})).length, Math.random())\n")
+			case 7:
+				fmt.Fprintf(&b, "await Promise.all([%s, %s, %s].map((p, i) => p.then(() => r.push(i)))); r.push(await codemode.free__again({n: 1, order: r.join()}))\n",
+					caught(call()), caught(call()), caught(call()))
+			case 8:
+				fmt.Fprintf(&b, "r.push(await Promise.race([%s, %s, new Promise(f => setTimeout(() => f('late'), %d))])); r.push(await codemode.free__again({n: 2, first: r.at(-1)}))\n",
+					caught(call()), caught(call()), rapid.IntRange(0, 5).Draw(t, "ms"))
+			}
+		}
+		return b.String()
+	}
+	return "const r = []\n" + block(0) + "return r"
+}
+
+// undisturbed runs a script in one bridge, and returns its answer, its calls
+// and how many entries its journal had.
+func undisturbed(t *testing.T, code string) (answer string, calls []string, entries int) {
+	w := newWorld(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go w.answerAll(ctx, t)
+	l := newLife(0, true)
+	b, _ := w.born(t, l)
+	id, err := b.Start("", code, nil, "ci")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, func() bool { st, _ := b.Run(id); return st.Over() })
+	st, _ := b.Run(id)
+	answer = answerOf(t, st.Result)
+	w.replayed(t, b, id, answer)
+	return answer, w.made(), l.entries
+}
+
+// replayed looks at a finished run again.
+func (w *world) replayed(t *testing.T, b *bench, id, answer string) {
+	t.Helper()
+	before := len(w.up.made())
+	res, err := b.Replay(t.Context(), id, func(Step) {})
+	if errors.Is(err, errNoJournal) {
+		return // it made no calls
+	}
+	if err != nil {
+		t.Fatalf("replaying: %v", err)
+	}
+	if again := answerOf(t, res.StructuredContent); again != answer {
+		t.Errorf("replayed, the run answers %s, not %s", again, answer)
+	}
+	if after := len(w.up.made()); after != before {
+		t.Errorf("a replay has made %d calls", after-before)
+	}
+}
+
+// outlives checks that a script ends the same when its bridge dies at entries
+// of its journal, at most so many, and when it is put away at each question.
+// One that races ends somehow, but goes the same way from each entry on.
+func outlives(t *testing.T, code string, most int, races bool) {
+	want, calls, entries := undisturbed(t, code)
+	if races {
+		want, calls = "", nil
+	}
+	all := rand.Perm(entries)
+	for _, at := range all[:min(most, entries)] {
+		at++
+		for _, kept := range []bool{false, true} {
+			killedAt(t, code, at, kept, want, calls)
+		}
+	}
+	pausedEverywhere(t, code, want, calls)
+}
+
+func killedAt(t *testing.T, code string, at int, kept bool, want string, calls []string) {
+	w := newWorld(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go w.answerAll(ctx, t)
+	l := newLife(at, kept)
+	first, name := w.born(t, l)
+	id, err := first.Start("", code, nil, "ci")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, func() bool { st, ok := first.lookupState(id); return ended(l.ended) || ok && st.Over() })
+	if !ended(l.ended) { // which calls share an entry is a matter of time
+		return
+	}
+	w.mu.Lock()
+	w.gone[name] = true
+	w.mu.Unlock()
+	first.Close(0)
+
+	b, _ := w.born(t, newLife(0, true))
+	res, err := b.Resume(t.Context(), id, "the test", nil)
+	made := w.made()
+	if errors.Is(err, ErrNoRun) { // nothing was kept of it yet, or it had ended
+		if calls == nil {
+			return
+		}
+		if entries, err := w.records.Runs(t.Context()); err != nil || len(entries) == 0 && len(made) > 0 && !slices.Equal(made, calls) {
+			t.Errorf("killed at entry %d (kept %v): no run is left, and %q were made; %v", at, kept, made, err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatalf("killed at entry %d (kept %v): %v\n%s", at, kept, err, code)
+	}
+	got := answerOf(t, res.StructuredContent)
+	if want != "" && got != want || strings.Contains(got, `"error"`) {
+		t.Errorf("killed at entry %d (kept %v), the run answers\n%s\nnot\n%s\n%s", at, kept, got, want, code)
+	}
+	if twice := repeated(made, calls); calls != nil && (twice == nil || len(twice) > 8) {
+		t.Errorf("killed at entry %d (kept %v): made\n%q\nnot\n%q\n%s", at, kept, made, calls, code)
+	}
+	w.replayed(t, b, id, got)
+}
+
+func ended(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// lookupState is the state of a run of this very bridge.
+func (b *bench) lookupState(id string) (RunState, bool) {
+	r, ok := b.lookup(id)
+	if !ok {
+		return RunState{}, false
+	}
+	return b.state(r), true
+}
+
+// repeated are the calls that were made more often than they should; nil if
+// one was made less often, or is another.
+func repeated(made, calls []string) []string {
+	twice := []string{}
+	count := make(map[string]int)
+	for _, c := range calls {
+		count[c]++
+	}
+	need := len(calls)
+	for _, c := range made {
+		if want, known := count[c]; !known {
+			return nil
+		} else if want == 0 {
+			twice = append(twice, c)
+			continue
+		}
+		count[c]--
+		need--
+	}
+	if need > 0 {
+		return nil
+	}
+	return twice
+}
+
+func pausedEverywhere(t *testing.T, code, want string, calls []string) {
+	w := newWorld(t)
+	b, _ := w.born(t, newLife(0, true))
+	id, err := b.Start("", code, nil, "ci")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 200 {
+		r, ok := b.lookup(id)
+		if !ok {
+			t.Fatal("the run is gone")
+		}
+		waitUntil(t, func() bool { return ended(r.done) || r.putAway() })
+		<-r.done
+		if !errors.Is(r.err, errPutAway) {
+			text, _ := r.answer().StructuredContent.(json.RawMessage)
+			got := answerOf(t, text)
+			if want != "" && got != want || strings.Contains(got, `"error"`) {
+				t.Errorf("put away at each question, the run answers\n%s\nnot\n%s\n%s", got, want, code)
+			}
+			if made := w.made(); calls != nil && !slices.Equal(made, calls) {
+				t.Errorf("put away at each question: made\n%q\nnot\n%q\n%s", made, calls, code)
+			}
+			w.replayed(t, b, id, got)
+			return
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		answered := make(chan struct{})
+		go func() { defer close(answered); w.answerAll(ctx, t) }()
+		waitUntil(t, func() bool {
+			all, err := w.requests.Entries(ctx, approval.Filter{Open: time.Now()})
+			return err == nil && len(all) == 0
+		})
+		stop()
+		<-answered
+		b, _ = w.born(t, newLife(0, true))
+		if err := b.GoOn(t.Context(), id, "the test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Error("the run does not end")
+}
+
+// A run ends the same wherever its bridge is killed or it is put away.
+func TestRunsOutliveTheirBridges(t *testing.T) {
+	outliveAll(t, 1, 3)
+}
+
+func outliveAll(t *testing.T, scripts, most int) {
+	for i := range scripts {
+		for name, kind := range map[string]func(*rapid.T) string{"orderly": orderly, "racing": racing} {
+			t.Run(fmt.Sprintf("%s-%d", name, i), func(t *testing.T) {
+				seed := rand.Int()
+				t.Logf("seed %d", seed)
+				outlives(t, rapid.Custom(kind).Example(seed), most, name == "racing")
+			})
+		}
+	}
+}
