@@ -286,7 +286,7 @@ func undisturbed(t *testing.T, code string) (answer string, calls []string, entr
 	go w.answerAll(ctx, t)
 	l := newLife(0, true)
 	b, _ := w.born(t, l)
-	id, err := b.Start("", code, nil, "ci")
+	id, err := b.Start(t.Context(), "", code, nil, "ci")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func killedAt(t *testing.T, code string, at int, kept bool, want string, calls [
 	go w.answerAll(ctx, t)
 	l := newLife(at, kept)
 	first, name := w.born(t, l)
-	id, err := first.Start("", code, nil, "ci")
+	id, err := first.Start(t.Context(), "", code, nil, "ci")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -425,7 +425,7 @@ func repeated(made, calls []string) []string {
 func pausedEverywhere(t *testing.T, code, want string, calls []string) {
 	w := newWorld(t)
 	b, _ := w.born(t, newLife(0, true))
-	id, err := b.Start("", code, nil, "ci")
+	id, err := b.Start(t.Context(), "", code, nil, "ci")
 	if err != nil {
 		t.Fatal(err)
 	}
