@@ -198,13 +198,18 @@ func unreadable(server string, listed []catalog.Definition, rules Rules, err err
 }
 
 // Pin accepts tools as they are, in somebody's name, whatever was known of
-// them. Other tools of the server are left as they are.
+// them; one that was blocked stays blocked. Other tools of the server are left as
+// they are.
 func (s *Store) Pin(server string, tools []catalog.Definition, by string, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.changeLocked(server, func(f *file) error {
 		for _, d := range tools {
-			f.Tools[key(d.Name)] = &entry{Accepted: newVersion(d, by, now)}
+			pinned := &entry{Accepted: newVersion(d, by, now)}
+			if was := f.Tools[key(d.Name)]; was != nil {
+				pinned.Blocked = was.Blocked
+			}
+			f.Tools[key(d.Name)] = pinned
 		}
 		return nil
 	})

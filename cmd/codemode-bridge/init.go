@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -23,14 +24,17 @@ func (a *app) initCommand() *cobra.Command {
 		Use: "init", Short: "Write a configuration, with the servers that your clients have", Args: noArgs,
 		Long: "Looks for MCP servers in the files of your clients (" + strings.Join(names, ", ") + "),\n" +
 			"those of the folder that you are in included, shows them, and writes a configuration with them. The\n" +
-			"clients' own files stay as they are: install --take-over changes one.",
+			"tools that they list now are what you use: they are accepted as they are, and those that are new or\n" +
+			"change later stay hidden from scripts until tools review accepts them. The clients' own files stay as they\n" +
+			"are: install --take-over changes one.",
 		Example: "  codemode-bridge init\n  codemode-bridge init --from cursor --from ~/work/.mcp.json --dry-run",
-		RunE:    func(*cobra.Command, []string) error { return a.init(o) },
+		RunE:    func(c *cobra.Command, _ []string) error { return a.init(c.Context(), o) },
 	}
 	f := c.Flags()
 	f.StringArrayVar(&o.from, "from", nil, "look only here: a `client` or a file; may be repeated")
 	f.BoolVarP(&o.yes, "yes", "y", false, "write without asking")
 	f.BoolVar(&o.dry, "dry-run", false, "show what would be written and write nothing")
+	f.BoolVar(&o.pin, "pin", true, "connect to the servers and accept the tools that they have now; new and changed ones stay hidden from scripts")
 	f.BoolVar(&o.force, "force", false, "replace a configuration that is there; a copy is kept")
 	a.jsonFlag(c)
 	completeWith(c, "from", cobra.FixedCompletions(names, cobra.ShellCompDirectiveDefault))
@@ -40,6 +44,7 @@ func (a *app) initCommand() *cobra.Command {
 type initOptions struct {
 	from            []string
 	yes, dry, force bool
+	pin             bool
 }
 
 func clientNames() []string {
@@ -50,7 +55,7 @@ func clientNames() []string {
 	return names
 }
 
-func (a *app) init(o initOptions) error {
+func (a *app) init(ctx context.Context, o initOptions) error {
 	path, err := a.file()
 	if err != nil {
 		return err
@@ -96,6 +101,15 @@ func (a *app) init(o initOptions) error {
 	if err := a.confirm(fmt.Sprintf("write %s with %s of your clients?", a.shown(path), count(len(taken), "server")), o.yes); err != nil {
 		return err
 	}
+	if o.pin {
+		if err := a.pin(ctx, path, text, taken); err != nil {
+			return err
+		}
+		if text, err = a.firstConfig(path, d); err != nil {
+			return err
+		}
+		result["servers"] = adoptedRows(d.all)
+	}
 	if file.Existed {
 		backup, err := file.Backup()
 		if err != nil {
@@ -115,6 +129,7 @@ func (a *app) init(o initOptions) error {
 	if slices.ContainsFunc(taken, func(s *adopted) bool { return len(s.Secrets) > 0 }) {
 		fmt.Fprintln(a.err, `values of env and headers stand in it as your clients had them; better: write "${NAME}" and set NAME`)
 	}
+	a.sayPinned(taken)
 	a.nextSteps(d)
 	return nil
 }
@@ -132,7 +147,7 @@ func (a *app) nextSteps(d *adoption) {
 	if a.configPath != "" {
 		with = " --config " + a.configPath
 	}
-	fmt.Fprintf(a.err, "next: codemode-bridge servers test --all%s\n", with)
+	fmt.Fprintf(a.err, "next: codemode-bridge doctor%s\n", with)
 	fmt.Fprintf(a.err, "      codemode-bridge install %s%s\n", client, with)
 	fmt.Fprintln(a.err, "      the same with --take-over, so that the model cannot call its servers past the bridge")
 }
@@ -230,6 +245,8 @@ const firstHead = `// The configuration of codemode-bridge. After an edit, look 
   // The MCP servers that scripts may call. A tool is called by the name of its
   // server and its own, as in codemode.time__now({}). "${NAME}" is a variable
   // of the environment. A program sees those in its env and passEnv, and no others.
+  // With "quarantine", tools that are new or have changed stay hidden from scripts
+  // until they are accepted: codemode-bridge tools review.
   "servers": {
 `
 

@@ -44,6 +44,10 @@ type adopted struct {
 	known bool
 	// unset are the variables that it needs and that are not set.
 	unset []clients.Variable
+	// pinned is how many tools of it were accepted as they are, and unpinned
+	// why none were.
+	pinned   int
+	unpinned string
 }
 
 // An adoption gives servers names of their own in a configuration.
@@ -82,7 +86,7 @@ func comparable(text config.JSONC) string {
 	if err != nil || json.Unmarshal(plain, &m) != nil {
 		return string(text)
 	}
-	for _, key := range []string{"disabled", "timeout", "connectTimeout", "type"} {
+	for _, key := range []string{"disabled", "timeout", "connectTimeout", "type", "quarantine", "newTools", "changedTools"} {
 		delete(m, key)
 	}
 	same, err := json.Marshal(m)
@@ -198,8 +202,11 @@ func (s *adopted) text() config.JSONC {
 		}
 		key("tools", tools)
 	}
+	if s.pinned > 0 {
+		key("quarantine", true)
+	}
 	if s.off() {
-		out.WriteString("  \"disabled\": true,\n")
+		key("disabled", true)
 	}
 	out.WriteString("}")
 	return config.JSONC(out.String())
@@ -301,13 +308,16 @@ type adoptedRow struct {
 	Disabled  bool     `json:"disabled,omitempty"`
 	Known     bool     `json:"known,omitempty"`
 	Notes     []string `json:"notes,omitempty"`
+	Pinned    int      `json:"pinned,omitempty"` // tools that were accepted as they are
+	Unpinned  string   `json:"unpinned,omitempty"`
 	Problem   string   `json:"problem,omitempty"`
 }
 
 func adoptedRows(all []*adopted) []adoptedRow {
 	rows := []adoptedRow{}
 	for _, s := range all {
-		row := adoptedRow{From: s.from, Name: s.Name, As: s.as, Type: string(s.Kind), Runs: s.runs(), Variables: strings.Fields(s.variables()), Disabled: s.off(), Known: s.known, Notes: s.Notes, Problem: s.Problem}
+		row := adoptedRow{From: s.from, Name: s.Name, As: s.as, Type: string(s.Kind), Runs: s.runs(), Variables: strings.Fields(s.variables()), Disabled: s.off(), Known: s.known, Notes: s.Notes,
+			Pinned: s.pinned, Unpinned: canon.Visible(canon.Redact(masked(s.unpinned, s.Secrets))), Problem: s.Problem}
 		for _, v := range s.unset {
 			row.Unset = append(row.Unset, v.Name)
 		}

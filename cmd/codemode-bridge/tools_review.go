@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/user"
 	"strings"
 	"time"
 
@@ -211,10 +210,7 @@ func (a *app) whoReviews(ctx context.Context, cfg *config.Config, fromStdin bool
 		}
 		return who.Name, nil
 	}
-	if who, err := user.Current(); err == nil && who.Username != "" {
-		return who.Username, nil
-	}
-	return "the user of this machine", nil
+	return thisUser(), nil
 }
 
 const nothingWaits = "no tool waits to be looked at"

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os/user"
+	"strings"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/pins"
+	"codemode-bridge/bridge/upstream"
+)
+
+// pinTime is how long a server may take to list the tools that are pinned.
+const pinTime = 30 * time.Second
+
+// pin connects to the servers that go into a configuration whose text is given,
+// and accepts the tools that they list, in the person's name: these are in use
+// already. A server of which that fails is not held to anything, and told of.
+// Each that is pinned is recorded.
+func (a *app) pin(ctx context.Context, path string, text []byte, taking []*adopted) error {
+	cfg, err := config.Parse(a.shown(path), text, a.env, a.policy(path))
+	if err != nil {
+		return err
+	}
+	var on []*adopted
+	for _, s := range taking {
+		if !s.off() {
+			on = append(on, s)
+		}
+	}
+	if len(on) == 0 {
+		return nil
+	}
+	fmt.Fprintf(a.err, "connecting to %s, to see which tools you use already\n", count(len(on), "server"))
+	listed := a.listed(ctx, cfg)
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	rec, err := a.openRecorder(ctx, cfg.Audit, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		return fmt.Errorf("recording which tools are pinned (--pin=false does without): %w", err)
+	}
+	store, by := pins.Open(a.pinFolder(cfg.File)), thisUser()
+	for _, s := range on {
+		r := listed[s.as]
+		if s.unpinned = firstWhy(r); s.unpinned != "" {
+			continue
+		}
+		accepted := ledger.Record{Event: ledger.ToolAccepted, Time: time.Now(), Server: s.as, Approver: by, Channel: "terminal", Durable: true,
+			Reasons: []string{"imported by init with " + count(len(r.listed), "tool")}, Detail: detail(toolDetail{What: "pinned", Tools: len(r.listed)})}
+		err := rec.Record(ctx, accepted)
+		if err == nil {
+			err = store.Pin(s.as, definitions(r.listed), by, accepted.Time)
+		}
+		if err != nil {
+			return errors.Join(err, rec.Close())
+		}
+		s.pinned = len(r.listed)
+	}
+	return rec.Close()
+}
+
+// listed tries all servers of a configuration at once, by their names.
+func (a *app) listed(ctx context.Context, cfg *config.Config) map[string]tried {
+	logins := a.logins()
+	defer logins.Close()
+	ctx, cancel := context.WithTimeout(ctx, pinTime)
+	defer cancel()
+	all := map[string]tried{}
+	var mu sync.Mutex // guards all
+	var trying sync.WaitGroup
+	for _, spec := range specsWithLogins(cfg, logins) {
+		if spec.Disabled || spec.Kind == upstream.InProcess {
+			continue
+		}
+		trying.Go(func() {
+			r := try(ctx, spec)
+			mu.Lock()
+			defer mu.Unlock()
+			all[spec.Name] = r
+		})
+	}
+	trying.Wait()
+	return all
+}
+
+// firstWhy says in a line why a server's tools are not pinned; empty if they
+// can be.
+func firstWhy(r tried) string {
+	switch {
+	case r.OK && len(r.listed) > 0:
+		return ""
+	case r.OK:
+		return "it has no tools"
+	case r.State == string(upstream.NeedsLogin):
+		return "it needs a login"
+	case r.State == "":
+		return fmt.Sprintf("it has not answered within %v", pinTime)
+	}
+	why, _, _ := strings.Cut(r.Why, "; its stderr ends: ")
+	return why
+}
+
+// sayPinned says what has become of the baseline.
+func (a *app) sayPinned(taking []*adopted) {
+	tools, servers := 0, 0
+	for _, s := range taking {
+		if s.pinned > 0 {
+			tools, servers = tools+s.pinned, servers+1
+		}
+	}
+	if servers > 0 {
+		fmt.Fprintf(a.err, "the %s of %s are accepted as they are; new and changed ones stay hidden until: %s\n", count(tools, "tool"), count(servers, "server"), a.typed("tools review"))
+	}
+	for _, s := range taking {
+		if s.unpinned != "" {
+			fmt.Fprintf(a.err, "%s: %s; its tools are accepted as they are when the bridge first sees them, and ask when they change\n", s.as, canon.Visible(canon.Redact(masked(s.unpinned, s.Secrets))))
+		}
+	}
+}
+
+// thisUser is who sits at the terminal, where nobody has shown who they are.
+func thisUser() string {
+	if who, err := user.Current(); err == nil && who.Username != "" {
+		return who.Username
+	}
+	return "the user of this machine"
+}
