@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -277,5 +278,83 @@ func TestAnAdminAcceptsTools(t *testing.T) {
 		if r.Server != "web" || r.Tool != "fetch" || r.Approver != "ann" || r.Detail.Is != fetch.Digest || r.Channel == "" {
 			t.Errorf("the record is %+v", r)
 		}
+	}
+}
+
+// What init imports is held to the tools that the person uses already; a
+// server that cannot be asked does not stop it.
+func TestInitPinsWhatIsInUse(t *testing.T) {
+	tools := newToolFile(t)
+	h := newHome(t, map[string]any{})
+	web := tools.server(nil)
+	for name, servers := range map[string]map[string]any{
+		".cursor/mcp.json": {"web": web, "gone": map[string]any{"command": "no-such-program"}},
+		".claude.json":     {"unset": map[string]any{"command": web["command"], "env": map[string]string{"X": "${NOT_SET_HERE}"}}},
+	} {
+		text, err := json.Marshal(map[string]any{"mcpServers": servers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(h.dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.config = filepath.Join(h.dir, "first.json")
+	h.says([]int{0}, "init", "--dry-run")
+	if pinned, err := filepath.Glob(filepath.Join(h.dir, "state", "codemode-bridge", "pins-*")); err != nil || len(pinned) > 0 {
+		t.Fatalf("a dry run pinned %s, %v", pinned, err)
+	}
+	var made struct {
+		Servers []struct {
+			Name, Unpinned string
+			Pinned         int
+		}
+	}
+	if err := json.Unmarshal([]byte(h.says([]int{0}, "init", "--yes", "--json", "--from", "cursor", "--from", "claude-code")), &made); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, s := range made.Servers {
+		got[s.Name] = fmt.Sprint(s.Pinned, " ", s.Unpinned != "")
+	}
+	if want := map[string]string{"web": "2 false", "gone": "0 true", "unset": "0 false"}; !maps.Equal(got, want) {
+		t.Errorf("pinned: %v, want %v", got, want)
+	}
+	text, err := os.ReadFile(h.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), `"quarantine": true`); n != 1 {
+		t.Errorf("%d servers are under quarantine:\n%s", n, text)
+	}
+	if n := h.count("--event-type", "tool_accepted", "--server", "web"); n != 1 {
+		t.Errorf("%d records of what was pinned", n)
+	}
+
+	c := h.connect()
+	c.sees(t, callFetch, "did fetch")
+	tools.write(toolsAfter)
+	c.sees(t, `return await codemode.web__reload({})`, "did reload")
+	c.sees(t, tryFetch, "it is quarantined: its definition changed since ")
+	c.sees(t, `return (await codemode.get_tools({server: "web"})).tools.map(t => t.name)`, `["web__reload"]`)
+	review := h.says([]int{0}, "tools", "review")
+	for _, want := range []string{"web__extra  new since", "web__fetch  changed since ", " accepted it on ", "hidden from scripts"} {
+		if !strings.Contains(review, want) {
+			t.Errorf("the review lacks %q:\n%s", want, review)
+		}
+	}
+	if doctor := h.says([]int{0, 1}, "doctor"); !strings.Contains(doctor, "2 tools of servers are not what somebody has accepted") {
+		t.Errorf("the doctor does not say what waits:\n%s", doctor)
+	}
+
+	// A second configuration does not lift what somebody has blocked.
+	h.says([]int{0}, "tools", "review", "--block", "web__extra")
+	h.says([]int{0}, "init", "--yes", "--force", "--from", "cursor")
+	if review := h.says([]int{0}, "tools", "review"); !strings.Contains(review, "web__extra  blocked by ") || strings.Contains(review, "web__fetch") {
+		t.Errorf("after another init:\n%s", review)
 	}
 }
