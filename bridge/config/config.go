@@ -58,6 +58,7 @@ type Config struct {
 	NewTools     Reaction  `json:"newTools"`
 	ChangedTools Reaction  `json:"changedTools"`
 	HTTP         HTTP      `json:"http" expand:"yes"`
+	Windows      Windows   `json:"windows"`
 	Scripts      Scripts   `json:"scripts"`
 	Runs         Runs      `json:"runs"`
 	Audit        Audit     `json:"audit"`
@@ -209,6 +210,14 @@ type Token struct {
 	Digest Digest `json:"-"`
 }
 
+// Windows says how several `run` of one user are served.
+type Windows struct {
+	// Share lets one process serve all that are alike.
+	Share bool `json:"share"`
+	// Linger is how long that process stays without any; zero: not at all.
+	Linger Duration `json:"linger,omitempty" range:"1s..24h"`
+}
+
 // Scripts says where saved scripts are.
 type Scripts struct {
 	// Dir is the folder, absolute; empty means that the environment names none.
@@ -275,6 +284,7 @@ func (c *Config) setDefaults() {
 		MaxSessions: 1000,
 		MaxBody:     4 << 20,
 	}
+	c.Windows = Windows{Share: true}
 	c.Approvals.setDefaults()
 	c.Runs = Runs{Journal: 32 << 20}
 	c.Audit = Audit{Enabled: true, Durability: DurabilityDefault}

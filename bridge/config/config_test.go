@@ -102,6 +102,7 @@ func TestEveryKeyArrives(t *testing.T) {
 		{"maxSessions", c.HTTP.MaxSessions, 10},
 		{"maxBody", c.HTTP.MaxBody, Size(1 << 20)},
 		{"allowedHosts", Reveal(c.HTTP.AllowedHosts), []string{"bridge.example.com", "canary.example.com:7420", "[::1]:80"}},
+		{"windows", c.Windows, Windows{Linger: duration("30s")}},
 		{"scripts", c.Scripts, Scripts{Dir: filepath.Join("/home/me", "saved")}},
 		{"runs", c.Runs, Runs{Journal: 8 << 20, Keep: Period(24 * time.Hour)}},
 		{"audit", c.Audit, Audit{

@@ -42,8 +42,9 @@ var defaultVariables = []string{
 // wherever in the process tree they have gone.
 const marker = "CODEMODE_BRIDGE_CHILD"
 
-// environment is what the child of spec sees, of ours and of the spec's.
-func environment(spec Spec, ours []string) []string {
+// Inherited is what children see of our own environment, which is in the form
+// of os.Environ, where passEnv lets more through.
+func Inherited(passEnv, ours []string) []string {
 	var env []string
 	for _, entry := range ours {
 		name, _, _ := strings.Cut(entry, "=")
@@ -52,11 +53,17 @@ func environment(spec Spec, ours []string) []string {
 				return strings.HasPrefix(name, prefix)
 			}
 			return sameVariable(name, v)
-		}) || slices.ContainsFunc(spec.PassEnv, func(v string) bool { return sameVariable(name, v) })
+		}) || slices.ContainsFunc(passEnv, func(v string) bool { return sameVariable(name, v) })
 		if wanted && name != "" {
 			env = append(env, entry)
 		}
 	}
+	return env
+}
+
+// environment is what the child of spec sees, of ours and of the spec's.
+func environment(spec Spec, ours []string) []string {
+	env := Inherited(spec.PassEnv, ours)
 	for name, value := range spec.Env {
 		env = append(env, name+"="+value)
 	}

@@ -54,6 +54,7 @@ var table = map[string][]string{
 	"bridge/scripts":    {},
 	"bridge/webguard":   {},
 	"bridge/alive":      {},
+	"bridge/join":       {},
 	"bridge/ledger":     {"bridge/canon", "profiles"},
 	"bridge/login":      {"bridge/canon"},
 	"bridge/logintest":  {},
@@ -77,7 +78,7 @@ var table = map[string][]string{
 	"cmd/codemode-worker": {"sandbox/worker"},
 	"cmd/codemode-bridge": {
 		"analysis", "bridge", "bridge/admin", "bridge/alive", "bridge/approval", "bridge/audit", "bridge/builtin", "bridge/canon", "bridge/catalog", "bridge/clients",
-		"bridge/config", "bridge/gate", "bridge/ledger", "bridge/login", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/openapi", "bridge/pins", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
+		"bridge/config", "bridge/gate", "bridge/join", "bridge/ledger", "bridge/login", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/openapi", "bridge/pins", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
 		"bridge/upstream", "profiles", "profiles/templates", "sandbox",
 	},
 }

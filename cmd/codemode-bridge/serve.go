@@ -36,19 +36,27 @@ func tuneMemory() {
 
 // runCommand serves one client on standard input and output.
 func (a *app) runCommand() *cobra.Command {
-	return &cobra.Command{
+	var alone bool
+	c := &cobra.Command{
 		Use: "run", Short: "Serve one client over standard input and output", Args: noArgs,
-		Long: "Serves one MCP client over standard input and output. Standard output carries the protocol and nothing else; the log goes to standard error and to a file.",
+		Long: "Serves one MCP client over standard input and output. Standard output carries the protocol and nothing else; the log goes to standard error and to a file.\n\nSeveral of one user with the same configuration and environment share one process in the background, which ends with the last of them.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			tuneMemory()
 			// Whatever else might print must not end up in the protocol.
 			stdout := os.Stdout
 			os.Stdout = os.Stderr
 			client := newStdio(os.Stdin, stdout)
+			looked := a.rememberLookups()
 			cfg, err := a.load()
 			if err != nil {
 				return err
 			}
+			if cfg.Windows.Share && !alone {
+				joined, err := a.join(c.Context(), client, cfg, looked())
+				if joined || err != nil {
+					return err
+				}
+			}
+			tuneMemory()
 			return a.live(c.Context(), cfg, func(ctx context.Context, p *parts) error {
 				defer p.openNotices(false)()
 				err := p.server.Serve(ctx, &mcp.IOTransport{Reader: io.NopCloser(client), Writer: client})
@@ -59,6 +67,8 @@ func (a *app) runCommand() *cobra.Command {
 			})
 		},
 	}
+	c.Flags().BoolVar(&alone, "alone", false, "be a bridge of its own, with servers of its own (as windows.share false)")
+	return c
 }
 
 // serveCommand serves many clients over HTTP.
