@@ -15,6 +15,7 @@ import (
 type Host struct {
 	place    *Place
 	lock     *lock
+	closing  sync.Once
 	listener *net.UnixListener
 	serving  sync.WaitGroup
 }
@@ -84,10 +85,13 @@ func (h *Host) Stop() {
 }
 
 // Close ends what Host began: another process may be the host then.
+// Connections stay as they are.
 func (h *Host) Close() {
-	h.Stop()
-	if info, err := os.Stat(h.place.Said()); err == nil && info.Size() == 0 {
-		os.Remove(h.place.Said())
-	}
-	h.lock.release()
+	h.closing.Do(func() {
+		h.Stop()
+		if info, err := os.Stat(h.place.Said()); err == nil && info.Size() == 0 {
+			os.Remove(h.place.Said())
+		}
+		h.lock.release()
+	})
 }

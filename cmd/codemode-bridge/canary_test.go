@@ -164,7 +164,7 @@ func TestKilledBridgeHasAnnouncedEveryEffect(t *testing.T) {
 	effects := filepath.Join(t.TempDir(), "effects")
 	h := newHome(t, map[string]any{"servers": map[string]any{"fake": fakeServer(t, effects, "x")}})
 	for round := range 4 {
-		bridge := h.connect()
+		bridge := h.connect("--alone")
 		before := countEffects(t, effects)
 		go bridge.CallTool(t.Context(), callParams(`for (;;) await Promise.all(Array.from({length: 8}, (_, i) => codemode.fake__write({i})))`))
 		for countEffects(t, effects) < before+10*(round+1) {

@@ -213,9 +213,18 @@ type client struct {
 }
 
 // connect starts `run` and connects to it. Its person says yes, once, to all.
-func (h *home) connect() *client {
+func (h *home) connect(flags ...string) *client {
 	h.t.Helper()
-	c := &client{process: h.command("run")}
+	c, err := h.connectBy(h.command(append([]string{"run"}, flags...)...))
+	if err != nil {
+		h.t.Fatalf("%v\n%s", err, h.talk.String())
+	}
+	return c
+}
+
+// connectBy is connect for a command that is not started yet.
+func (h *home) connectBy(run *exec.Cmd) (*client, error) {
+	c := &client{process: run}
 	person := func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		text, err := json.Marshal(r.Params)
 		if err != nil {
@@ -231,11 +240,10 @@ func (h *home) connect() *client {
 	var err error
 	c.ClientSession, err = mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: person}).
 		Connect(ctx, &mcp.CommandTransport{Command: c.process}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
-	if err != nil {
-		h.t.Fatalf("%v\n%s", err, h.talk.String())
+	if err == nil {
+		h.t.Cleanup(func() { c.Close() })
 	}
-	h.t.Cleanup(func() { c.Close() })
-	return c
+	return c, err
 }
 
 // call calls a tool and returns its answer as JSON.

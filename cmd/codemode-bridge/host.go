@@ -56,6 +56,7 @@ func (a *app) hostCommand() *cobra.Command {
 				defer p.openNotices(false)()
 				return h.serve(ctx, p, ready)
 			})
+			socket.Close() // whoever comes now finds the place free
 			h.dismiss()
 			a.err = os.Stderr
 			os.Stderr.Write(h.talk.unheard())

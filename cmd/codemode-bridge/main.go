@@ -90,7 +90,7 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVarP(&a.configPath, "config", "c", "", "the configuration `file` (default: $CODEMODE_CONFIG, then the user's own)")
 	root.PersistentFlags().StringVar(&a.environment, "env", "", "the `environment`: NAME lays config.NAME.json over the profiles of config.json")
 	_ = root.RegisterFlagCompletionFunc("env", a.completeEnvironments) // the flag is there
-	root.AddCommand(a.runCommand(), a.hostCommand(), a.serveCommand(), a.evalCommand(), a.checkCommand(), a.configCommand(), a.initCommand(), a.installCommand(), a.uninstallCommand(), a.serversCommand(), a.toolsCommand(), a.profilesCommand(), a.scriptsCommand(), a.approvalsCommand(), a.approversCommand(), a.grantsCommand(), a.auditCommand(), a.runsCommand(), a.tailCommand(), a.doctorCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.hostCommand(), a.serveCommand(), a.evalCommand(), a.checkCommand(), a.configCommand(), a.initCommand(), a.installCommand(), a.uninstallCommand(), a.serversCommand(), a.toolsCommand(), a.profilesCommand(), a.scriptsCommand(), a.approvalsCommand(), a.approversCommand(), a.grantsCommand(), a.auditCommand(), a.runsCommand(), a.tailCommand(), a.statusCommand(), a.doctorCommand(), a.versionCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	// A command that only groups others must not pass over a wrong word.

@@ -78,6 +78,7 @@ func (a *app) startHost(ctx context.Context, place *join.Place, cfg *config.Conf
 	n, _ := ready.Read(make([]byte, 1))
 	switch {
 	case n == 1:
+		go cmd.Wait() // it may end before this process does
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

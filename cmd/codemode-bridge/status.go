@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/join"
+
+	"github.com/spf13/cobra"
+)
+
+// statusCommand shows the processes that serve windows.
+func (a *app) statusCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "status", Short: "Show the bridges that the windows of this configuration share", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			file, err := a.file()
+			if err != nil {
+				return err
+			}
+			f, err := a.folders()
+			if err != nil {
+				return &configError{err, "set XDG_STATE_HOME, or HOME"}
+			}
+			hosts := []hostStatus{}
+			for _, place := range join.In(f, file) {
+				if s, err := askStatus(c.Context(), place); err == nil { // others have ended, or are about to
+					hosts = append(hosts, s)
+				}
+			}
+			slices.SortFunc(hosts, func(x, y hostStatus) int { return x.Since.Compare(y.Since) })
+			if a.json {
+				return a.printJSON(hosts)
+			}
+			return a.printHosts(hosts)
+		},
+	}
+	a.jsonFlag(c)
+	return c
+}
+
+func askStatus(ctx context.Context, place *join.Place) (s hostStatus, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	conn, err := place.Ask(ctx, join.Status, "")
+	if err != nil {
+		return s, err
+	}
+	defer conn.Close()
+	return s, json.NewDecoder(conn).Decode(&s)
+}
+
+func (a *app) printHosts(hosts []hostStatus) error {
+	if len(hosts) == 0 {
+		_, err := fmt.Fprintln(a.out, "no windows share a bridge with this configuration")
+		return err
+	}
+	for i, h := range hosts {
+		if i > 0 {
+			fmt.Fprintln(a.out)
+		}
+		var pids []string
+		for _, w := range h.Windows {
+			pids = append(pids, strconv.Itoa(w.PID))
+		}
+		fmt.Fprintf(a.out, "process %d, version %s, since %s: %s", h.PID, h.Version, h.Since.Local().Format(time.DateTime), count(len(h.Windows), "window"))
+		if len(pids) > 0 {
+			fmt.Fprintf(a.out, " (%s)", strings.Join(pids, ", "))
+		}
+		fmt.Fprintf(a.out, ", %s\n", count(h.Runs, "run"))
+		table := [][]string{{"server", "state", "tools", "process", "why"}}
+		for _, s := range h.Servers {
+			pid := ""
+			if s.PID != 0 {
+				pid = strconv.Itoa(s.PID)
+			}
+			table = append(table, []string{s.Name, s.State, strconv.Itoa(s.Tools), pid, firstLine(s.Why)})
+		}
+		if err := a.table(table); err != nil {
+			return err
+		}
+	}
+	return nil
+}

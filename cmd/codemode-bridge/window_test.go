@@ -1,0 +1,251 @@
+//go:build unix
+
+package main_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A hostStatus is what `status` says of one process.
+type hostStatus struct {
+	PID     int `json:"pid"`
+	Windows []struct{ PID int }
+	Servers []struct {
+		Name string
+		PID  int
+	}
+}
+
+// hosts are the processes that serve windows of this home.
+func (h *home) hosts() (all []hostStatus) {
+	h.t.Helper()
+	if err := json.Unmarshal([]byte(h.says([]int{0}, "status", "--json")), &all); err != nil {
+		h.t.Fatal(err)
+	}
+	return all
+}
+
+// nothingLeft checks that no process serves windows any more.
+func (h *home) nothingLeft() {
+	h.t.Helper()
+	entries, err := os.ReadDir(filepath.Join(h.dir, "state", "codemode-bridge", "windows"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != "key" {
+			h.t.Errorf("left behind: %s", e.Name())
+		}
+	}
+}
+
+const write = `return await codemode.fake__write({})`
+
+func TestWindowsShareABridge(t *testing.T) {
+	effects := filepath.Join(t.TempDir(), "effects")
+	h := newHome(t, map[string]any{"servers": map[string]any{"fake": fakeServer(t, effects, "x")}})
+	first, second := h.connect(), h.connect()
+	first.call(t, "eval", map[string]any{"code": write})
+	second.call(t, "eval", map[string]any{"code": write})
+	hosts := h.hosts()
+	if len(hosts) != 1 || len(hosts[0].Windows) != 2 || len(hosts[0].Servers) != 1 || hosts[0].Servers[0].PID == 0 {
+		t.Fatalf("two windows are served by %+v", hosts)
+	}
+	pids := []int{first.process.Process.Pid, second.process.Process.Pid}
+	for _, w := range hosts[0].Windows {
+		if !slices.Contains(pids, w.PID) || hosts[0].PID == w.PID {
+			t.Errorf("a window of process %d, want %v", w.PID, pids)
+		}
+	}
+	if text := h.says([]int{0}, "status"); !strings.Contains(text, ": 2 windows (") || !strings.Contains(text, "fake") {
+		t.Errorf("status says\n%s", text)
+	}
+
+	// Each is a session of its own.
+	var rows []struct{ Session string }
+	if err := json.Unmarshal([]byte(h.says([]int{0}, "audit", "query", "--json", "--event-type", "intent")), &rows); err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 2 || rows[0].Session == rows[1].Session || rows[0].Session == "" {
+		t.Errorf("sessions %v", rows)
+	}
+
+	// The first, which started it, goes, and the second goes on.
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	second.call(t, "eval", map[string]any{"code": write})
+	after := h.hosts()
+	if len(after) != 1 || len(after[0].Windows) != 1 || after[0].Servers[0].PID != hosts[0].Servers[0].PID {
+		t.Errorf("without the first window: %+v", after)
+	}
+	if err := second.Close(); err != nil {
+		t.Error(err)
+	}
+	h.nothingLeft()
+	if n := countEffects(t, effects); n != 3 {
+		t.Errorf("%d effects", n)
+	}
+	if n := h.count("--event-type", "bridge_ended"); n != 1 {
+		t.Errorf("%d bridges have ended", n)
+	}
+}
+
+func TestWindowsAtOnce(t *testing.T) {
+	h := newHome(t, map[string]any{"servers": map[string]any{"fake": fakeServer(t, filepath.Join(t.TempDir(), "effects"), "x")}})
+	programs(t)
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() {
+			if _, err := h.connectBy(h.command("run")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if hosts := h.hosts(); len(hosts) != 1 || len(hosts[0].Windows) != 5 {
+		t.Errorf("five windows are served by %+v\n%s", hosts, h.talk.String())
+	}
+	if n := h.count("--event-type", "bridge_started"); n != 1 {
+		t.Errorf("%d bridges were started", n)
+	}
+}
+
+func TestHostIsKilled(t *testing.T) {
+	effects := filepath.Join(t.TempDir(), "effects")
+	h := newHome(t, map[string]any{"servers": map[string]any{"fake": fakeServer(t, effects, "x")}})
+	window := h.connect()
+	answer := make(chan error, 1)
+	go func() {
+		_, err := window.CallTool(context.WithoutCancel(t.Context()), callParams(`for (;;) await codemode.fake__write({})`))
+		answer <- err
+	}()
+	for countEffects(t, effects) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := syscall.Kill(h.hosts()[0].PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answer; err == nil || !strings.Contains(err.Error(), "the bridge that served this window has ended") {
+		t.Errorf("the open call is answered with %v", err)
+	}
+	window.Close()
+	if code := window.process.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("the window ends with exit code %d", code)
+	}
+	if !strings.Contains(h.talk.String(), "codemode-bridge: the bridge that served this window has ended (process ") {
+		t.Errorf("the window said\n%s", h.talk.String())
+	}
+	again := h.connect()
+	again.call(t, "eval", map[string]any{"code": write})
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+	h.nothingLeft()
+}
+
+func TestWindowsThatDiffer(t *testing.T) {
+	server := fakeServer(t, filepath.Join(t.TempDir(), "effects"), "${SECRET}")
+	server["cwd"] = t.TempDir()
+	h := newHome(t, map[string]any{"servers": map[string]any{"fake": server}}, "SECRET=canary-secret")
+	run := func(change func(*exec.Cmd), flags ...string) {
+		t.Helper()
+		cmd := h.command(append([]string{"run"}, flags...)...)
+		change(cmd)
+		if _, err := h.connectBy(cmd); err != nil {
+			t.Fatalf("%v\n%s", err, h.talk.String())
+		}
+	}
+	hosts := func(what string, want int) {
+		t.Helper()
+		if all := h.hosts(); len(all) != want {
+			t.Errorf("%s: %d processes serve windows, want %d", what, len(all), want)
+		}
+	}
+	run(func(*exec.Cmd) {})
+	hosts("one window", 1)
+	run(func(c *exec.Cmd) { c.Env = append(c.Env, "TERM=other", "NOBODY_READS=this") })
+	hosts("variables that do not matter", 1)
+	run(func(c *exec.Cmd) { c.Dir = t.TempDir() })
+	hosts("a folder that does not matter", 1)
+	run(func(c *exec.Cmd) { c.Env = append(c.Env, "SECRET=another") })
+	hosts("another value of the configuration's variable", 2)
+	run(func(c *exec.Cmd) { c.Env = append(c.Env, "LANG=tlh") })
+	hosts("another value of a variable that children get", 3)
+	run(func(*exec.Cmd) {}, "--alone")
+	hosts("a window that is alone", 3)
+
+	server = fakeServer(t, filepath.Join(t.TempDir(), "effects"), "x") // starts where its window did
+	h = newHome(t, map[string]any{"servers": map[string]any{"fake": server}})
+	run(func(*exec.Cmd) {})
+	run(func(c *exec.Cmd) { c.Dir = t.TempDir() })
+	hosts("another folder", 2)
+
+	h = newHome(t, map[string]any{"servers": map[string]any{}, "windows": map[string]any{"share": false}})
+	run(func(*exec.Cmd) {})
+	hosts("windows.share false", 0)
+}
+
+func TestHostLingers(t *testing.T) {
+	h := newHome(t, map[string]any{"servers": map[string]any{}, "windows": map[string]any{"linger": "1h"}})
+	h.connect().Close()
+	hosts := h.hosts()
+	if len(hosts) != 1 || len(hosts[0].Windows) != 0 {
+		t.Fatalf("the last window has gone: %+v", hosts)
+	}
+	second := h.connect()
+	if after := h.hosts(); len(after) != 1 || after[0].PID != hosts[0].PID {
+		t.Errorf("another window is served by %+v", after)
+	}
+	// Whoever ends it ends it in order.
+	if err := syscall.Kill(hosts[0].PID, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Wait(); err != nil {
+		t.Log(err)
+	}
+	second.Close()
+	h.nothingLeft()
+	if n := h.count("--event-type", "bridge_ended"); n != 1 {
+		t.Errorf("%d bridges have ended", n)
+	}
+}
+
+// What keeps a host from starting is said by the window, with its exit code.
+func TestHostThatCannotStart(t *testing.T) {
+	h := newHome(t, map[string]any{"servers": map[string]any{}, "audit": map[string]any{"path": "/dev/null/audit.db"}})
+	cmd := h.command("run")
+	if out, err := cmd.Output(); err == nil || cmd.ProcessState.ExitCode() != 3 || len(out) > 0 {
+		t.Errorf("run: %v, standard output %q", err, out)
+	}
+	if !strings.Contains(h.talk.String(), "opening the audit log") || strings.Count(h.talk.String(), "hint:") != 1 {
+		t.Errorf("the window said\n%s", h.talk.String())
+	}
+}
+
+// Where windows cannot meet safely, each is served by itself.
+func TestWindowsMeetInPrivate(t *testing.T) {
+	h := newHome(t, map[string]any{"servers": map[string]any{}})
+	folder := filepath.Join(h.dir, "state", "codemode-bridge", "windows")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h.connect().call(t, "eval", map[string]any{"code": "return 1"})
+	if !strings.Contains(h.talk.String(), "this window has servers of its own") || !strings.Contains(h.talk.String(), "is open to other users") {
+		t.Errorf("the window said\n%s", h.talk.String())
+	}
+	h.nothingLeft()
+}
