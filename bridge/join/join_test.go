@@ -213,7 +213,7 @@ func TestHostWaitsForTheOneBefore(t *testing.T) {
 func TestOtherUsersAreRefused(t *testing.T) {
 	f := folders(t)
 	p := at(t, f)
-	h, end := echo(t, p)
+	_, end := echo(t, p)
 	stranger := *p
 	stranger.uid++
 	if _, err := stranger.Join(t.Context(), nobody); err == nil || !strings.Contains(err.Error(), "another user") {

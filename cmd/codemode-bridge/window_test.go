@@ -203,6 +203,11 @@ func TestHostLingers(t *testing.T) {
 	if len(hosts) != 1 || len(hosts[0].Windows) != 0 {
 		t.Fatalf("the last window has gone: %+v", hosts)
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			syscall.Kill(hosts[0].PID, syscall.SIGKILL) // it would stay
+		}
+	})
 	second := h.connect()
 	if after := h.hosts(); len(after) != 1 || after[0].PID != hosts[0].PID {
 		t.Errorf("another window is served by %+v", after)
