@@ -253,6 +253,8 @@ func TestDuties(t *testing.T) {
 	        {"tools": ["s__both"], "remember": false, "requireReason": false},
 	        {"tools": ["s__crit"], "risk": "critical", "requireReason": false},
 	        {"tools": ["s__quorum"], "action": "ask", "quorum": {"need": 2, "of": ["ops", "security"], "inOrder": true}},
+	        {"tools": ["s__two"], "quorum": {"need": 2}, "remember": true},
+	        {"tools": ["s__why"], "requireReason": true, "remember": true},
 	        {"tools": ["s__manual"], "action": "manual"},
 	        {"tools": ["s__maybe"], "when": "args.x", "remember": true, "requireReason": false, "risk": "low"},
 	        {"tools": ["s__maybe"], "when": "args.y", "requireReason": true, "risk": "critical", "quorum": {"need": 3}}
@@ -279,6 +281,8 @@ func TestDuties(t *testing.T) {
 		{p, "s__both", Medium, 100 * time.Second, false, true, 0, FallbackAllow},
 		{p, "s__crit", Critical, 50 * time.Second, false, false, 1, FallbackDeny},
 		{p, "s__quorum", Medium, 100 * time.Second, false, false, 1, FallbackDeny},
+		{p, "s__two", Medium, 100 * time.Second, false, false, 1, FallbackDeny},
+		{p, "s__why", Medium, 100 * time.Second, false, true, 0, FallbackAllow},
 		{p, "s__manual", Medium, 100 * time.Second, false, false, 0, FallbackDeny},
 		{p, "s__maybe", Critical, 50 * time.Second, false, true, 2, FallbackDeny},
 	} {

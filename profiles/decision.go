@@ -134,7 +134,8 @@ type Decision struct {
 	Reasons []Reason `json:"reasons"`
 	// Timeout is how long people may take. Only with Ask, then above zero.
 	Timeout time.Duration `json:"timeoutNs,omitempty"`
-	// Remember reports whether a yes may be remembered. Only with Ask.
+	// Remember reports whether a yes may be remembered. Only with Ask, and never
+	// where a reason, the typed name or several people are needed.
 	Remember bool `json:"remember,omitempty"`
 	// RequireReason reports whether a verdict needs a reason. Only with Ask.
 	RequireReason bool `json:"requireReason,omitempty"`

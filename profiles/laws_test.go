@@ -402,7 +402,7 @@ func naive(w world, name string, c Call) Decision {
 	slices.SortFunc(d.Quorums, func(a, b Quorum) int { return b.Need - a.Need })
 	tell(&d.Remember, func(r held) *bool { return r.remember }, false)
 	tell(&d.RequireReason, func(r held) *bool { return r.requireReason }, true)
-	if d.Manual {
+	if d.Manual || d.RequireReason || len(d.Quorums) > 0 {
 		d.Remember = false
 	}
 	switch {

@@ -402,8 +402,9 @@ func (t *tally) setDuties() error {
 	if timeout > 0 {
 		d.Timeout = timeout
 	}
-	d.Remember = remember.settle(false, base.remember) && !d.Manual
 	d.RequireReason = requireReason.settle(true, base.requireReason)
+	// What takes more than a key each time is not waved through the next time.
+	d.Remember = remember.settle(false, base.remember) && !d.Manual && !d.RequireReason && len(d.Quorums) == 0
 	d.Fallback = t.p.fallback
 	d.limitFallback()
 	if d.Timeout <= 0 {

@@ -87,7 +87,7 @@ func (s *Site) shown(who *caller, e approval.Entry) Request {
 	votes := s.o.Approvers().Standing(e.Request, e.Votes, now)
 	r := Request{
 		ID: e.ID, Digest: e.Digest(), Status: status(e, now), Verdict: e.Verdict, Run: e.Run, Profile: d.Profile,
-		Asked: e.Asked, Until: e.Until, Remember: d.Remember && len(d.Quorums) == 0 && !d.Manual, Reason: d.RequireReason, Typed: d.Manual,
+		Asked: e.Asked, Until: e.Until, Remember: d.Remember, Reason: d.RequireReason, Typed: d.Manual,
 		Editable:    e.Editable(),
 		Description: approval.Describe(e.Request, approval.DescribeOptions{At: link, Votes: votes}),
 	}

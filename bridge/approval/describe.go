@@ -272,7 +272,10 @@ func (r Request) needs() []string {
 	if r.Decision.RequireReason {
 		needs = append(needs, "a reason")
 	}
-	if r.Decision.Manual {
+	switch {
+	case r.Decision.Manual && len(r.Decision.Quorums) > 0:
+		needs = append(needs, "the tool's name typed")
+	case r.Decision.Manual:
 		needs = append(needs, "the tool's name typed, or edited arguments")
 	}
 	if r.NeedsApprover() {

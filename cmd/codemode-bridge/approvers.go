@@ -72,11 +72,16 @@ func (a *app) approversCommand() *cobra.Command {
 			if len(groups) > 0 {
 				one["groups"] = groups
 			}
-			err := a.editConfig(func(text []byte, _ *config.Config) ([]byte, error) {
+			first := true
+			err := a.editConfig(func(text []byte, cfg *config.Config) ([]byte, error) {
+				first = len(cfg.Approvals.Approvers) == 0
 				return config.Insert(text, "/approvals/approvers/-", one)
 			})
 			if err != nil {
 				return err
+			}
+			if !first {
+				defer fmt.Fprintln(a.err, "a bridge that runs lets them in once an admin has confirmed it, on the page or with: codemode-bridge config confirm")
 			}
 			if login != "" {
 				_, err = fmt.Fprintf(a.err, "%s signs in on the page as %s; there is no token\n", args[0], login)

@@ -365,7 +365,7 @@ func (w *watch) answer(e approval.Entry, key string) tea.Cmd {
 		return edit(e)
 	case "s":
 		if !e.Decision.Remember {
-			w.say(e.ID, fmt.Sprintf("a call of %s risk is allowed once only", e.Decision.Risk))
+			w.say(e.ID, "a yes to this call holds for it alone")
 			return nil
 		}
 		w.begin(e, approval.Verdict{Approve: true, Scope: approval.Same})
