@@ -253,6 +253,40 @@ func TestYesAtTheMomentOfTheTimeout(t *testing.T) {
 	})
 }
 
+// The store keeps times of the clock on the wall, which may jump; the broker
+// waits by one that does not. Whichever says that the time is over, it is.
+func TestClockJumps(t *testing.T) {
+	jump := func(t *testing.T, b *Broker, q Request, by time.Duration) {
+		t.Helper()
+		_, err := b.store.Update(t.Context(), q.ID, func(e *Entry) error {
+			e.Until = e.Until.Add(-by) // the same as a clock that is that much further on
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		c := asks(t.Context(), b, question(1, within(minute)))
+		q := only(t, b, "r1")
+		jump(t, b, q, 24*time.Hour)
+		if lost := tooLate(t, b, q, yes); lost.Reason != Timeout {
+			t.Errorf("a yes a day later lost to %+v", lost)
+		}
+		wantAnswer(t, c, Timeout)
+	})
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		c := asks(t.Context(), b, question(1, within(minute)))
+		q := only(t, b, "r1")
+		jump(t, b, q, -24*time.Hour)
+		time.Sleep(minute)
+		if a := wantAnswer(t, c, Timeout); a.took != minute {
+			t.Errorf("it waited %v", a.took)
+		}
+		tooLate(t, b, q, yes)
+	})
+}
+
 func TestQueueKeepsItsOrderAndItsTime(t *testing.T) {
 	bubble(t, Limits{PerRun: 2}, func(t *testing.T, b *Broker) {
 		var cs []<-chan answer

@@ -56,9 +56,12 @@ func (b *heldBench) asksOrEnds(run string) (first asked, asks bool) {
 	return first, asks
 }
 
-func (b *heldBench) open() []asked {
+func (b *heldBench) open() []asked { b.Helper(); return b.openTo(annsToken) }
+
+// openTo are the requests that wait, as whoever has the token reads them.
+func (b *heldBench) openTo(token string) []asked {
 	b.Helper()
-	status, text := b.api(annsToken, "GET", "/api/pending", nil)
+	status, text := b.api(token, "GET", "/api/pending", nil)
 	var out struct{ Pending []asked }
 	if err := json.Unmarshal([]byte(text), &out); err != nil || status != 200 {
 		b.Fatalf("%d %s: %v", status, text, err)

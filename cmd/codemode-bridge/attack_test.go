@@ -26,7 +26,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// handsVariable makes this program the server whose tools do anything.
+// handsVariable makes this program the server whose tools do anything: as the
+// user with that number, or, with "own", as whoever started it.
 const handsVariable = "FAKE_UPSTREAM_HANDS"
 
 // serveHands serves the tools
@@ -106,7 +107,8 @@ type besieged struct {
 	attacker    *mcp.ClientSession
 }
 
-func besiege(t *testing.T) *besieged {
+// besiege starts one. The attacker's server is the user hands, see handsVariable.
+func besiege(t *testing.T, hands string) *besieged {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -114,7 +116,7 @@ func besiege(t *testing.T) *besieged {
 	}
 	effects := filepath.Join(t.TempDir(), "effects")
 	config := map[string]any{
-		"servers":   map[string]any{"own": fakeServer(t, effects, "x"), "hands": map[string]any{"command": self, "env": map[string]string{handsVariable: "1"}}},
+		"servers":   map[string]any{"own": fakeServer(t, effects, "x"), "hands": map[string]any{"command": self, "env": map[string]string{handsVariable: hands}}},
 		"approvals": map[string]any{"listen": "127.0.0.1:0"},
 		"evaluation": map[string]any{"defaultProfile": "p", "clientPatience": "1s", "profiles": map[string]any{"p": map[string]any{
 			"asklist": []string{"own__*"}, "elicitationFallback": "queue", "timeout": "10m",
@@ -245,7 +247,7 @@ func (b *besieged) attack(script string, input map[string]any) string {
 }
 
 func TestModelCannotApprove(t *testing.T) {
-	b := besiege(t)
+	b := besiege(t, "own")
 	tries := 0
 
 	t.Run("every way to the page", func(t *testing.T) {

@@ -38,8 +38,12 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	if os.Getenv(handsVariable) != "" {
-		if err := serveHands(); err != nil {
+	if user := os.Getenv(handsVariable); user != "" {
+		err := become(user)
+		if err == nil {
+			err = serveHands()
+		}
+		if err != nil {
 			fmt.Fprintln(os.Stderr, "hands:", err)
 			os.Exit(1)
 		}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -51,6 +52,7 @@ type heldBench struct {
 	serving
 	page   string
 	client *mcp.ClientSession
+	kill   func() // ends it at once
 }
 
 func newHeldBench(t *testing.T) *heldBench {
@@ -63,13 +65,20 @@ func serves(t *testing.T, config string) *heldBench {
 	t.Helper()
 	b := &heldBench{commandLine: newCommandLine(t, config)}
 	b.serving.file = b.commandLine.file
+	b.start()
+	return b
+}
+
+// start starts its bridge, until the test or kill ends it.
+func (b *heldBench) start() {
+	b.Helper()
 	cmd := b.program("", "serve", "--listen", "127.0.0.1:0")
 	talk, err := cmd.StderrPipe()
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
 	var log strings.Builder
 	ready, ended := make(chan struct{}), make(chan struct{})
@@ -87,26 +96,30 @@ func serves(t *testing.T, config string) *heldBench {
 			}
 		}
 	}()
-	t.Cleanup(func() {
+	end := sync.OnceFunc(func() {
+		<-ended
+		cmd.Wait()
+		if b.Failed() {
+			b.Logf("[stderr]\n%s", log.String())
+		}
+	})
+	b.kill = func() { cmd.Process.Kill(); end() }
+	b.Cleanup(func() {
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			cmd.Process.Kill() // Windows knows no interrupt
 		}
-		<-ended
-		cmd.Wait()
-		if t.Failed() {
-			t.Logf("[stderr]\n%s", log.String())
-		}
+		end()
 	})
 	select {
 	case <-ready:
 	case <-ended:
-		t.Fatal("it did not start")
+		b.Fatal("it did not start")
 	}
-	if b.client, err = b.connect(t, ""); err != nil {
-		t.Fatal(err)
+	if b.client, err = b.connect(b.T, ""); err != nil {
+		b.Fatal(err)
 	}
-	t.Cleanup(func() { b.client.Close() })
-	return b
+	client := b.client
+	b.Cleanup(func() { client.Close() })
 }
 
 // passes reports whether the call that the strict policy denies is let through.

@@ -51,10 +51,11 @@ type pageBench struct {
 	policy  *pagePolicy
 
 	approvers atomic.Pointer[approval.Approvers]
-	next      atomic.Pointer[admin.Site] // the one that is served now
+	server    *httptest.Server
+	cut       atomic.Bool // no answer gets out
 }
 
-func newPageBench(t *testing.T) *pageBench {
+func newPageBench(t *testing.T, changes ...func(*admin.Options)) *pageBench {
 	b := &pageBench{t: t, broker: approval.New(approval.Options{Limits: approval.Limits{PerRun: 50, PerSession: 50, Budget: 200, BackOff: time.Millisecond, MaxBackOff: time.Millisecond}}),
 		records: memstore.New(nil), runs: &pageRuns{changed: make(chan struct{})}, policy: &pagePolicy{}}
 	var people []approval.Approver
@@ -66,17 +67,25 @@ func newPageBench(t *testing.T) *pageBench {
 		t.Fatal(err)
 	}
 	b.approvers.Store(approvers)
-	b.site = admin.New(admin.Options{
+	o := admin.Options{
 		Approvers: b.approvers.Load,
 		Desk:      &gate.Desk{Broker: b.broker, Recorder: b.records}, Requests: b.broker, Records: b.records, Record: b.records, Runs: b.runs, Policy: b.policy,
 		Status: func() any {
 			return json.RawMessage(`{"servers":[{"name":"mail","state":"connected","tools":9},{"name":"github","state":"failed","why":"connection refused","tools":0}],"profiles":["safe","supervised"]}`)
 		},
-	})
-	b.next.Store(b.site)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { b.next.Load().ServeHTTP(w, r) }))
-	b.url = server.URL
-	t.Cleanup(server.Close)
+	}
+	for _, change := range changes {
+		change(&o)
+	}
+	b.site = admin.New(o)
+	b.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if b.cut.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		b.site.ServeHTTP(w, r)
+	}))
+	b.url = b.server.URL
+	t.Cleanup(b.server.Close)
 	t.Cleanup(b.site.Close)
 	return b
 }
@@ -811,17 +820,6 @@ func TestRealPageTabs(t *testing.T) {
 	if open := b.open(); len(open) != 1 || open[0].ID != e.ID {
 		t.Error("somebody who is out has decided")
 	}
-}
-
-// The bridge ends while the page is open, and another begins: the page says
-// that it is not connected, then that one must sign in again.
-func TestRealPageRestart(t *testing.T) {
-	b := newPageBench(t)
-	w := b.tab(browser(t)).signIn("ada")
-	b.site.Close()
-	w.until(`!document.querySelector("#banner").hidden`)
-	b.next.Store(newPageBench(t).site)
-	w.until(`document.querySelector("#banner").textContent.includes("signed out")`)
 }
 
 // Trial P13: nothing of an argument becomes an element, a handler or a request.
