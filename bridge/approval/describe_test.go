@@ -83,7 +83,7 @@ func TestDescriptionSaysWhatAYesNeeds(t *testing.T) {
 	if d.Missing != "1 of 2 yeses of finance" {
 		t.Errorf("missing: %q", d.Missing)
 	}
-	want := "a reason|the tool's name typed, or edited arguments|an approver on the page, in the terminal or through the API|somebody other than ann"
+	want := "a reason|the tool's name typed|an approver on the page, in the terminal or through the API|somebody other than ann"
 	if got := strings.Join(d.Needs, "|"); got != want {
 		t.Errorf("needs %q", got)
 	}

@@ -365,7 +365,7 @@ func (w *watch) answer(e approval.Entry, key string) tea.Cmd {
 		return edit(e)
 	case "s":
 		if !e.Decision.Remember {
-			w.say(e.ID, "a yes to this call holds for it alone")
+			w.say(e.ID, "this call is allowed once only")
 			return nil
 		}
 		w.begin(e, approval.Verdict{Approve: true, Scope: approval.Same})
