@@ -170,6 +170,23 @@ func TestAServerThatFailsEveryCallIsSuspended(t *testing.T) {
 	})
 }
 
+// Over HTTP a server may hang up on each call and keep the session: each is a
+// failure of its own.
+func TestAServerThatHangsUpOnEveryCallIsSuspended(t *testing.T) {
+	for _, spec := range []Spec{script{Call: []string{"crash"}}.http(t), script{Call: []string{"half"}}.http(t), script{Call: []string{"half"}, JSON: true}.http(t)} {
+		s := open(t, Options{Suspend: time.Hour}, spec)
+		connected(t, s)
+		for range 5 {
+			if e := failure(t, s, "exact", ""); e.Kind != Unavailable || !e.Sent {
+				t.Errorf("got %v", e)
+			}
+		}
+		if e := failure(t, s, "exact", ""); e.Sent || !strings.Contains(e.Error(), "no call is sent since") {
+			t.Errorf("after five failures: %v", e)
+		}
+	}
+}
+
 func TestWhatIsNotTheServersFaultSuspendsNothing(t *testing.T) {
 	spec := inner(func(ctx context.Context) error {
 		<-ctx.Done()

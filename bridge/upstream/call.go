@@ -47,7 +47,7 @@ func (s *server) learn(v sign, try bool, sess *session, failure *Error) {
 	of, text := occasion{}, ""
 	if failure != nil {
 		text = failure.Err.Error()
-		if sess != nil && sess.isLost(failure.Err) {
+		if sess != nil && sess.endsAll(failure.Err) {
 			of.lost = sess
 		}
 	}

@@ -118,5 +118,5 @@ func (w *sseWire) slowly(s string, each time.Duration) {
 }
 func (w *sseWire) crash() { w.once.Do(func() { close(w.crashed) }) }
 func (w *sseWire) lockstep(head string, n int, filler, tail string) {
-	long(w, "data: "+head, n, filler, tail+"\n\n")
+	long(w.raw, "data: "+head, n, filler, tail+"\n\n")
 }

@@ -562,28 +562,30 @@ func (f *fake) answer(fault, answer string, q fakeRequest, w wire) {
 	}
 }
 
-// lockstep writes one long message piece by piece.
+// lockstep writes one long message piece by piece, and no other in between.
 func (w *stdioWire) lockstep(head string, n int, filler, tail string) {
-	long(w, head, n, filler, tail+"\n")
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	long(func(p []byte) error { _, err := w.out.Write(p); return err }, head, n, filler, tail+"\n")
 }
 func (w *httpWire) lockstep(head string, n int, filler, tail string) {
 	if !w.json {
 		head, tail = "data: "+head, tail+"\n\n"
 	}
-	long(w, head, n, filler, tail)
+	long(w.raw, head, n, filler, tail)
 }
 
-func long(w wire, head string, n int, filler, tail string) {
+func long(write func([]byte) error, head string, n int, filler, tail string) {
 	block := []byte(strings.Repeat(filler, 60_000/len(filler)))
-	if w.raw([]byte(head)) != nil {
+	if write([]byte(head)) != nil {
 		return
 	}
 	for n > 0 {
 		size := min(n, len(block)) / len(filler) * len(filler)
-		if size == 0 || w.raw(block[:size]) != nil {
+		if size == 0 || write(block[:size]) != nil {
 			break
 		}
 		n -= size
 	}
-	_ = w.raw([]byte(tail))
+	_ = write([]byte(tail))
 }

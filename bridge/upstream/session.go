@@ -255,6 +255,13 @@ func (s *session) isLost(err error) bool {
 		s.lines != nil && s.lines.over()
 }
 
+// endsAll reports whether err, of a request, is the end of the session, which
+// ends all its requests; over HTTP io.EOF is the end of one connection, and each
+// request may have its own.
+func (s *session) endsAll(err error) bool {
+	return s.isLost(err) && (s.lines != nil || errors.Is(err, errSessionEnded) || errors.Is(err, mcp.ErrConnectionClosed))
+}
+
 func (s *session) isOver() bool {
 	select {
 	case <-s.ended:
