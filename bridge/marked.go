@@ -20,7 +20,7 @@ import (
 const (
 	markLines  = 12   // of its message
 	markLine   = 200  // characters of a line of it
-	markFields = 12   // of its form
+	markFields = 20   // of its form
 	markText   = 120  // characters of a title, a description or a choice
 	markURL    = 2000 // bytes
 )

@@ -3,15 +3,20 @@
 package upstream
 
 import (
-	"flag"
+	"os"
 	"testing"
 	"time"
 )
 
-var chaosFor = flag.Duration("chaos", time.Minute, "how long TestRealChaos lasts")
-
-// All at once for a minute, or longer with -chaos 5m. It logs the healthy
-// server's latencies beside its quiet ones.
+// All at once for half a minute, or for as long as UPSTREAM_CHAOS says, such as
+// 5m. It logs the healthy server's latencies beside its quiet ones.
 func TestRealChaos(t *testing.T) {
-	chaos(t, Options{RetryMin: 200 * time.Millisecond, RetryMax: 5 * time.Second, Suspend: 2 * time.Second, Poll: 10 * time.Second}, *chaosFor, 100)
+	d := 30 * time.Second
+	if text := os.Getenv("UPSTREAM_CHAOS"); text != "" {
+		var err error
+		if d, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chaos(t, Options{RetryMin: 200 * time.Millisecond, RetryMax: 5 * time.Second, Suspend: 2 * time.Second, Poll: 10 * time.Second}, d, 100)
 }

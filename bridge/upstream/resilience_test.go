@@ -204,7 +204,7 @@ func TestHangsAreToldApart(t *testing.T) {
 		{script{Discover: []string{"hang"}, Initialize: []string{"hang"}}, Failed, "it did not answer the handshake within 600ms"},
 		{script{List: []string{"hang"}}, Failed, "listing its tools: no answer within 600ms"},
 		{script{Call: []string{"hang", ""}}, Connected, "no answer within 300ms; outcome unknown"},
-		{script{Call: []string{"slow-20", ""}}, Connected, "no answer within 300ms; outcome unknown"},
+		{script{Call: []string{"slow-5", ""}}, Connected, "no answer within 300ms; outcome unknown"},
 	} {
 		t.Run(row.text[:12], func(t *testing.T) {
 			wires(t, row.script, func(t *testing.T, spec Spec) {

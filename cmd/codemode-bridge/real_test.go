@@ -208,8 +208,13 @@ type (
 		Env     map[string]string `json:"env,omitempty"`
 		URL     string            `json:"url,omitempty"`
 		Steps   []clientStep      `json:"steps"`
-		// Decision, if set, is what the person at the client answers.
-		Decision string `json:"decision,omitempty"`
+		// Decision, if set, is what the person at the client answers; Answers
+		// are fields beside it.
+		Decision string         `json:"decision,omitempty"`
+		Answers  map[string]any `json:"answers,omitempty"`
+		// Model, if set, is what the client's model answers.
+		Model string `json:"model,omitempty"`
+		Logs  string `json:"logs,omitempty"` // the level that the client wants
 	}
 	clientStep struct {
 		Op        string         `json:"op"`
@@ -224,6 +229,10 @@ type (
 		Server   struct{ Name, Version string }
 		Steps    []clientDone `json:"steps"`
 		Asked    []string     `json:"asked"`
+		Lent     []struct {
+			SystemPrompt string `json:"systemPrompt"`
+		} `json:"lent"`
+		Logged []struct{ Level, Logger, Data string } `json:"logged"`
 	}
 	clientDone struct {
 		Result struct {
@@ -235,6 +244,7 @@ type (
 		Error    *struct{ Name, Message string } `json:"error"`
 		Progress []struct {
 			Progress float64 `json:"progress"`
+			Message  string  `json:"message"`
 		} `json:"progress"`
 		Steps []clientDone `json:"steps"`
 	}

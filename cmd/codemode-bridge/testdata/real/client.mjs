@@ -12,11 +12,14 @@
 //           {"op": "call", "name", "arguments", "progress"?: true, "cancel"?: "text"}
 //           {"op": "together", "steps": [...]}
 //         With "decision" the client can elicit, and answers every question
-//         with it.
+//         with it, and with "answers", which are fields beside it.
+//         With "model" it lends its model, which always says that.
+//         With "logs" it wants to hear log messages of that level and above.
 //         "cancel" cancels the call when progress with this text arrives.
 // answer: {"protocol", "server", "steps": [...]}, each step with "result" or
 //         "error", and "progress", the notifications in the order they came;
-//         "asked", the messages of the questions.
+//         "asked", the messages of the questions; "lent", what its model was
+//         asked; "logged", the log messages.
 
 import { text } from 'node:stream/consumers';
 
@@ -25,11 +28,23 @@ const job = JSON.parse(await text(process.stdin));
 
 // What a person at this client would see, and say.
 const asked = [];
-const options = job.decision ? { capabilities: { elicitation: { form: {} } } } : {};
+const lent = [];
+const logged = [];
+const capabilities = {};
+if (job.decision) capabilities.elicitation = { form: {} };
+if (job.model) capabilities.sampling = {};
+const options = { capabilities };
 const elicit = (request) => {
   asked.push(request.params.message);
-  return { action: 'accept', content: { decision: job.decision } };
+  const fields = Object.keys(request.params.requestedSchema.properties);
+  const all = { decision: job.decision, ...job.answers };
+  return { action: 'accept', content: Object.fromEntries(Object.entries(all).filter(([name]) => fields.includes(name))) };
 };
+const lend = (request) => {
+  lent.push(request.params);
+  return { role: 'assistant', model: 'real', content: { type: 'text', text: job.model } };
+};
+const hear = (notification) => void logged.push(notification.params);
 
 // Each kind is the same four things: a client, its transport, the protocol
 // version agreed on, and a call with options.
@@ -42,10 +57,10 @@ async function connect() {
     const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js');
     const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/sdk/client/streamableHttp.js');
     const client = new Client(identity, options);
-    if (job.decision) {
-      const { ElicitRequestSchema } = await import('@modelcontextprotocol/sdk/types.js');
-      client.setRequestHandler(ElicitRequestSchema, elicit);
-    }
+    const types = await import('@modelcontextprotocol/sdk/types.js');
+    if (job.decision) client.setRequestHandler(types.ElicitRequestSchema, elicit);
+    if (job.model) client.setRequestHandler(types.CreateMessageRequestSchema, lend);
+    client.setNotificationHandler(types.LoggingMessageNotificationSchema, hear);
     const transport = command ? new StdioClientTransport(command) : new StreamableHTTPClientTransport(new URL(job.url));
     let protocol;
     const set = transport.setProtocolVersion?.bind(transport);
@@ -63,6 +78,8 @@ async function connect() {
   if (!mode) throw new Error(`no such kind of client: ${kind}`);
   const client = new Client(identity, { ...options, versionNegotiation: { mode } });
   if (job.decision) client.setRequestHandler('elicitation/create', elicit);
+  if (job.model) client.setRequestHandler('sampling/createMessage', lend);
+  client.setNotificationHandler('notifications/message', hear);
   const transport = command ? new StdioClientTransport(command) : new StreamableHTTPClientTransport(new URL(job.url));
   await client.connect(transport);
   return {
@@ -75,6 +92,9 @@ async function connect() {
 
 const { client, transport, protocol, call } = await connect();
 const server = client.getServerVersion();
+// The stateless protocol has the level in each request.
+if (job.logs && kind !== 'modern') await client.setLoggingLevel(job.logs);
+const _meta = job.logs && kind === 'modern' ? { 'io.modelcontextprotocol/logLevel': job.logs } : undefined;
 
 async function step(s) {
   if (s.op === 'together') return { steps: await Promise.all(s.steps.map(step)) };
@@ -90,7 +110,7 @@ async function step(s) {
         if (s.cancel && p.message?.includes(s.cancel)) stop.abort('the user pressed stop');
       };
     }
-    return { result: await call({ name: s.name, arguments: s.arguments }, options), progress };
+    return { result: await call({ name: s.name, arguments: s.arguments, _meta }, options), progress };
   } catch (error) {
     return { error: { name: error?.name ?? typeof error, message: String(error?.message ?? error), code: error?.code }, progress };
   }
@@ -101,4 +121,4 @@ for (const s of job.steps) steps.push(await step(s));
 // An old-era HTTP session ends when the client says so.
 if (transport.sessionId) await transport.terminateSession();
 await client.close();
-console.log(JSON.stringify({ protocol, server, steps, asked }));
+console.log(JSON.stringify({ protocol, server, steps, asked, lent, logged }));

@@ -1,6 +1,7 @@
 // An upstream that tells what reaches it. Its tools:
 //
 //   wait     waits until it is cancelled, sending progress meanwhile
+//   log      logs a line of each of two levels
 //   aborted  answers, once a wait has been cancelled, how many were
 //   seen     the _meta keys of its own request, the names of its environment
 //            variables, and its process id
@@ -8,7 +9,7 @@
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 
-const server = new McpServer({ name: 'watch', version: '1.0.0' });
+const server = new McpServer({ name: 'watch', version: '1.0.0' }, { capabilities: { logging: {} } });
 const say = (value) => ({ content: [{ type: 'text', text: JSON.stringify(value) }] });
 
 let aborted = 0;
@@ -27,6 +28,13 @@ server.registerTool('wait', { description: 'Waits until it is cancelled' }, asyn
   aborted++;
   tell();
   return say('cancelled');
+});
+
+server.registerTool('log', { description: 'Logs' }, async (extra) => {
+  for (const [level, data] of [['debug', 'too fine'], ['warning', 'low on ink\u001b[2J']]) {
+    await extra.sendNotification({ method: 'notifications/message', params: { level, logger: 'codemode', data } });
+  }
+  return say('logged');
 });
 
 server.registerTool('aborted', { description: 'Answers once a wait was cancelled' }, async () => {
