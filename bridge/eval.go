@@ -216,6 +216,7 @@ func (s *Server) report(ctx context.Context, req *mcp.CallToolRequest, r *run) f
 			var err error
 			switch {
 			case n.log != nil:
+				//lint:ignore SA1019 logging is deprecated by the newest protocol; servers use it
 				err = req.Session.Log(ctx, n.log) // as far as the client wants to hear of it
 			case token != nil:
 				told++ // progress must grow, whatever the news

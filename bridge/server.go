@@ -150,6 +150,7 @@ func New(o Options) *Server {
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "codemode", Title: "codemode-bridge", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Logger:       o.Logger.With("part", "mcp"),
+		//lint:ignore SA1019 logging is deprecated by the newest protocol; servers use it
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Logging: &mcp.LoggingCapabilities{}},
 	})
 	s.mcp.AddReceivingMiddleware(clampInitialize, s.levels.hear, s.settle)

@@ -88,7 +88,7 @@ func menaces(t *testing.T, large int, chance bool, pids string) []menace {
 		{"many-tools", script{Tools: 10_000}.stdio(t), nil, must, often},
 		{"changing", script{List: []string{"change"}}.stdio(t), []string{"no tool of this name"}, never, often},
 		{"storm", script{Start: "storm"}.stdio(t), nil, must, often},
-		{"notifies", script{Call: []string{"notify-3"}}.stdio(t), nil, must, seldom},
+		{"notifies", script{Call: []string{"notify-1"}}.stdio(t), nil, must, seldom},
 		{"asks", script{Call: []string{"ask-500"}}.stdio(t), nil, must, seldom},
 		{"stderr", script{Start: "stderr"}.stdio(t), nil, must, often},
 		{"family", script{Start: "family:" + pids}.stdio(t), nil, must, often},
@@ -129,7 +129,7 @@ func menaces(t *testing.T, large int, chance bool, pids string) []menace {
 // callers of a menace.
 const (
 	pace   = 2 * time.Millisecond
-	often  = 20 * time.Millisecond
+	often  = 50 * time.Millisecond
 	seldom = 500 * time.Millisecond
 )
 
@@ -315,6 +315,9 @@ func pester(ctx context.Context, t *testing.T, s *Set, m menace, c *tally) {
 	tick := time.NewTicker(m.pace)
 	defer tick.Stop()
 	for ctx.Err() == nil {
+		if c.missing(m) == "" {
+			tick.Reset(seldom)
+		}
 		result, err := s.Call(ctx, m.name, "exact", nil)
 		var e *Error
 		switch {

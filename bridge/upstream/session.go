@@ -108,6 +108,7 @@ func connect(ctx context.Context, spec Spec, o Options, era Protocol, patience t
 	// connects lives as long as the context.
 	timer := time.AfterFunc(patience, func() { s.abort(errConnectTimeout) })
 	client := mcp.NewClient(o.implementation(), s.clientOptions())
+	//lint:ignore SA1019 deprecated by the newest protocol; servers use it
 	client.AddRoots(spec.roots()...)
 	s.client, err = client.Connect(s.life, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err == nil {
