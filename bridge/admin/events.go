@@ -27,6 +27,7 @@ const (
 //	settled  a request cannot be answered any more
 //	runs     runs have started, gone on or ended
 //	grants   grants were given, used or revoked
+//	tools    servers' tools have changed, or what was accepted of them
 //	config   a changed configuration waits to be confirmed, or none does any more
 type Event struct {
 	Type string `json:"type"`
@@ -133,11 +134,14 @@ func (s *Site) follow(ctx context.Context, who *caller, send func(*Event) error)
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	next := &Event{Type: "hello", Now: s.o.Now()}
+	var runs, tools <-chan struct{} // kept until they are heard
 	for {
 		requested := s.o.Requests.Requested() // before looking: nothing is missed
-		var runs <-chan struct{}
-		if s.o.Runs != nil {
+		if runs == nil && s.o.Runs != nil {
 			runs = s.o.Runs.Changed()
+		}
+		if tools == nil && s.o.Tools != nil {
+			tools = s.o.Tools.Changed()
 		}
 		if !who.still() {
 			return errStranger
@@ -158,7 +162,9 @@ func (s *Site) follow(ctx context.Context, who *caller, send func(*Event) error)
 		case <-requested:
 			next = nil
 		case <-runs:
-			next = &Event{Type: "runs", Now: s.o.Now()}
+			next, runs = &Event{Type: "runs", Now: s.o.Now()}, nil
+		case <-tools:
+			next, tools = &Event{Type: "tools", Now: s.o.Now()}, nil
 		case <-beat.C:
 			next = nil
 		case <-ended:

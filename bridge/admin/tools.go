@@ -20,6 +20,9 @@ type Tools interface {
 	// as such. By is who, and channel how they came.
 	Accept(ctx context.Context, server, tool, digest, by, channel string) error
 	Block(ctx context.Context, server, tool, digest, by, channel string) error
+	// Changed returns a channel that is closed after the next change of tools
+	// or of what was accepted of them.
+	Changed() <-chan struct{}
 }
 
 // A Tool is one that waits to be looked at, or that was blocked.

@@ -13,6 +13,13 @@ import (
 type fakeTools struct {
 	mu      sync.Mutex
 	decided []string
+	changed chan struct{} // nil: never
+}
+
+func (f *fakeTools) Changed() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changed
 }
 
 const changedName = "send\u202e<script>"
@@ -87,4 +94,22 @@ func TestToolsPage(t *testing.T) {
 		t.Error("who may look is offered to accept")
 	}
 	newBench(t).as("ada").do("GET", "/api/tools", "").refused(404, "not_found")
+}
+
+// Who follows the page or the API hears that tools have changed, or were
+// reviewed elsewhere.
+func TestToolsEvents(t *testing.T) {
+	f := &fakeTools{changed: make(chan struct{})}
+	b := newBench(t, func(o *Options) { o.Tools = f })
+	stream := b.stream(b.listen(), bearer("vic"))
+	stream.want("hello", "")
+	for range 2 {
+		f.mu.Lock()
+		was := f.changed
+		f.changed = make(chan struct{})
+		f.mu.Unlock()
+		close(was)
+		stream.want("tools", "")
+	}
+	go stream.ended()
 }

@@ -118,11 +118,11 @@ type Record struct {
 	Journal []Entry `json:"-"`
 }
 
-// Path returns the tool as policy writes it: server__tool, or the name alone
-// where there is no server.
+// Path returns the tool as policy writes it: server__tool, or the one name
+// that there is.
 func (r Record) Path() string {
-	if r.Server == "" {
-		return r.Tool
+	if r.Server == "" || r.Tool == "" {
+		return r.Server + r.Tool
 	}
 	return r.Server + "__" + r.Tool
 }

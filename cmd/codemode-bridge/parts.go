@@ -47,6 +47,7 @@ type parts struct {
 	started time.Time
 	first   *config.Config // that it was built with
 	changed chan struct{}  // holds one token when tools have changed
+	shown   bell           // rings when others are shown
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
 	problem atomic.Pointer[string] // what is wrong with the file on disk
@@ -184,6 +185,7 @@ func (p *parts) refresh() {
 		return
 	}
 	p.server.Replace(view)
+	p.shown.ring()
 	p.ended.Go(func() { view.Sees("").Search(catalog.SearchQuery{Query: "index"}) }) // the first search makes the index
 	if p.cache != "" {
 		if err := view.Catalog.Save(p.cache); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"codemode-bridge/bridge/admin"
@@ -224,6 +225,8 @@ func (o toolsOf) Waiting(context.Context) ([]admin.Tool, error) {
 	return all, nil
 }
 
+func (o toolsOf) Changed() <-chan struct{} { return o.shown.next() }
+
 func (o toolsOf) Accept(ctx context.Context, server, tool, digest, by, channel string) error {
 	return o.decide(ctx, reviewer.accept, server, tool, digest, by, channel)
 }
@@ -254,4 +257,28 @@ func (o toolsOf) decide(ctx context.Context, do func(reviewer, context.Context, 
 	}
 	o.refresh()
 	return nil
+}
+
+// A bell rings for all who wait for its next ring. The zero value is ready.
+type bell struct {
+	mu   sync.Mutex
+	ends chan struct{} // with the next ring; nil if nobody waits
+}
+
+func (b *bell) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ends == nil {
+		b.ends = make(chan struct{})
+	}
+	return b.ends
+}
+
+func (b *bell) ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ends != nil {
+		close(b.ends)
+		b.ends = nil
+	}
 }

@@ -352,7 +352,9 @@ func TestInitPinsWhatIsInUse(t *testing.T) {
 	}
 
 	// A second configuration does not lift what somebody has blocked.
-	h.says([]int{0}, "tools", "review", "--block", "web__extra")
+	if out := h.says([]int{0}, "tools", "review", "--block", "web__extra", "--json"); !strings.HasPrefix(out, "[{") || !strings.Contains(out, `"decision":"blocked"`) {
+		t.Errorf("blocking said %q", out)
+	}
 	h.says([]int{0}, "init", "--yes", "--force", "--from", "cursor")
 	if review := h.says([]int{0}, "tools", "review"); !strings.Contains(review, "web__extra  blocked by ") || strings.Contains(review, "web__fetch") {
 		t.Errorf("after another init:\n%s", review)

@@ -148,6 +148,9 @@ func (a *app) decideTools(ctx context.Context, cfg *config.Config, k *known, sto
 		chosen = kept
 	}
 	if len(chosen) == 0 {
+		if a.json {
+			return a.printJSON([]reviewRow{})
+		}
 		fmt.Fprintln(a.err, nothingWaits)
 		return nil
 	}
@@ -173,13 +176,20 @@ func (a *app) decideTools(ctx context.Context, cfg *config.Config, k *known, sto
 		decide, word = reviewer.block, "blocked"
 	}
 	var failed []error
+	done := []map[string]string{}
 	for _, w := range chosen {
 		name := w.Server + "__" + canon.Visible(w.Tool)
 		if err := decide(r, ctx, w, by, "terminal"); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", name, err))
 			continue
 		}
-		fmt.Fprintf(a.out, "%s is %s by %s\n", name, word, canon.Visible(by))
+		done = append(done, map[string]string{"tool": name, "digest": w.Digest, "decision": word, "by": canon.Visible(by)})
+		if !a.json {
+			fmt.Fprintf(a.out, "%s is %s by %s\n", name, word, canon.Visible(by))
+		}
+	}
+	if a.json {
+		failed = append(failed, a.printJSON(done))
 	}
 	return errors.Join(failed...)
 }

@@ -439,6 +439,7 @@ function listen() {
 		if (live === "config") refresh();
 	});
 	on("grants", () => { if (live === "grants") refresh(); });
+	on("tools", () => { if (live === "tools" || live === "servers") refresh(); });
 }
 let begun = 0;
 
