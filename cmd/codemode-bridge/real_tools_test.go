@@ -53,8 +53,12 @@ func TestRealPageTools(t *testing.T) {
 	w.press(`[data-do=block-tool]`)
 	w.until(`document.body.innerText.includes("Blocked by ann")`)
 	refused("it is quarantined: ann blocked it on ")
-	w.press(`[data-do=accept-tool]`)
-	w.until(`document.body.innerText.includes("Every tool is as it was accepted.")`)
+	// A yes is taken once the tool has been in sight for a moment.
+	w.until(`(() => {
+		const yes = document.querySelector("[data-do=accept-tool]");
+		if (yes && !yes.disabled) yes.click();
+		return document.body.innerText.includes("Every tool is as it was accepted.");
+	})()`)
 	if got, err := eval(t.Context(), b.client, callFetch); err != nil || got != `"did fetch"` {
 		t.Errorf("got %s, %v", got, err)
 	}

@@ -313,7 +313,7 @@ function countPicked() {
 function merge(live, now) {
 	const list = $(".list", live), fresh = $(".list", now);
 	if (!list || !fresh) {
-		all(".row", now).forEach(appeared);
+		all(".row, article", now).forEach(appeared);
 		live.replaceChildren(...[...now.childNodes].map((node) => document.adoptNode(node)));
 		return;
 	}
@@ -540,7 +540,7 @@ async function act(button, method, path, body, done) {
 document.addEventListener("click", (event) => {
 	const button = event.target.closest("button[data-do]");
 	if (button && !button.disabled) {
-		const article = button.closest("article");
+		const article = button.closest("article.request");
 		if (article) actions[button.dataset.do]?.(article, button);
 		else elsewhere[button.dataset.do]?.(button);
 		return;
