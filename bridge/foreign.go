@@ -30,6 +30,9 @@ type voice run
 
 var _ upstream.Client = (*voice)(nil)
 
+// Session is the run's, for servers that have state for each.
+func (v *voice) Session() string { return v.session.id }
+
 // Progress passes on what a server says of a call.
 func (v *voice) Progress(p upstream.Progress) {
 	if !v.reports.Allow() {

@@ -65,6 +65,9 @@ type Options struct {
 	// Observed, if not nil, is told of each answer of a tool without an output
 	// schema, errors excepted. It must not block.
 	Observed func(tool *catalog.Tool, answer gate.Answer)
+	// Ended, if not nil, is told the name of a session that has ended. It must
+	// not block.
+	Ended func(session string)
 	// Journal, if not nil, is where runs are kept that can outlive this
 	// process. Bridge is its name there, JournalBytes bounds what is kept of one
 	// run (0: 32 MB), KeepJournals is how long that stays after the run has

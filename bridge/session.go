@@ -104,6 +104,9 @@ func (s *Server) release(sess *session) {
 		s.o.Logger.Error("ending a session", "session", sess.id, "err", err)
 	}
 	sess.sandbox.Close()
+	if s.o.Ended != nil {
+		s.o.Ended(sess.id)
+	}
 }
 
 // abandon stops the runs of the HTTP session that its owner ends. The SDK

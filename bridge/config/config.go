@@ -116,6 +116,8 @@ type Server struct {
 	Rate Rate `json:"rate,omitempty"`
 	// IdleStop ends the process after so long without a call; zero means never.
 	IdleStop Duration `json:"idleStop,omitempty" range:"1s..24h"`
+	// PerSession gives each session a process or connection of its own.
+	PerSession bool `json:"perSession,omitempty"`
 	// MaxReply bounds one reply; Sandbox.Reply where the file says none.
 	MaxReply Size     `json:"maxReply" range:"1KB..48MB"`
 	Disabled bool     `json:"disabled,omitempty"`

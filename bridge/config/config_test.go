@@ -65,6 +65,7 @@ func TestEveryKeyArrives(t *testing.T) {
 		{"concurrency", fs.Concurrency, 4},
 		{"rate", fs.Rate, Rate("60/m")},
 		{"idleStop", time.Duration(fs.IdleStop), 10 * time.Minute},
+		{"perSession", fs.PerSession, true},
 		{"maxReply", fs.MaxReply, Size(1 << 20)},
 		{"the sandbox's reply", remote.MaxReply, c.Sandbox.Reply},
 		{"protocol", fs.Protocol, ProtocolLegacy},

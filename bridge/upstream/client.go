@@ -25,6 +25,9 @@ import (
 // has returned; what comes faster than it is taken is dropped. Ask may be called
 // several times at once.
 type Client interface {
+	// Session is the name of the session that the call is of: each has its own
+	// connection to a server with Spec.PerSession.
+	Session() string
 	Progress(Progress)
 	Log(Log)
 	// LogLevel is the least severe level that the Client wants to hear of, as MCP

@@ -43,6 +43,8 @@ func (c *fakeClient) Log(l Log) {
 	c.logs = append(c.logs, l)
 }
 
+func (c *fakeClient) Session() string { return "s" }
+
 func (c *fakeClient) LogLevel() string { return c.level }
 
 func (c *fakeClient) Ask(ctx context.Context, q Question) (Answer, error) {

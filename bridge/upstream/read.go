@@ -38,7 +38,7 @@ const (
 // list come as one. The result is the exact JSON that the server sent, but for
 // lists, whose entries are. In all else Read is like [Set.Call].
 func (s *Set) Read(ctx context.Context, server, method string, args json.RawMessage) (json.RawMessage, error) {
-	one, err := s.server(server, method)
+	one, err := s.serverFor(ctx, server, method)
 	if err != nil {
 		return nil, err
 	}
@@ -58,20 +58,6 @@ func (s *Set) Offers(method string) []string {
 		}
 	}
 	return names
-}
-
-// server returns a server of the Set, for a call of what.
-func (s *Set) server(name, what string) (*server, error) {
-	s.mu.Lock()
-	one, closed := s.servers[name], s.closed
-	s.mu.Unlock()
-	switch {
-	case closed:
-		return nil, &Error{Server: name, Tool: what, Kind: Unavailable, Err: ErrClosed}
-	case one == nil:
-		return nil, &Error{Server: name, Tool: what, Kind: UnknownServer, Err: errUnknownServer}
-	}
-	return one, nil
 }
 
 // A job is what a server is called for: one of its tools, or a method of Read.

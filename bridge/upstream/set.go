@@ -16,6 +16,7 @@ type Set struct {
 
 	mu      sync.Mutex
 	servers map[string]*server
+	owned   map[owner]*server // of the sessions that have their own
 	closed  bool
 	// running counts the servers' goroutines, those of servers that were
 	// taken out and are still ending included.
@@ -24,7 +25,7 @@ type Set struct {
 
 // New makes a Set without servers. [Set.Close] ends it.
 func New(o Options) *Set {
-	return &Set{options: o, servers: map[string]*server{}}
+	return &Set{options: o, servers: map[string]*server{}, owned: map[owner]*server{}}
 }
 
 // Apply makes the Set hold exactly the given servers: it starts those that are
@@ -46,6 +47,7 @@ func (s *Set) Apply(specs []Spec) {
 	for name, old := range s.servers {
 		if spec, ok := want[name]; !ok || !equal(spec, old.spec) {
 			old.stop()
+			s.disownLocked(func(of owner) bool { return of.server == name })
 			changed = true
 			if !ok {
 				delete(s.servers, name)
@@ -111,6 +113,11 @@ func (s *Set) Status() []Status {
 	for _, one := range s.sorted() {
 		all = append(all, one.status())
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range all {
+		all[i].Sessions = s.sessionsLocked(all[i].Name)
+	}
 	return all
 }
 
@@ -131,7 +138,7 @@ func (s *Set) sorted() []*server {
 // Call connects first if the server is not connected. It ends when ctx ends or
 // Spec.Timeout has passed, and then tells the server so. Its errors are *Error.
 func (s *Set) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
-	one, err := s.server(server, tool)
+	one, err := s.serverFor(ctx, server, tool)
 	if err != nil {
 		return nil, err
 	}
@@ -172,6 +179,7 @@ func (s *Set) Close() error {
 	for _, one := range s.servers {
 		one.stop()
 	}
+	s.disownLocked(func(owner) bool { return true })
 	s.mu.Unlock()
 	s.running.Wait()
 	return nil

@@ -122,6 +122,10 @@ type Spec struct {
 	Allow, Deny []string
 	MaxReply    int64 // bytes of one message of the server; 0: 16 MB
 	Disabled    bool  // known, but never connected
+	// PerSession gives each session (Client.Session) a connection of its own, and
+	// so a process, from its first call to Set.EndSession. The tools are those
+	// that one more connection lists, which serves calls that have no Client.
+	PerSession bool
 
 	// NoElicitation keeps the server from asking people anything during a call,
 	// and Sampling says whether it may use the model of the call's Client; empty:
@@ -223,6 +227,7 @@ type Status struct {
 	Program  string    // what the server calls itself
 	Version  string    // the server's own version
 	PID      int       // of the child process; 0 if there is none
+	Sessions int       // that have a connection of their own
 }
 
 // Options are the settings of a Set. The zero value is good.

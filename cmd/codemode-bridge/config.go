@@ -105,7 +105,7 @@ func specs(cfg *config.Config) []upstream.Spec {
 			Timeout: timeDuration(s.Timeout), ConnectTimeout: timeDuration(s.ConnectTimeout), Concurrency: s.Concurrency,
 			Rate: upstream.Rate{Calls: calls, Per: per}, IdleStop: timeDuration(s.IdleStop),
 			Protocol: upstream.Protocol(s.Protocol), Allow: s.Tools.Allow, Deny: s.Tools.Deny, MaxReply: int64(s.MaxReply),
-			NoElicitation: s.Elicitation == config.ElicitationDeny, Sampling: upstream.Sampling(s.Sampling), Roots: s.Roots,
+			PerSession: s.PerSession, NoElicitation: s.Elicitation == config.ElicitationDeny, Sampling: upstream.Sampling(s.Sampling), Roots: s.Roots,
 		}
 		if s.Type == config.KindOpenAPI {
 			fromDocument(&spec, s)

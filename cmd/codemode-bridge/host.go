@@ -271,7 +271,9 @@ type serverStatus struct {
 	State string `json:"state"`
 	Tools int    `json:"tools"`
 	PID   int    `json:"pid,omitempty"`
-	Why   string `json:"why,omitempty"`
+	// Sessions is how many have a process or connection of their own.
+	Sessions int    `json:"sessions,omitempty"`
+	Why      string `json:"why,omitempty"`
 }
 
 func (h *host) status() hostStatus {
@@ -282,7 +284,7 @@ func (h *host) status() hostStatus {
 	}
 	h.mu.Unlock()
 	for _, u := range h.parts.upstreams.Status() {
-		s.Servers = append(s.Servers, serverStatus{Name: u.Name, State: string(u.State), Tools: u.Tools, PID: u.PID, Why: u.Err})
+		s.Servers = append(s.Servers, serverStatus{Name: u.Name, State: string(u.State), Tools: u.Tools, PID: u.PID, Sessions: u.Sessions, Why: u.Err})
 	}
 	return s
 }

@@ -100,7 +100,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 	p.server = bridge.New(bridge.Options{
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
-		Problem: p.trouble, Held: p.heldText, Unrecorded: rec.unavailable, Ready: p.await, Observed: p.observe, Logger: l.logger,
+		Problem: p.trouble, Held: p.heldText, Unrecorded: rec.unavailable, Ready: p.await, Observed: p.observe, Ended: p.upstreams.EndSession, Logger: l.logger,
 		Journal: rec.journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
 		ApproveAt: func(string) string { return p.desk.at("/") }, SummaryWait: summaryWait,
 	})

@@ -73,13 +73,17 @@ func (a *app) printHosts(hosts []hostStatus) error {
 			fmt.Fprintf(a.out, " (%s)", strings.Join(pids, ", "))
 		}
 		fmt.Fprintf(a.out, ", %s\n", count(h.Runs, "run"))
-		table := [][]string{{"server", "state", "tools", "process", "why"}}
+		table := [][]string{{"server", "state", "tools", "process", "of sessions", "why"}}
 		for _, s := range h.Servers {
 			pid := ""
 			if s.PID != 0 {
 				pid = strconv.Itoa(s.PID)
 			}
-			table = append(table, []string{s.Name, s.State, strconv.Itoa(s.Tools), pid, firstLine(s.Why)})
+			own := ""
+			if s.Sessions != 0 {
+				own = fmt.Sprint("+", s.Sessions)
+			}
+			table = append(table, []string{s.Name, s.State, strconv.Itoa(s.Tools), pid, own, firstLine(s.Why)})
 		}
 		if err := a.table(table); err != nil {
 			return err

@@ -21,8 +21,9 @@ type hostStatus struct {
 	PID     int `json:"pid"`
 	Windows []struct{ PID int }
 	Servers []struct {
-		Name string
-		PID  int
+		Name     string
+		PID      int
+		Sessions int
 	}
 }
 
@@ -253,4 +254,35 @@ func TestWindowsMeetInPrivate(t *testing.T) {
 		t.Errorf("the window said\n%s", h.talk.String())
 	}
 	h.nothingLeft()
+}
+
+// A server with state of its own per session has a process for each window.
+func TestWindowsHaveServersOfTheirOwn(t *testing.T) {
+	server := fakeServer(t, filepath.Join(t.TempDir(), "effects"), "x")
+	server["perSession"] = true
+	h := newHome(t, map[string]any{"servers": map[string]any{"fake": server}})
+	sessions := func(want int) {
+		t.Helper()
+		for {
+			hosts := h.hosts()
+			if len(hosts) != 1 || hosts[0].Servers[0].Sessions < want {
+				t.Fatalf("%+v, want %d sessions", hosts, want)
+			}
+			if hosts[0].Servers[0].Sessions == want {
+				return
+			}
+			time.Sleep(5 * time.Millisecond) // a session ends a moment after its window
+		}
+	}
+	first, second := h.connect(), h.connect()
+	first.call(t, "eval", map[string]any{"code": write})
+	sessions(1)
+	second.call(t, "eval", map[string]any{"code": write})
+	first.call(t, "eval", map[string]any{"code": write})
+	sessions(2)
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	sessions(1)
+	second.call(t, "eval", map[string]any{"code": write})
 }
