@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -240,43 +241,51 @@ func TestImpatientClientGetsAPausedRun(t *testing.T) {
 	}
 }
 
-// Trial M7: a state that was altered, is another's or belongs to another call
-// is refused, and one that was used executes nothing.
-func TestRequestState(t *testing.T) {
-	b := newBench(t, asks())
-	server := serveHTTP(t, b, HTTPOptions{})
-	do := func(code, extra string) string {
-		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"eval","arguments":{"code":%q},%s"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"raw","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`, code, extra)
-		res := post(t, "POST", server.URL+"/mcp", body, "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "eval")
-		var out strings.Builder
-		buf := make([]byte, 64<<10)
-		for {
-			n, err := res.Body.Read(buf)
-			out.Write(buf[:n])
-			if err != nil {
-				return out.String()
-			}
-		}
+// rawEval calls eval as a client of the stateless protocol, without an SDK.
+// More are further members of the parameters.
+func rawEval(t *testing.T, url, code, more string) string {
+	t.Helper()
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"eval","arguments":{"code":%q},%s"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"raw","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`, code, more)
+	res := post(t, "POST", url+"/mcp", body, "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "eval")
+	out, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
 	}
-	first := do(tryEcho, "")
+	return string(out)
+}
+
+// askedBy reads an "input required" answer: its state, and the members that
+// say yes to all that is asked.
+func askedBy(t *testing.T, answer string) (state, responses string) {
+	t.Helper()
+	text := answer
+	if i := strings.Index(text, "data: "); i >= 0 {
+		text = text[i+6:]
+	}
 	var asked struct {
 		Result struct {
 			InputRequests map[string]any `json:"inputRequests"`
 			RequestState  string         `json:"requestState"`
 		}
 	}
-	text := first
-	if i := strings.Index(text, "data: "); i >= 0 {
-		text = text[i+6:]
+	if err := json.NewDecoder(strings.NewReader(text)).Decode(&asked); err != nil || asked.Result.RequestState == "" || len(asked.Result.InputRequests) == 0 {
+		t.Fatalf("got %s, %v", answer, err)
 	}
-	if err := json.NewDecoder(strings.NewReader(text)).Decode(&asked); err != nil || asked.Result.RequestState == "" || len(asked.Result.InputRequests) != 1 {
-		t.Fatalf("got %s, %v", first, err)
-	}
-	state := asked.Result.RequestState
-	responses := ""
+	var yes []string
 	for id := range asked.Result.InputRequests {
-		responses = fmt.Sprintf(`"inputResponses":{%q:{"action":"accept","content":{"decision":"once"}}},`, id)
+		yes = append(yes, fmt.Sprintf(`%q:{"action":"accept","content":{"decision":"once"}}`, id))
 	}
+	return asked.Result.RequestState, `"inputResponses":{` + strings.Join(yes, ",") + `},`
+}
+
+// Trial M7: a state that was altered, is another's or belongs to another call
+// is refused, and one that was used executes nothing.
+func TestRequestState(t *testing.T) {
+	b := newBench(t, asks())
+	server := serveHTTP(t, b, HTTPOptions{})
+	do := func(code, extra string) string { return rawEval(t, server.URL, code, extra) }
+	first := do(tryEcho, "")
+	state, responses := askedBy(t, first)
 	flipped := []byte(state)
 	flipped[len(flipped)/2] ^= 1
 	for name, got := range map[string]string{

@@ -266,12 +266,21 @@ func (a *attachment) inputRequired(all []approval.Request) *mcp.CallToolResult {
 
 // answered settles what a stateless client answers: only questions that the
 // state names, about what they showed.
-func (a *attachment) answered(st state) {
+func (a *attachment) answered(ctx context.Context, st state) {
 	a.round = st.Round
 	a.theirsAnswered(st)
 	open := map[string]approval.Request{}
 	for _, q := range a.s.o.Gate.Broker().Take(a.r.id) {
 		open[q.ID] = q
+	}
+	if a.r.replay != nil { // which may not be where it was yet, when it asked
+		kept, err := a.s.o.Gate.Broker().Entries(ctx, approval.Filter{Run: a.r.id, Open: a.s.o.Now()})
+		if err != nil {
+			a.s.o.Logger.Error("reading the requests of a run", "run", a.r.id, "err", err) // it is asked again
+		}
+		for _, e := range kept {
+			open[e.ID] = e.Request
+		}
 	}
 	for id, response := range a.req.Params.InputResponses {
 		q, ok := open[id]
@@ -429,7 +438,7 @@ func (s *Server) attach(ctx context.Context, req *mcp.CallToolRequest, r *run) (
 		if err != nil || st.Run != r.id {
 			return failure(errState.Error()), nil
 		}
-		a.answered(st)
+		a.answered(ctx, st)
 	}
 	s.hold(r)
 	defer s.letGo(r)

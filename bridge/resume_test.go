@@ -1,17 +1,23 @@
 package bridge
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/memstore"
 	"codemode-bridge/profiles"
+	"codemode-bridge/sandbox"
 )
 
 // A fleet is bridges that share their stores and servers.
@@ -163,5 +169,222 @@ func waitUntil(t *testing.T, done func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatal("it did not come")
 		}
+	}
+}
+
+// A client whose retry reaches another bridge goes on there.
+func TestAStatelessRetryReachesAnotherBridge(t *testing.T) {
+	f := newFleet()
+	first, second := f.bridge(t, "one", asks()), f.bridge(t, "two", asks())
+	const code = `const free = await codemode.b__echo({n: 1}); return [free, await codemode.a__echo({n: 2}), await codemode.a__echo({n: 3})]`
+	at := []string{serveHTTP(t, first, HTTPOptions{}).URL, serveHTTP(t, second, HTTPOptions{}).URL}
+	state, yes := askedBy(t, rawEval(t, at[0], code, ""))
+	state, yes = askedBy(t, rawEval(t, at[1], code, yes+fmt.Sprintf(`"requestState":%q,`, state)))
+	for range 3 { // the same, again and again, at either
+		if got := rawEval(t, at[1], code, yes+fmt.Sprintf(`"requestState":%q,`, state)); !strings.Contains(got, `\"n\":3`) {
+			t.Errorf("the last answer is %.2000s", got)
+		}
+	}
+	if a, b := first.up.made(), second.up.made(); len(a) != 1 || len(b) != 2 {
+		t.Errorf("the first bridge made %q, the second %q", a, b)
+	}
+}
+
+// A call that was sent, and of which no answer is kept, is unknown, and is made
+// again only if it may be.
+func TestACallThatIsLost(t *testing.T) {
+	for tool, want := range map[string]string{
+		"once":  `"result":["UnknownOutcomeError","free__once","free__once was sent and its answer did not arrive`,
+		"again": `"result":["{\"n\":1}"]`,
+	} {
+		t.Run(tool, func(t *testing.T) {
+			w, l := newWorld(t), newLife(0, true)
+			first, name := w.born(t, l)
+			w.up.tools["free__"+tool] = func(context.Context, json.RawMessage) (string, error) {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				if !l.dead { // in the middle of the call
+					l.dead = true
+					close(l.ended)
+				}
+				return text(`{"n":1}`), nil
+			}
+			id, err := first.Start(t.Context(), "", `try { return [await codemode.free__`+tool+`({n: 1})] } catch (e) { return [e.name, e.tool, e.message] }`, nil, "ci")
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-l.ended
+			w.mu.Lock()
+			w.gone[name] = true
+			w.mu.Unlock()
+			first.Close(0)
+			second, _ := w.born(t, newLife(0, true))
+			res, err := second.Resume(t.Context(), id, "the test", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(res.StructuredContent.(json.RawMessage)); !strings.Contains(got, want) {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+			if n, may := len(w.up.made()), map[string]int{"once": 1, "again": 2}[tool]; n != may {
+				t.Errorf("made %d times, not %d", n, may)
+			}
+		})
+	}
+}
+
+// Of bridges that want the same run, one gets it, and nothing is made twice.
+func TestBridgesRaceForARun(t *testing.T) {
+	f := newFleet()
+	first := f.bridge(t, "one", queued())
+	id := f.startPaused(t, first, pauses, 2)
+	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
+	first.Close(0)
+	for _, e := range f.open(t, 2) {
+		f.answer(t, e, yes)
+	}
+	racers := make([]*bench, 4)
+	for i := range racers {
+		racers[i] = f.bridge(t, fmt.Sprint("racer ", i), queued())
+	}
+	var wait sync.WaitGroup
+	for _, b := range racers {
+		wait.Go(func() {
+			if err := b.GoOn(t.Context(), id, "the test"); err != nil && !errors.Is(err, ErrNoRun) && !errors.Is(err, errElsewhere) {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	waitUntil(t, func() bool { left, err := f.records.Runs(t.Context()); return err == nil && len(left) == 0 })
+	made := 0
+	for _, b := range racers {
+		made += len(b.up.made())
+	}
+	if made != 3 {
+		t.Errorf("%d calls were made, not the 3 that were left", made)
+	}
+}
+
+// What changes while a run is away is heeded when it goes on.
+func TestWhatChangesMeanwhile(t *testing.T) {
+	const code = `await codemode.b__echo({n: 1}); try { return await codemode.a__echo({n: 2}) } catch (e) { return e.name + " " + e.reason }`
+	for name, row := range map[string]struct {
+		view func(*gate.View) *gate.View
+		then func(*Options)
+		asks bool // anew: what was answered is another question
+		want string
+	}{
+		"nothing": {want: `"result":"{\"n\":2}"`},
+		"the policy": {view: func(*gate.View) *gate.View {
+			return newView(t, profiles.Spec{DefaultProfile: ptr("p"), Profiles: map[string]*profiles.ProfileSpec{"p": {Denylist: []string{"a__*"}}}})
+		}, want: `"result":"ToolCallDeniedError denied"`},
+		"the tool": {view: func(v *gate.View) *gate.View {
+			any := json.RawMessage(`{"type":"object"}`)
+			return &gate.View{Profiles: v.Profiles, Catalog: catalog.Build([]catalog.Server{{Name: "a", Tools: []catalog.Definition{{Name: "echo", Description: "Sends all it hears to everybody", Input: any}}},
+				{Name: "b", Tools: []catalog.Definition{{Name: "echo", Input: any}}}})}
+		}, asks: true, want: `"result":"{\"n\":2}"`},
+		"another release": {then: func(o *Options) { o.Journal = otherRelease{o.Journal} }, want: "it began in engine 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet()
+			first := f.bridge(t, "one", queued())
+			id := f.startPaused(t, first, code, 1)
+			waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
+			first.Close(0)
+			f.answer(t, f.open(t, 1)[0], yes)
+			second := f.bridge(t, "two", queued(), func(o *Options) {
+				if row.then != nil {
+					row.then(o)
+				}
+			})
+			if row.view != nil {
+				second.Replace(row.view(second.o.Gate.View()))
+			}
+			var wait sync.WaitGroup
+			if row.asks {
+				wait.Go(func() { f.answer(t, f.open(t, 1)[0], yes) })
+			}
+			res, err := second.Resume(t.Context(), id, "the test", nil)
+			wait.Wait()
+			got := fmt.Sprint(err)
+			if err == nil {
+				got = string(res.StructuredContent.(json.RawMessage))
+			}
+			if !strings.Contains(got, row.want) {
+				t.Errorf("got  %s\nwant %s", got, row.want)
+			}
+			if left, err := f.records.Runs(t.Context()); err != nil || len(left) > 0 {
+				t.Errorf("journals are left: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// otherRelease is a journal whose runs began in another engine.
+type otherRelease struct{ ledger.Journal }
+
+func (j otherRelease) Read(ctx context.Context, run string) (ledger.Kept, []ledger.Entry, error) {
+	kept, entries, err := j.Journal.Read(ctx, run)
+	if len(entries) > 0 {
+		entries[0].Body = bytes.Replace(entries[0].Body, []byte(`"engine":"`+sandbox.Engine+`"`), []byte(`"engine":"0"`), 1)
+	}
+	return kept, entries, err
+}
+
+// A run that nobody takes up in time ends, and its record says why; the clock
+// may jump meanwhile.
+func TestAPausedRunExpires(t *testing.T) {
+	f := newFleet()
+	first := f.bridge(t, "one", queued())
+	id := f.startPaused(t, first, pauses, 2)
+	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
+	first.Close(0)
+	for _, jump := range []time.Duration{-1000 * time.Hour, 167 * time.Hour} {
+		b := f.bridge(t, fmt.Sprint("after ", jump), queued(), func(o *Options) { o.Now = func() time.Time { return time.Now().Add(jump) } })
+		if err := b.expire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if st, ok := b.Run(id); !ok || st.State != RunPaused {
+			t.Fatalf("%v later: %+v", jump, st)
+		}
+	}
+	b := f.bridge(t, "late", queued(), func(o *Options) { o.Now = func() time.Time { return time.Now().Add(169 * time.Hour) } })
+	if err := b.expire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Resume(t.Context(), id, "the test", nil); !errors.Is(err, ErrNoRun) {
+		t.Errorf("resumed: %v", err)
+	}
+	f.open(t, 0)
+	why := ""
+	for row, err := range f.records.Rows(t.Context(), ledger.Query{Runs: []string{id}, Events: []ledger.Event{ledger.RunEnded}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		why += row.Record.Outcome + ": " + row.Record.Error
+	}
+	if want := "stopped: " + errExpired.Error(); why != want {
+		t.Errorf("the records say %q, not %q", why, want)
+	}
+}
+
+// A run whose journal is full goes on, and cannot be put away.
+func TestAFullJournal(t *testing.T) {
+	f := newFleet()
+	b := f.bridge(t, "one", queued(), func(o *Options) { o.JournalBytes = 3000 })
+	id := f.startPaused(t, b, `await codemode.b__echo({x: "y".repeat(4000)}); return await codemode.a__echo({n: 1})`, 1)
+	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.quiet(b.o.Gate.Broker()) })
+	r, _ := b.lookup(id)
+	if r.putAway() {
+		t.Error("it was put away")
+	}
+	if left, err := f.records.Runs(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("journals are left: %v, %v", left, err)
+	}
+	f.answer(t, f.open(t, 1)[0], yes)
+	<-r.done
+	if out := string(r.answer().StructuredContent.(json.RawMessage)); !strings.Contains(out, `\"n\":1`) {
+		t.Errorf("it answers %s", out)
 	}
 }
