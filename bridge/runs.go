@@ -280,7 +280,6 @@ func (h *host) Call(ctx context.Context, c sandbox.Call, settle func(sandbox.Rep
 			return
 		}
 	}
-	defer r.count(0, 1)
 	reply, err := r.serve(ctx, c, known)
 	switch {
 	case errors.Is(err, gate.ErrAway):
@@ -289,6 +288,7 @@ func (h *host) Call(ctx context.Context, c sandbox.Call, settle func(sandbox.Rep
 		reply = sandbox.Reply{Err: thrown(err)}
 	}
 	reply.Time = r.server.o.Now()
+	r.count(0, 1) // before the script moves, which may tell at once that it is idle again
 	settle(reply)
 }
 
