@@ -172,11 +172,10 @@ func (c *tally) note(m menace, text string) {
 // and in the end nothing is left of anything.
 func chaos(t *testing.T, o Options, d time.Duration, large int) {
 	before := goleak.IgnoreCurrent()
-	descriptors := func() int { all, _ := os.ReadDir("/proc/self/fd"); return len(all) }
-	open := descriptors()
+	open := len(descriptors())
 	t.Cleanup(func() { // after the fakes over HTTP have ended
 		goleak.VerifyNone(t, before)
-		eventually(t, fmt.Sprintf("back to %d descriptors", open), func() bool { return descriptors() <= open })
+		eventually(t, "without its pipes and connections", func() bool { return len(descriptors()) <= open })
 	})
 	pids := filepath.Join(t.TempDir(), "pids")
 	good := script{}.stdio(t)
@@ -342,6 +341,18 @@ func pester(ctx context.Context, t *testing.T, s *Set, m menace, c *tally) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// descriptors are the pipes and connections that this process has open.
+func descriptors() (found []string) {
+	entries, _ := os.ReadDir("/proc/self/fd")
+	for _, entry := range entries {
+		to, _ := os.Readlink("/proc/self/fd/" + entry.Name()) // none is that of the listing itself
+		if strings.HasPrefix(to, "pipe:") || strings.HasPrefix(to, "socket:") {
+			found = append(found, entry.Name()+" "+to)
+		}
+	}
+	return found
 }
 
 // descendants are the processes that carry the marker of any child of ours.

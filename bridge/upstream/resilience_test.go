@@ -57,9 +57,11 @@ func TestIdleMeansThatNoCallIsUnderWay(t *testing.T) {
 	s := open(t, Options{}, spec)
 	connected(t, s)
 	one := s.servers["fake"]
-	one.mu.Lock()
-	one.spec.IdleStop = time.Nanosecond
-	one.mu.Unlock()
+	later := func() { // it was used long ago
+		one.mu.Lock()
+		defer one.mu.Unlock()
+		one.used = time.Now().Add(-2 * time.Hour)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan struct{})
 	go func() {
@@ -67,11 +69,13 @@ func TestIdleMeansThatNoCallIsUnderWay(t *testing.T) {
 		_, _ = s.Call(ctx, "fake", "exact", nil)
 	}()
 	eventually(t, "called", func() bool { return requests(log, "tools/call") == 1 })
+	later()
 	if _, ok := one.fallAsleep(); ok {
 		t.Error("it fell asleep in the middle of a call")
 	}
 	cancel()
 	<-over
+	later()
 	if _, ok := one.fallAsleep(); !ok {
 		t.Error("it did not fall asleep after the call")
 	}

@@ -155,6 +155,7 @@ type tap struct {
 
 	noise    *rate.Limiter
 	patience *rate.Limiter   // for what is of no use: see waste
+	useless  atomic.Int64    // how many of these there were
 	over     <-chan struct{} // closed when the session ends
 	// status is that of the last answer over HTTP if it was an error, else 0.
 	status  atomic.Int32
@@ -189,7 +190,9 @@ const (
 // many, so that a flood is slowed down at its source and takes neither our time
 // nor that of other servers; what it delays are this server's own messages.
 func (t *tap) waste(size int) {
-	runtime.Gosched() // others, who have work of use, come first
+	if t.useless.Add(1)%32 == 0 {
+		runtime.Gosched() // others, who have work of use, come first
+	}
 	now := time.Now()
 	delay := t.patience.ReserveN(now, min(1+size/256, wasteAtOnce)).DelayFrom(now)
 	if delay < 10*time.Millisecond { // a timer would cost more than it saves
