@@ -3,9 +3,11 @@ package main_test
 // Trials of asking people, on the real binary.
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -265,5 +267,36 @@ func TestRequesterIsNoApprover(t *testing.T) {
 	}
 	if _, got := b.ends(run); string(got) != "true" {
 		t.Errorf("the script returned %s", got)
+	}
+}
+
+// A script on the command line that waits for an approver says so, and where.
+func TestEvalSaysWhatItWaitsFor(t *testing.T) {
+	c := newCommandLine(t, fmt.Sprintf(`{
+  "servers": {"utils": {"type": "builtin", "builtin": "utils"}},
+  "evaluation": {"defaultProfile": "p", "profiles": {"p": {"asklist": ["utils__*"], "elicitationFallback": "queue"}}},
+  "approvals": {"approvers": [%s]},
+}
+`, approverJSON("ann", "admin", annsToken)))
+	cmd := c.program("", "eval", `return (await codemode.utils__hash({text: "x"})).digest.length`)
+	var out strings.Builder
+	cmd.Stdout = &out
+	talk, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(talk).ReadString('\n')
+	said := regexp.MustCompile(`^waiting for an approver: utils__hash, request (q\w+) \(codemode-bridge approvals watch\)\n$`).FindStringSubmatch(line)
+	if said == nil {
+		cmd.Process.Kill()
+		cmd.Wait()
+		t.Fatalf("it says %q, %v", line, err)
+	}
+	c.does(annsToken+"\n", "approvals", "approve", said[1], "--token-stdin")
+	if err := cmd.Wait(); err != nil || strings.TrimSpace(out.String()) != "64" {
+		t.Errorf("it ended with %q, %v", out.String(), err)
 	}
 }

@@ -36,8 +36,9 @@ type desk struct {
 	folder    string        // of those who are
 	approvers atomic.Pointer[approval.Approvers]
 	separate  atomic.Bool
-	notices   atomic.Pointer[notify.Notifier] // nil: nobody is told
-	page      atomic.Pointer[string]          // the address of the page; nil as long as there is none
+	notices   atomic.Pointer[notify.Notifier]        // nil: nobody is told
+	told      atomic.Pointer[func(approval.Request)] // hears of each question as well, if not nil; it must not block
+	page      atomic.Pointer[string]                 // the address of the page; nil as long as there is none
 }
 
 // openDesk opens the requests. Without an audit log they are kept in memory,

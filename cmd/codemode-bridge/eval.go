@@ -46,6 +46,7 @@ func (a *app) evalCommand() *cobra.Command {
 			var result *mcp.CallToolResult
 			err = a.recorded(c.Context(), func(ctx context.Context, p *parts) error {
 				a.complain(p)
+				a.sayAsked(p)
 				if o.profile == evalProfile {
 					o.profile = ""
 				}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/notify"
 
 	"golang.org/x/term"
@@ -28,8 +30,20 @@ func (p *parts) openNotices(watched bool) (end func()) {
 	}
 }
 
+// sayAsked says on standard error what is put to approvers: one who runs a
+// script by hand sees what it waits for, and where that is answered.
+func (a *app) sayAsked(p *parts) {
+	say := func(r approval.Request) {
+		fmt.Fprintf(a.err, "waiting for an approver: %s, request %s (%s)\n", canon.Visible(r.Script), r.ID, p.desk.at("/r/"+r.ID))
+	}
+	p.desk.told.Store(&say)
+}
+
 // asked hears of each question: all that a notice gets of it is the tool.
 func (d *desk) asked(r approval.Request) {
+	if say := d.told.Load(); say != nil {
+		(*say)(r)
+	}
 	if n := d.notices.Load(); n != nil {
 		n.Asked(r.Script)
 	}
