@@ -154,6 +154,34 @@ func TestServersLogin(t *testing.T) {
 	}
 }
 
+// A client of its own needs no person, and its secret is shown to nobody.
+func TestServersLoginByCredentials(t *testing.T) {
+	const secret = "canary-client-5c1e77aa"
+	for _, row := range []struct{ secret, want string }{{secret, "two issues"}, {"canary-wrong-0b9d", "invalid_client"}} {
+		fake := newTracker(t)
+		fake.Clients = map[string]string{"robot": secret}
+		h := newHome(t, map[string]any{"surface": "full", "log": map[string]any{"level": "debug"}, "servers": map[string]any{"tracker": map[string]any{"url": fake.URL,
+			"auth": map[string]any{"type": "clientCredentials", "clientId": "robot", "clientSecret": "${TRACKER_SECRET}", "scopes": []string{"read"}}}}},
+			"CODEMODE_LOGINS=file", "TRACKER_SECRET="+row.secret)
+		bridge := h.connect()
+		got := bridge.call(t, "eval", map[string]any{"code": "return await codemode.tracker__list_issues({})"})
+		if status := bridge.call(t, "codemode_status", map[string]any{}); !strings.Contains(got+status, row.want) {
+			t.Errorf("a call says %s\nand the status %s", got, status)
+		}
+		h.says([]int{1}, "servers", "login", "tracker") // there is nothing for a person to do
+		bridge.Close()
+		said := map[string]string{"what is said": h.talk.String() + got, "audit": h.says([]int{0}, "audit", "query", "--json", "-n", "0")}
+		for name, text := range files(t, filepath.Join(h.dir, "state")) {
+			said[name] = text
+		}
+		for name, text := range said {
+			if strings.Contains(text, row.secret) {
+				t.Errorf("%s has the secret", name)
+			}
+		}
+	}
+}
+
 // The browser is started without a shell, and its end is waited for.
 func TestServersLoginOpensTheBrowser(t *testing.T) {
 	if _, err := os.Stat("/bin/sh"); err != nil {
