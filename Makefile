@@ -50,12 +50,14 @@ test-real: ## npm reference servers and TypeScript clients against the real bina
 	.ci/real-install
 	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(GO) test -tags real -count=1 -timeout 15m -run '^TestReal' ./cmd/codemode-bridge
 	$(GO) test -tags real -count=1 -timeout 30m -run '^TestReal' ./bridge/sqlstore
+	$(GO) test -tags real -count=1 -timeout 20m -run '^TestReal' ./bridge
 	$(GO) test -tags real -count=1 -timeout 15m -v -run '^TestReal' ./bridge/upstream
 
 bench: build ## direct calls beside the same through the bridge, as a table with targets
 	$(GO) run ./bridge/bench -bridge bin/codemode-bridge
 	$(GO) test -run '^$$' -bench 'Decide|Parse|Script|Call' ./profiles ./analysis/preview ./bridge/gate
 	$(GO) test -run '^$$' -bench 'Record|Verify|Query|Journal' ./bridge/sqlstore
+	$(GO) test -run '^$$' -bench 'Replay|Resume' ./bridge
 	$(GO) test -run '^$$' -bench 'Run|Reply|Strip' ./sandbox/worker
 
 mutants: ## seeded faults: each must make the suite fail

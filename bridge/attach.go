@@ -300,6 +300,9 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 		body["approve_at"] = at
 		body["next"] = fmt.Sprintf("give the user approve_at and stop; call eval_resume with run %q only after they say that it is done", a.r.id)
 	}
+	if !a.r.journal.usable() {
+		body["lasts"] = "until the bridge ends, not longer: more was answered than runs.journal keeps, or there is no audit log to keep it in"
+	}
 	text, err := marshal(body)
 	if err != nil {
 		return failure(err.Error())

@@ -90,7 +90,7 @@ type bench struct {
 
 // newBench makes a bridge under a policy. The servers are a (echo, fail,
 // image, wait) and b (echo).
-func newBench(t *testing.T, spec profiles.Spec, change ...func(*Options)) *bench {
+func newBench(t testing.TB, spec profiles.Spec, change ...func(*Options)) *bench {
 	t.Helper()
 	up := &upstreams{tools: map[string]func(context.Context, json.RawMessage) (string, error){
 		"a__echo": func(_ context.Context, args json.RawMessage) (string, error) { return text(string(args)), nil },
@@ -138,7 +138,7 @@ func newBench(t *testing.T, spec profiles.Spec, change ...func(*Options)) *bench
 	return &bench{s, up, g, approvers}
 }
 
-func newView(t *testing.T, spec profiles.Spec, more ...string) *gate.View {
+func newView(t testing.TB, spec profiles.Spec, more ...string) *gate.View {
 	t.Helper()
 	set, problems := profiles.Parse(spec)
 	if len(problems) > 0 {

@@ -34,7 +34,7 @@ func newFleet() *fleet {
 }
 
 // bridge adds a bridge to the fleet.
-func (f *fleet) bridge(t *testing.T, name string, spec profiles.Spec, change ...func(*Options)) *bench {
+func (f *fleet) bridge(t testing.TB, name string, spec profiles.Spec, change ...func(*Options)) *bench {
 	t.Helper()
 	return newBench(t, spec, append([]func(*Options){func(o *Options) {
 		o.Gate = gate.New(o.Gate.View(), gate.Options{
@@ -57,7 +57,7 @@ func queued() profiles.Spec {
 }
 
 // open waits for so many open requests and returns them.
-func (f *fleet) open(t *testing.T, n int) []approval.Entry {
+func (f *fleet) open(t testing.TB, n int) []approval.Entry {
 	t.Helper()
 	for {
 		changed := f.requests.Requested()
@@ -77,7 +77,7 @@ func (f *fleet) open(t *testing.T, n int) []approval.Entry {
 }
 
 // answer settles a request as an approver does at any process.
-func (f *fleet) answer(t *testing.T, e approval.Entry, v approval.Verdict) {
+func (f *fleet) answer(t testing.TB, e approval.Entry, v approval.Verdict) {
 	t.Helper()
 	v.By, v.Channel, v.Strong = "ann", "page", true
 	desk := approval.New(approval.Options{Store: f.requests})
@@ -94,7 +94,7 @@ return [a, ...all, Math.random() < 1, await codemode.b__echo({n: 5})];`
 
 // startPaused starts a script at a bridge and returns its run once it waits for
 // n people.
-func (f *fleet) startPaused(t *testing.T, b *bench, code string, n int) string {
+func (f *fleet) startPaused(t testing.TB, b *bench, code string, n int) string {
 	t.Helper()
 	id, err := b.Start(t.Context(), "", code, nil, "ci")
 	if err != nil {
@@ -163,7 +163,7 @@ func TestARunGoesOnElsewhere(t *testing.T) {
 }
 
 // waitUntil returns when what a test waits for has come.
-func waitUntil(t *testing.T, done func() bool) {
+func waitUntil(t testing.TB, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -1,0 +1,52 @@
+package bridge
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// BenchmarkReplay measures a recorded call that is answered again from its
+// journal, in the worker and out; the script's start is part of it.
+func BenchmarkReplay(b *testing.B) {
+	const calls = 1000
+	f := newFleet()
+	one := f.bridge(b, "one", queued(), func(o *Options) { o.KeepJournals = time.Hour })
+	id, err := one.Start(b.Context(), "", fmt.Sprintf(`for (let i = 0; i < %d; i += 10) await Promise.all(Array.from({length: 10}, (_, j) => codemode.b__echo({n: i + j})))`, calls), nil, "ci")
+	if err != nil {
+		b.Fatal(err)
+	}
+	waitUntil(b, func() bool { st, _ := one.Run(id); return st.Over() })
+	steps := 0
+	for b.Loop() {
+		if _, err := one.Replay(b.Context(), id, func(Step) { steps++ }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if steps != b.N*calls {
+		b.Fatalf("%d steps of %d replays", steps, b.N)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(steps), "ns/call")
+	b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "calls/s")
+}
+
+// BenchmarkResume measures how long it takes until a run that was put away
+// waits again where it was, in another worker.
+func BenchmarkResume(b *testing.B) {
+	f := newFleet()
+	one := f.bridge(b, "one", queued())
+	id := f.startPaused(b, one, `await codemode.b__echo({n: 1}); return await codemode.a__echo({n: 2})`, 1)
+	for b.Loop() {
+		r, ok := one.lookup(id)
+		if !ok {
+			b.Fatal("the run is gone")
+		}
+		for !r.putAway() {
+			time.Sleep(10 * time.Microsecond)
+		}
+		<-r.done
+		if err := one.GoOn(b.Context(), id, "the benchmark"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
