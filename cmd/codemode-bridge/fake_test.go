@@ -5,6 +5,7 @@ package main_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -214,6 +215,7 @@ type client struct {
 
 	mu    sync.Mutex
 	asked []string // what its person was shown
+	says  string   // what its person answers; empty is "once"
 }
 
 // connect starts `run` and connects to it. Its person says yes, once, to all.
@@ -236,8 +238,9 @@ func (h *home) connectBy(run *exec.Cmd) (*client, error) {
 		}
 		c.mu.Lock()
 		c.asked = append(c.asked, string(text))
+		says := cmp.Or(c.says, "once")
 		c.mu.Unlock()
-		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "once"}}, nil
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": says}}, nil
 	}
 	ctx, cancel := context.WithTimeout(h.t.Context(), 30*time.Second)
 	defer cancel()

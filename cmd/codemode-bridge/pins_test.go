@@ -360,3 +360,34 @@ func TestInitPinsWhatIsInUse(t *testing.T) {
 		t.Errorf("after another init:\n%s", review)
 	}
 }
+
+// A yes for the session is for a tool as it was: it ends when the tool changes.
+func TestAChangedToolEndsItsGrants(t *testing.T) {
+	tools := newToolFile(t)
+	policy := map[string]any{"defaultProfile": "p", "profiles": map[string]any{"p": map[string]any{
+		"rules": []any{map[string]any{"tools": []string{"web__fetch"}, "action": "ask", "risk": "low"}}}}}
+	h := newHome(t, map[string]any{"servers": map[string]any{"web": tools.server(nil)}, "evaluation": policy, "approvals": map[string]any{"listen": "off"}})
+	c := h.connect()
+	c.says = "session"
+	asked := func(want int) {
+		t.Helper()
+		c.sees(t, callFetch, "did fetch")
+		if got := c.questions(); len(got) != want {
+			t.Fatalf("asked %d times, want %d: %s", len(got), want, got)
+		}
+	}
+	asked(1)
+	asked(1)
+	granted := func() string { t.Helper(); return h.says([]int{0}, "grants", "list", "--json") }
+	if got := granted(); !strings.Contains(got, "fetch") {
+		t.Fatalf("the grants are %s", got)
+	}
+
+	tools.write(toolsAfter)
+	c.sees(t, `return await codemode.web__reload({})`, "did reload")
+	eventually(t, "the grant goes on", func() bool { return !strings.Contains(granted(), "fetch") })
+	if log := h.says([]int{0}, "audit", "query", "--json", "--event-type", "grant_revoked"); !strings.Contains(log, "the tool has changed") {
+		t.Errorf("the record is %s", log)
+	}
+	asked(2)
+}
