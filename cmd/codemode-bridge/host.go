@@ -19,19 +19,18 @@ import (
 // firstWindow is how long a host that was started waits for a window.
 const firstWindow = 30 * time.Second
 
-// readyDescriptor is what a host says on that it listens: by one byte.
-const readyDescriptor = 3
-
 // hostCommand is the process that serves the windows of one place. `run`
-// starts it; nobody types it.
+// starts it; nobody types it. It says that it listens by one byte on the
+// descriptor that it is given.
 func (a *app) hostCommand() *cobra.Command {
-	return &cobra.Command{
+	var descriptor int
+	c := &cobra.Command{
 		Use: "host", Short: "Serve the windows that share a bridge", Hidden: true, Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			ready := os.NewFile(readyDescriptor, "ready")
-			if _, err := ready.Stat(); err != nil {
+			if descriptor <= 2 {
 				return &usageError{errors.New("host is started by run, not by hand")}
 			}
+			ready := os.NewFile(uintptr(descriptor), "ready")
 			defer ready.Close()
 			tuneMemory()
 			looked := a.rememberLookups()
@@ -63,6 +62,8 @@ func (a *app) hostCommand() *cobra.Command {
 			return err
 		},
 	}
+	c.Flags().IntVar(&descriptor, "ready", 0, "the `descriptor` to say on that it listens")
+	return c
 }
 
 // A host serves windows, each of which is a session of one bridge, until the

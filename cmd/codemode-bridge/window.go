@@ -25,6 +25,11 @@ const (
 	leaveTime = grace + 15*time.Second
 )
 
+// lastAnswers is how long a client that has said all it will say waits for
+// answers: then what is still open is cancelled. A shell that pipes a request
+// into `run` gets its answer by that.
+const lastAnswers = 2 * time.Second
+
 // join serves the client by the process that serves all windows like this one,
 // and starts that if need be. Joined false without an error means that this
 // window has to be served by itself; the person has been told why.
@@ -66,7 +71,7 @@ func (a *app) startHost(ctx context.Context, place *join.Place, cfg *config.Conf
 		return fmt.Errorf("starting a bridge for all windows: %w", err)
 	}
 	defer ready.Close()
-	cmd := exec.Command(self, "host", "--config", cfg.File, "--env", a.environment) // bound to no context: it outlives this process
+	cmd := exec.Command(self, "host", "--config", cfg.File, "--env", a.environment, "--ready", "3") // bound to no context: it outlives this process
 	cmd.Stderr, cmd.SysProcAttr, cmd.ExtraFiles = said, detached(), []*os.File{theirs}
 	err = cmd.Start()
 	theirs.Close()
@@ -123,6 +128,9 @@ func (a *app) pass(ctx context.Context, client *stdio, host *join.Conn, place *j
 		for {
 			line, err := in.ReadBytes('\n')
 			if err != nil {
+				for end := time.Now().Add(lastAnswers); len(open.ids()) > 0 && time.Now().Before(end); {
+					time.Sleep(5 * time.Millisecond)
+				}
 				return
 			}
 			open.asked(line)

@@ -239,6 +239,11 @@ func TestHostThatCannotStart(t *testing.T) {
 	}
 }
 
+func TestHostIsNotTyped(t *testing.T) {
+	h := newHome(t, map[string]any{"servers": map[string]any{}})
+	h.says([]int{2}, "host")
+}
+
 // Where windows cannot meet safely, each is served by itself.
 func TestWindowsMeetInPrivate(t *testing.T) {
 	h := newHome(t, map[string]any{"servers": map[string]any{}})
