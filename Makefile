@@ -46,7 +46,7 @@ cross: ## build and vet for macOS and Windows
 	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 $(GO) vet ./...
 	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 $(GO) build ./...
 
-test-real: ## npm reference servers and TypeScript clients against the real binary
+test-real: ## npm reference servers and TypeScript clients against the real binary (UPSTREAM_CHAOS=5m: longer chaos)
 	.ci/real-install
 	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(GO) test -tags real -count=1 -timeout 15m -run '^TestReal' ./cmd/codemode-bridge
 	$(GO) test -tags real -count=1 -timeout 30m -run '^TestReal' ./bridge/sqlstore
