@@ -402,14 +402,16 @@ func TestTimeoutAndCancelReachTheServer(t *testing.T) {
 }
 
 func TestTimeoutOverHTTP(t *testing.T) {
-	for _, asJSON := range []bool{false, true} {
-		spec := script{Call: []string{"hang", ""}, JSON: asJSON}.http(t)
-		spec.Timeout = time.Second
-		s := open(t, Options{}, spec)
-		if e := failure(t, s, "exact", ""); e.Kind != Timeout || !e.Sent {
-			t.Errorf("got %v", e)
-		}
-		call(t, s, "exact", "")
+	for name, asJSON := range map[string]bool{"events": false, "json": true} {
+		t.Run(name, func(t *testing.T) {
+			spec := script{Call: []string{"hang", ""}, JSON: asJSON}.http(t)
+			spec.Timeout = time.Second
+			s := open(t, Options{}, spec)
+			if e := failure(t, s, "exact", ""); e.Kind != Timeout || !e.Sent {
+				t.Errorf("got %v", e)
+			}
+			call(t, s, "exact", "")
+		})
 	}
 }
 
