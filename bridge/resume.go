@@ -147,7 +147,7 @@ func (s *Server) takeUp(ctx context.Context, id string, c claim) (*run, error) {
 	if !c.anyone && p.Principal != c.principal {
 		return nil, ErrNoRun
 	}
-	if err := s.claim(ctx, id); err != nil {
+	if err := s.claim(ctx, id, !c.left); err != nil {
 		return nil, err
 	}
 	// What was written before this bridge owned it may not have been seen above.
@@ -182,15 +182,16 @@ const (
 	endRun   = "end " // and a name: the run is to end
 )
 
-// claim makes this bridge the owner of a run.
-func (s *Server) claim(ctx context.Context, id string) error {
+// claim makes this bridge the owner of a run, which a bridge that has it is asked
+// for, or not.
+func (s *Server) claim(ctx context.Context, id string, ask bool) error {
 	deadline := s.o.Now().Add(askFor)
 	for {
 		_, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
 			switch {
 			case k.Owner == "" || k.Owner == s.o.Bridge || s.o.Gone(k.Owner):
 				k.Owner, k.State, k.Wanted = s.o.Bridge, ledger.Live, ""
-			case k.Wanted == "":
+			case k.Wanted == "" && ask:
 				k.Wanted = give
 			}
 			if k.Owner != s.o.Bridge && s.o.Now().After(deadline) {
@@ -327,7 +328,79 @@ func (s *Server) Resume(ctx context.Context, id, by string, unasked func(*approv
 // while, for the client that comes back.
 func (s *Server) GoOn(ctx context.Context, id, by string) error {
 	_, err := s.takeUp(ctx, id, claim{by: by, anyone: true, reach: gate.ByApprovers, left: true})
+	if errors.Is(err, errElsewhere) {
+		return nil // it goes on there
+	}
 	return err
+}
+
+// MoveOn goes on with the runs that no bridge has as soon as people have
+// answered all that they asked, until ctx ends. What nobody answers in time
+// expires. What was answered before this bridge began is left to whoever
+// resumes it, and so is a run that asks nobody, because its bridge was killed:
+// a restart makes no calls.
+func (s *Server) MoveOn(ctx context.Context) {
+	if s.o.Journal == nil {
+		return
+	}
+	tried := map[string]bool{}
+	for ctx.Err() == nil {
+		changed := s.o.Gate.Broker().Requested() // before looking: nothing is missed
+		answered, err := s.answeredAway(ctx, s.began)
+		if err != nil && ctx.Err() == nil {
+			s.o.Logger.Warn("looking for paused runs that were answered", "err", err)
+		}
+		for _, e := range answered {
+			if tried[e.ID] {
+				continue
+			}
+			tried[e.ID] = true
+			if err := s.GoOn(ctx, e.Run, e.Verdict.By+" answered"); err != nil && !errors.Is(err, ErrNoRun) && ctx.Err() == nil {
+				s.o.Logger.Error("going on with a run that was answered", "run", e.Run, "err", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-time.After(10 * time.Second): // a bridge may have been killed
+		}
+	}
+}
+
+// answeredAway are the last answers, since a time, to runs that no bridge has
+// and that ask nothing any more.
+func (s *Server) answeredAway(ctx context.Context, since time.Time) (last []approval.Entry, err error) {
+	away, err := s.away(ctx)
+	if err != nil || len(away) == 0 {
+		return nil, err
+	}
+	broker := s.o.Gate.Broker()
+	entries, err := broker.Entries(ctx, approval.Filter{Open: s.o.Now()})
+	if err != nil {
+		return nil, err
+	}
+	open := map[string]bool{}
+	for _, e := range entries {
+		open[e.Run] = true
+	}
+	for _, k := range away {
+		if open[k.Run] {
+			continue
+		}
+		entries, err := broker.Entries(ctx, approval.Filter{Run: k.Run})
+		if err != nil {
+			return nil, err
+		}
+		answers := slices.DeleteFunc(entries, func(e approval.Entry) bool { return e.Verdict == nil || e.Verdict.By == "" })
+		if len(answers) == 0 {
+			continue
+		}
+		newest := slices.MaxFunc(answers, func(a, b approval.Entry) int { return a.Verdict.Time.Compare(b.Verdict.Time) })
+		if newest.Verdict.Time.After(since) {
+			last = append(last, newest)
+		}
+	}
+	return last, nil
 }
 
 // CancelRun ends a run, wherever it is: here, in another bridge, or nowhere.

@@ -388,3 +388,46 @@ func TestAFullJournal(t *testing.T) {
 		t.Errorf("it answers %s", out)
 	}
 }
+
+// The verdict moves a run on that no bridge has; a restart alone does not.
+func TestTheVerdictMovesAPausedRunOn(t *testing.T) {
+	f := newFleet()
+	first := f.bridge(t, "one", queued())
+	id := f.startPaused(t, first, pauses, 2)
+	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
+	first.Close(0)
+	second := f.bridge(t, "two", queued())
+	ctx, stop := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() { defer close(over); second.MoveOn(ctx) }()
+	defer func() { stop(); <-over }()
+	began := time.Now()
+	f.answer(t, f.open(t, 2)[0], yes)
+	if answered, err := second.answeredAway(t.Context(), began); err != nil || len(answered) > 0 {
+		t.Errorf("after one of two answers: %v, %v", answered, err)
+	}
+	f.answer(t, f.open(t, 1)[0], yes)
+	waitUntil(t, func() bool { st, ok := second.Run(id); return ok && st.Over() })
+	if made := second.up.made(); len(made) != 3 {
+		t.Errorf("made %q", made)
+	}
+}
+
+func TestARestartMakesNoCalls(t *testing.T) {
+	f := newFleet()
+	first := f.bridge(t, "one", queued())
+	id := f.startPaused(t, first, pauses, 2)
+	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
+	first.Close(0)
+	before := time.Now()
+	for _, e := range f.open(t, 2) {
+		f.answer(t, e, yes)
+	}
+	second := f.bridge(t, "two", queued())
+	if answered, err := second.answeredAway(t.Context(), before); err != nil || len(answered) != 1 {
+		t.Errorf("a bridge that was there: %v, %v", answered, err)
+	}
+	if answered, err := second.answeredAway(t.Context(), time.Now()); err != nil || len(answered) > 0 {
+		t.Errorf("one that begins afterwards: %v, %v", answered, err)
+	}
+}

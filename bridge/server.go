@@ -109,6 +109,7 @@ type Server struct {
 	begun    sync.Map          // run ID -> beginning, without its script, of runs that are away
 	taking   sync.Mutex        // held while a run is taken up
 	seed     func(*[32]byte)   // makes the seed of a run
+	began    time.Time
 	heeding  context.CancelFunc
 	heeded   chan struct{} // closed when heed has ended
 }
@@ -138,6 +139,7 @@ func New(o Options) *Server {
 		sessions: make(map[*mcp.ServerSession]*session),
 		live:     make(map[string]*run),
 		tools:    make(map[string]string),
+		began:    o.Now(),
 		seed:     func(seed *[32]byte) { rand.Read(seed[:]) },
 	}
 	if s.o.JournalBytes == 0 {

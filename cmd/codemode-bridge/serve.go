@@ -139,6 +139,7 @@ func (a *app) live(ctx context.Context, cfg *config.Config, serve func(context.C
 	p.ended.Go(func() { p.pins.Watch(watching, p.touch) })
 	p.ended.Go(func() { rec.keep(watching, time.Duration(cfg.Audit.Keep)) })
 	p.ended.Go(func() { p.tidy(watching, time.Duration(cfg.Audit.Keep)) })
+	p.ended.Go(func() { p.ready(watching); p.server.MoveOn(watching) })
 	err = serve(ctx, p)
 	stop()
 	p.Close(grace)
