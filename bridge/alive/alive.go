@@ -12,10 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-)
 
-// errHeld is a lock that another process has.
-var errHeld = errors.New("the file is locked")
+	"codemode-bridge/bridge/filelock"
+)
 
 // A Member is this process, as long as it has not left.
 type Member struct{ file *os.File }
@@ -31,7 +30,7 @@ func Join(dir, name string) (*Member, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making it known that this process runs: %w", err)
 	}
-	if err := tryLock(f); err != nil { // who sweeps in this very moment leaves it alone: the name is new
+	if err := filelock.Try(f); err != nil { // who sweeps in this very moment leaves it alone: the name is new
 		f.Close()
 		return nil, fmt.Errorf("making it known that this process runs: %w", err)
 	}
@@ -54,7 +53,7 @@ func Gone(dir, name string) bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	defer f.Close()
-	return tryLock(f) == nil
+	return filelock.Try(f) == nil
 }
 
 // sweep removes the files of processes that have ended. One that is just being

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"os"
 	"time"
-)
 
-// errHeld is a lock that another process has.
-var errHeld = errors.New("the file is locked")
+	"codemode-bridge/bridge/filelock"
+)
 
 // A lock is a locked file, which is removed with the lock.
 type lock struct{ file *os.File }
@@ -18,7 +17,7 @@ func tryLock(path string) (*lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := flock(f); err != nil {
+	if err := filelock.Try(f); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -28,7 +27,7 @@ func tryLock(path string) (*lock, error) {
 	there, gone := os.Stat(path)
 	if err != nil || gone != nil || !os.SameFile(mine, there) {
 		f.Close()
-		return nil, errors.Join(errHeld, err)
+		return nil, errors.Join(filelock.ErrHeld, err)
 	}
 	return &lock{f}, nil
 }
@@ -36,7 +35,7 @@ func tryLock(path string) (*lock, error) {
 func waitLock(ctx context.Context, path string) (*lock, error) {
 	for {
 		l, err := tryLock(path)
-		if !errors.Is(err, errHeld) {
+		if !errors.Is(err, filelock.ErrHeld) {
 			return l, err
 		}
 		select {

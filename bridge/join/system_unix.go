@@ -3,23 +3,11 @@
 package join
 
 import (
-	"errors"
 	"io/fs"
-	"os"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 const supported = true
-
-func flock(f *os.File) error {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return errHeld
-	}
-	return err
-}
 
 // owner is the user whose file it is; -1 if that is not known.
 func owner(info fs.FileInfo) int {

@@ -8,6 +8,8 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"codemode-bridge/bridge/filelock"
 )
 
 // errNobody is a place without a host, or with one that is about to end.
@@ -39,7 +41,7 @@ func (p *Place) Join(ctx context.Context, start func(context.Context) error) (*C
 // startOne starts a host unless another window does, or has done so.
 func (p *Place) startOne(ctx context.Context, start func(context.Context) error) error {
 	l, err := tryLock(p.locks + ".start")
-	if errors.Is(err, errHeld) {
+	if errors.Is(err, filelock.ErrHeld) {
 		return nil
 	}
 	if err != nil {

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"os"
 	"time"
-)
 
-// errHeld is what tryLock returns while another process has the lock.
-var errHeld = errors.New("another process holds the lock")
+	"codemode-bridge/bridge/filelock"
+)
 
 // lock takes the lock of all processes, which is held for the time of one
 // write. It waits no longer than most: a process that hangs must not stop
@@ -20,11 +19,11 @@ func lock(path string, most time.Duration) (unlock func(), err error) {
 	}
 	until := time.Now().Add(most)
 	for {
-		err := tryLock(f)
+		err := filelock.Try(f)
 		if err == nil {
 			return func() { f.Close() }, nil // which lets go of it
 		}
-		if !errors.Is(err, errHeld) || time.Now().After(until) {
+		if !errors.Is(err, filelock.ErrHeld) || time.Now().After(until) {
 			f.Close()
 			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}

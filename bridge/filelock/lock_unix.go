@@ -1,6 +1,6 @@
 //go:build unix
 
-package pins
+package filelock
 
 import (
 	"errors"
@@ -9,10 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func tryLock(f *os.File) error {
+// Try locks a file until it is closed, or returns ErrHeld at once.
+func Try(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return errHeld
+		return ErrHeld
 	}
 	return err
 }

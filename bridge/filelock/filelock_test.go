@@ -1,0 +1,31 @@
+package filelock
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestTry(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	open := func() *os.File {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	first, second := open(), open()
+	if err := Try(first); err != nil {
+		t.Fatal(err)
+	}
+	if err := Try(second); !errors.Is(err, ErrHeld) {
+		t.Errorf("while it is held: %v", err)
+	}
+	first.Close()
+	if err := Try(second); err != nil {
+		t.Errorf("after it was let go: %v", err)
+	}
+}
