@@ -166,7 +166,7 @@ var (
 )
 
 // Options are what a Site works with. Runs, Records, Sessions, Policy,
-// Config, Tools and Status may be nil; then what needs them is not found.
+// Config, Tools, Logins and Status may be nil; then what needs them is not found.
 type Options struct {
 	Approvers func() *approval.Approvers // of this moment; may return nil
 	Desk      Desk
@@ -177,6 +177,7 @@ type Options struct {
 	Policy    Policy
 	Config    Configuration
 	Tools     Tools
+	Logins    Logins
 	// Status returns servers, sandbox and profiles, as codemode_status has them.
 	Status func() any
 	// Record keeps what is done here and is not recorded elsewhere: who came

@@ -55,6 +55,7 @@ var routes = []route{
 	{"DELETE", "/api/grants/{id}", approval.Revoke, (*Site).revoke},
 	{"GET", "/api/history", approval.Look, (*Site).history},
 	{"GET", "/api/servers", approval.Look, (*Site).servers},
+	{"POST", "/api/servers/login", approval.Edit, (*Site).beginLogin},
 	{"GET", "/api/tools", approval.Look, (*Site).listTools},
 	{"POST", "/api/tools/accept", approval.Edit, (*Site).acceptTool},
 	{"POST", "/api/tools/block", approval.Edit, (*Site).blockTool},

@@ -173,6 +173,7 @@ type page struct {
 	server *http.Server
 	failed chan error
 	base   string
+	forget context.CancelFunc // the logins that it has begun
 }
 
 // openPage serves the approval page, until Close. Nil is a page that is off,
@@ -201,8 +202,9 @@ func (p *parts) openPage(a *app, log *slog.Logger) (*page, error) {
 	for _, h := range cfg.Webhooks {
 		hooks = append(hooks, admin.Webhook{URL: h.URL.Reveal(), Secret: []byte(h.Secret.Reveal())})
 	}
+	beginning, forget := context.WithCancel(context.Background())
 	o := admin.Options{
-		Approvers: p.desk.approvers.Load, Desk: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, app: a}, Config: heldOf{p}, Tools: toolsOf{p},
+		Approvers: p.desk.approvers.Load, Desk: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, app: a}, Config: heldOf{p}, Tools: toolsOf{p}, Logins: newPageLogins(beginning, p),
 		Status: func() any { return p.server.Status() }, Record: p.recorder, Hosts: hosts, Base: base, Webhooks: hooks, Bridge: p.desk.id, Logger: log.With("part", "page"),
 	}
 	if p.recorder.store != nil {
@@ -216,7 +218,7 @@ func (p *parts) openPage(a *app, log *slog.Logger) (*page, error) {
 			RedirectURL: o.SignOnReturn, Claim: sign.Claim})
 	}
 	site := admin.New(o)
-	pg := &page{site: site, base: base, failed: make(chan error, 1), server: &http.Server{
+	pg := &page{site: site, base: base, forget: forget, failed: make(chan error, 1), server: &http.Server{
 		Handler: site, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, IdleTimeout: 120 * time.Second, MaxHeaderBytes: 32 << 10,
 	}}
 	go func() { pg.failed <- pg.server.Serve(l) }()
@@ -226,6 +228,7 @@ func (p *parts) openPage(a *app, log *slog.Logger) (*page, error) {
 
 // Close ends the page: its streams are cut, requests under way end first.
 func (pg *page) Close() {
+	pg.forget()
 	pg.site.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -69,6 +70,33 @@ func (h *home) logInByHand(fake *logintest.Server, paste func(string) string, fl
 	in.Close()
 	_ = cmd.Wait() // the code says it
 	return said.String(), cmd.ProcessState.ExitCode()
+}
+
+// An admin logs in from the page: the browser comes back to the bridge.
+func TestLoginFromThePage(t *testing.T) {
+	fake := newTracker(t)
+	t.Setenv("CODEMODE_LOGINS", "file")
+	b := serves(t, fmt.Sprintf(`{"surface": "full", "servers": {"tracker": {"url": %q}}, "approvals": {"listen": "127.0.0.1:0", "approvers": [%s]}}`,
+		fake.URL, approverJSON("ann", "admin", annsToken)))
+	var begun struct{ Link string }
+	for range 2 { // the first is given up
+		status, text := b.api(annsToken, "POST", "/api/servers/login", map[string]any{"server": "tracker"})
+		if err := json.Unmarshal([]byte(text), &begun); err != nil || status != http.StatusOK {
+			t.Fatalf("%d %s: %v", status, text, err)
+		}
+	}
+	back, err := http.Get(fake.Browse(t, begun.Link))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer back.Body.Close()
+	if page, err := io.ReadAll(back.Body); err != nil || !strings.Contains(string(page), "Logged in to tracker") {
+		t.Errorf("the browser ends at %s, %v", page, err)
+	}
+	eventually(t, "the bridge is not logged in", func() bool { return strings.Contains(b.status(), `"connected"`) })
+	if status, text := b.api(annsToken, "POST", "/api/servers/login", map[string]any{"server": "nobody"}); status != http.StatusNotFound {
+		t.Errorf("a login at no server: %d %s", status, text)
+	}
 }
 
 // From a server that wants a login to a call of its tool, in a bridge that runs

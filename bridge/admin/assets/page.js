@@ -521,9 +521,30 @@ const elsewhere = {
 	"stop-run": (b) => act(b, "POST", `/api/runs/${encodeURIComponent(b.dataset.id)}/stop`, {}, "stopped"),
 	"resume-run": (b) => act(b, "POST", `/api/runs/${encodeURIComponent(b.dataset.id)}/resume`, {}, "resumed"),
 	"accept-tool": (b) => act(b, "POST", "/api/tools/accept", { server: b.dataset.server, tool: b.dataset.tool, digest: b.dataset.digest }, "accepted"),
+	"log-in": (b) => logIn(b),
 	"block-tool": (b) => act(b, "POST", "/api/tools/block", { server: b.dataset.server, tool: b.dataset.tool, digest: b.dataset.digest }, "blocked"),
 	"revoke": (b) => act(b, "DELETE", "/api/grants/" + encodeURIComponent(b.dataset.id), undefined, "revoked"),
 };
+
+// logIn puts the link of a server's login in the place of the button: a window
+// that a script opens would be blocked.
+async function logIn(button) {
+	button.disabled = true;
+	try {
+		const begun = await api("POST", "/api/servers/login", {server: button.dataset.server});
+		const link = document.createElement("a");
+		link.href = begun.link;
+		link.target = "_blank";
+		link.rel = "noopener noreferrer";
+		link.textContent = "Go to the login";
+		button.replaceWith(link);
+		link.focus();
+		say("the login is ready: it comes back to the machine that the bridge runs on");
+	} catch (error) {
+		button.disabled = false;
+		say(error.message);
+	}
+}
 
 async function act(button, method, path, body, done) {
 	button.disabled = true;
