@@ -23,18 +23,19 @@ func (a *app) initCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "init", Short: "Write a configuration, with the servers that your clients have", Args: noArgs,
 		Long: "Looks for MCP servers in the files of your clients (" + strings.Join(names, ", ") + "),\n" +
-			"those of the folder that you are in included, shows them, and writes a configuration with them. The\n" +
-			"tools that they list now are what you use: they are accepted as they are, and those that are new or\n" +
-			"change later stay hidden from scripts until tools review accepts them. The clients' own files stay as they\n" +
-			"are: install --take-over changes one.",
+			"shows them, and writes a configuration with them. Files in the folder that you are in come with it, from\n" +
+			"whoever wrote it: they are told of, and read if --from names them. Each server that is on is started once,\n" +
+			"because the tools that they list now are what you use: they are accepted as they are, and those that are\n" +
+			"new or change later stay hidden from scripts until tools review accepts them. The clients' own files stay\n" +
+			"as they are: install --take-over changes one.",
 		Example: "  codemode-bridge init\n  codemode-bridge init --from cursor --from ~/work/.mcp.json --dry-run",
 		RunE:    func(c *cobra.Command, _ []string) error { return a.init(c.Context(), o) },
 	}
 	f := c.Flags()
-	f.StringArrayVar(&o.from, "from", nil, "look only here: a `client` or a file; may be repeated")
+	f.StringArrayVar(&o.from, "from", nil, "look only here: a `client` (its file for you) or a file; may be repeated")
 	f.BoolVarP(&o.yes, "yes", "y", false, "write without asking")
 	f.BoolVar(&o.dry, "dry-run", false, "show what would be written and write nothing")
-	f.BoolVar(&o.pin, "pin", true, "connect to the servers and accept the tools that they have now; new and changed ones stay hidden from scripts")
+	f.BoolVar(&o.pin, "pin", true, "start the servers once and accept the tools that they have now; new and changed ones stay hidden from scripts")
 	f.BoolVar(&o.force, "force", false, "replace a configuration that is there; a copy is kept")
 	a.jsonFlag(c)
 	completeWith(c, "from", cobra.FixedCompletions(names, cobra.ShellCompDirectiveDefault))
@@ -89,6 +90,9 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	}
 	taken := d.taking()
 	result := map[string]any{"file": path, "written": !o.dry, "servers": adoptedRows(d.all)}
+	if len(d.left) > 0 {
+		result["left_out"] = d.left
+	}
 	if o.dry {
 		if a.json {
 			return a.printJSON(result)
@@ -98,7 +102,11 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 		fmt.Fprintln(a.err, "nothing was written")
 		return nil
 	}
-	if err := a.confirm(fmt.Sprintf("write %s with %s of your clients?", a.shown(path), count(len(taken), "server")), o.yes); err != nil {
+	question := fmt.Sprintf("write %s with %s of your clients?", a.shown(path), count(len(taken), "server"))
+	if on := len(pinnable(taken)); o.pin && on > 0 {
+		question = fmt.Sprintf("start %s of these once, now, to accept the tools that they have (--pin=false: start nothing), and %s", count(on, "server"), question)
+	}
+	if err := a.confirm(question, o.yes); err != nil {
 		return err
 	}
 	if o.pin {
@@ -152,18 +160,30 @@ func (a *app) nextSteps(d *adoption) {
 	fmt.Fprintln(a.err, "      the same with --take-over, so that the model cannot call its servers past the bridge")
 }
 
-// find adds the servers of all clients, or of those clients and files that the
-// person names.
+// find adds the servers that all clients have for this user, or those of the
+// clients and files that the person names. A file of the folder has to be
+// named: it may have come with a repository, and a server is a program.
 func (a *app) find(d *adoption, from []string) error {
 	system := a.system()
 	var places []clients.Place
 	if len(from) == 0 {
-		places = clients.Places(system)
+		for _, place := range clients.Places(system) {
+			if place.Scope == clients.User {
+				places = append(places, place)
+			} else {
+				d.leave(place)
+			}
+		}
 	}
 	for _, name := range from {
 		if c, ok := clients.Find(name); ok {
 			for _, scope := range c.Scopes {
-				if place, err := c.Place(system, scope); err == nil {
+				place, err := c.Place(system, scope)
+				switch {
+				case err != nil:
+				case scope == clients.Project:
+					d.leave(place)
+				default:
 					places = append(places, place)
 				}
 			}
@@ -186,6 +206,9 @@ func (a *app) find(d *adoption, from []string) error {
 		}
 		places = append(places, place)
 	}
+	d.left = slices.DeleteFunc(d.left, func(l leftOut) bool {
+		return slices.ContainsFunc(places, func(p clients.Place) bool { return p.File == l.path && p.Scope != clients.User })
+	})
 	for _, place := range places {
 		file, err := clients.ReadFile(place.File)
 		if err == nil && !file.Existed {
@@ -223,6 +246,10 @@ func secretsOf(all []*adopted) []string {
 }
 
 func (a *app) printFound(d *adoption) error {
+	for _, l := range d.left {
+		fmt.Fprintf(a.err, "left out: %s of %s; whoever wrote this folder may have named the programs; to take them as well, name all that you want: --from CLIENT --from %s\n",
+			count(l.Servers, "server"), l.Place, l.From)
+	}
 	if len(d.all) == 0 {
 		fmt.Fprintln(a.err, "your clients have no servers that could be found")
 		return nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os/user"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,12 +31,7 @@ func (a *app) pin(ctx context.Context, path string, text []byte, taking []*adopt
 	if err != nil {
 		return err
 	}
-	var on []*adopted
-	for _, s := range taking {
-		if !s.off() {
-			on = append(on, s)
-		}
-	}
+	on := pinnable(taking)
 	if len(on) == 0 {
 		return nil
 	}
@@ -66,6 +62,11 @@ func (a *app) pin(ctx context.Context, path string, text []byte, taking []*adopt
 		s.pinned = len(r.listed)
 	}
 	return rec.Close()
+}
+
+// pinnable are the servers that are on: pin starts them.
+func pinnable(taking []*adopted) []*adopted {
+	return slices.DeleteFunc(slices.Clone(taking), (*adopted).off)
 }
 
 // listed tries all servers of a configuration at once, by their names.

@@ -56,6 +56,37 @@ type adoption struct {
 	taken map[string]string // the servers with names, as texts, by their folded names
 	names map[string]string // the names themselves, by their folded ones
 	all   []*adopted
+	left  []leftOut // what has to be named
+}
+
+// A leftOut is a place whose servers are not taken over unless it is named.
+type leftOut struct {
+	Place   string `json:"place"`
+	From    string `json:"from"` // what to name
+	Servers int    `json:"servers"`
+	path    string
+}
+
+// leave notes a place whose servers are left out, if it has any.
+func (d *adoption) leave(place clients.Place) {
+	file, err := clients.ReadFile(place.File)
+	if err != nil || !file.Existed {
+		return
+	}
+	servers, err := place.Servers(file.Text)
+	if err != nil || len(servers) == 0 {
+		return
+	}
+	l := leftOut{Place: place.String(), From: place.Client.Name, Servers: len(servers), path: place.File}
+	if place.Scope == clients.Project {
+		l.From = filepath.Base(place.File)
+		if folder, err := os.Getwd(); err == nil {
+			if rel, err := filepath.Rel(folder, place.File); err == nil {
+				l.From = rel
+			}
+		}
+	}
+	d.left = append(d.left, l)
 }
 
 func (a *app) adoption() *adoption {
@@ -264,6 +295,23 @@ func (s *adopted) variables() string {
 	return canon.Visible(strings.Join(names, " "))
 }
 
+// reference is a variable that a text uses.
+var reference = regexp.MustCompile(`\$\{([^}:]+)`)
+
+// uses are the variables of this machine that the server's texts name: their
+// values go to it.
+func (s *adopted) uses() []string {
+	texts := slices.Concat([]string{s.Command, s.URL, s.Cwd}, s.Args, slices.Collect(maps.Values(s.Env)), slices.Collect(maps.Values(s.Headers)))
+	var names []string
+	for _, text := range texts {
+		for _, m := range reference.FindAllStringSubmatch(text, -1) {
+			names = append(names, canon.Visible(m[1]))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // remark says in a few words what becomes of the server.
 func (s *adopted) remark() string {
 	var all []string
@@ -287,11 +335,29 @@ func (s *adopted) remark() string {
 	return strings.Join(all, "; ")
 }
 
-// printAdopted prints servers as a table.
+// printAdopted prints servers as a table, with all that they run and use: the
+// person decides by it.
 func (a *app) printAdopted(all []*adopted) error {
 	rows := [][]string{{"client", "name", "how it runs", "variables", ""}}
 	for _, s := range all {
-		rows = append(rows, []string{strings.Join(s.from, ", "), canon.Visible(s.Name), cut(s.runs(), 60), cut(s.variables(), 40), s.remark()})
+		variables := s.variables()
+		for _, name := range s.uses() {
+			variables += " ${" + name + "}"
+		}
+		runs, variable := wrapped(s.runs(), 60), wrapped(strings.TrimSpace(variables), 40)
+		for i := range max(len(runs), len(variable)) {
+			row := make([]string, 5)
+			if i == 0 {
+				row[0], row[1], row[4] = strings.Join(s.from, ", "), canon.Visible(s.Name), s.remark()
+			}
+			if i < len(runs) {
+				row[2] = strings.TrimRight(runs[i], " ")
+			}
+			if i < len(variable) {
+				row[3] = strings.TrimRight(variable[i], " ")
+			}
+			rows = append(rows, row)
+		}
 	}
 	return a.table(rows)
 }
@@ -304,6 +370,7 @@ type adoptedRow struct {
 	Type      string   `json:"type,omitempty"`
 	Runs      string   `json:"runs,omitempty"`
 	Variables []string `json:"variables,omitempty"`
+	Uses      []string `json:"uses,omitempty"` // variables of this machine whose values it gets
 	Unset     []string `json:"unset,omitempty"`
 	Disabled  bool     `json:"disabled,omitempty"`
 	Known     bool     `json:"known,omitempty"`
@@ -316,7 +383,7 @@ type adoptedRow struct {
 func adoptedRows(all []*adopted) []adoptedRow {
 	rows := []adoptedRow{}
 	for _, s := range all {
-		row := adoptedRow{From: s.from, Name: s.Name, As: s.as, Type: string(s.Kind), Runs: s.runs(), Variables: strings.Fields(s.variables()), Disabled: s.off(), Known: s.known, Notes: s.Notes,
+		row := adoptedRow{From: s.from, Name: s.Name, As: s.as, Type: string(s.Kind), Runs: s.runs(), Variables: strings.Fields(s.variables()), Uses: s.uses(), Disabled: s.off(), Known: s.known, Notes: s.Notes,
 			Pinned: s.pinned, Unpinned: canon.Visible(canon.Redact(masked(s.unpinned, s.Secrets))), Problem: s.Problem}
 		for _, v := range s.unset {
 			row.Unset = append(row.Unset, v.Name)
