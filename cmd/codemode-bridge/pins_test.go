@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -157,7 +158,7 @@ func TestAChangedToolAsks(t *testing.T) {
 	}
 
 	// Accepted, by whoever may change the configuration.
-	if out := h.says([]int{0}, "tools", "review", "--accept", "--all"); !strings.Contains(out, "web__fetch is accepted by ") {
+	if out := h.says([]int{0}, "tools", "review", "--accept", "--all", "--yes"); !strings.Contains(out, "web__fetch is accepted by ") {
 		t.Errorf("accepting said %q", out)
 	}
 	c.sees(t, describeFetch, "id_rsa")
@@ -194,6 +195,39 @@ func TestAChangedToolAsks(t *testing.T) {
 	}
 }
 
+// A tool is accepted as the person saw it: one that has changed since is not.
+func TestAToolIsAcceptedAsItWasSeen(t *testing.T) {
+	tools := newToolFile(t)
+	h := newHome(t, map[string]any{"servers": map[string]any{"web": tools.server(map[string]any{"quarantine": true})}, "approvals": map[string]any{"listen": "off"}})
+	c := h.connect()
+	c.sees(t, tryFetch, "it is quarantined: it is new")
+	shown := regexp.MustCompile(`--accept (web__fetch@sha256:[0-9a-f]+)`).FindStringSubmatch(h.says([]int{0}, "tools", "review"))
+	if shown == nil {
+		t.Fatal("the review does not say how to accept what it shows")
+	}
+	for _, unseen := range [][]string{{"web__fetch"}, {shown[1], "web__reload"}, {"--all"}, {"web__fetch@sha256:1234"}, {"web__fetch", "--json"}} {
+		h.says([]int{2}, append([]string{"tools", "review", "--accept"}, unseen...)...)
+	}
+
+	tools.write(toolsAfter)
+	h.says([]int{0}, "tools", "review", "--accept", "web__reload", "--yes")
+	c.sees(t, `return await codemode.web__reload({})`, "did reload")
+	c.sees(t, `return (await codemode.get_tools({})).tools.map(t => t.name)`, `["web__reload"]`)
+	eventually(t, "the change is not written down", func() bool {
+		return strings.Contains(h.says([]int{0}, "tools", "review", "web__fetch"), "id_rsa")
+	})
+	h.says([]int{1}, "tools", "review", "--accept", shown[1])
+	h.says([]int{1}, "tools", "review", "--block", shown[1])
+	c.sees(t, tryFetch, "it is quarantined")
+
+	var rows []struct{ Tool, Named string }
+	if err := json.Unmarshal([]byte(h.says([]int{0}, "tools", "review", "--json", "web__fetch")), &rows); err != nil || len(rows) != 1 {
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	h.says([]int{0}, "tools", "review", "--accept", rows[0].Named)
+	c.sees(t, callFetch, "did fetch")
+}
+
 // A server under quarantine offers what was pinned and nothing else.
 func TestQuarantinedToolsAreHidden(t *testing.T) {
 	tools := newToolFile(t)
@@ -201,11 +235,11 @@ func TestQuarantinedToolsAreHidden(t *testing.T) {
 	c := h.connect()
 	c.sees(t, tryFetch, "denied: web__fetch was not sent: it is quarantined: it is new, and nobody has accepted it yet (whoever runs the bridge can accept it)")
 	c.sees(t, `return (await codemode.get_tools({})).tools`, `[]`)
-	h.says([]int{0}, "tools", "review", "--accept", "web__fetch")
+	h.says([]int{0}, "tools", "review", "--accept", "web__fetch", "--yes")
 	c.sees(t, callFetch, "did fetch")
 	c.sees(t, `return (await codemode.get_tools({})).tools.map(t => t.name)`, `["web__fetch"]`)
 	tools.write(toolsAfter)
-	h.says([]int{0}, "tools", "review", "--accept", "web__reload")
+	h.says([]int{0}, "tools", "review", "--accept", "web__reload", "--yes")
 	c.sees(t, `return await codemode.web__reload({})`, "did reload")
 	c.sees(t, tryFetch, "its definition changed since")
 	c.sees(t, `return (await codemode.get_tools({})).tools.map(t => t.name)`, `["web__reload"]`)

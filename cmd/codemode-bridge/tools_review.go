@@ -21,7 +21,8 @@ import (
 
 // A reviewRow is a tool that waits to be looked at, as --json prints it.
 type reviewRow struct {
-	Tool       string      `json:"tool"` // server__tool
+	Tool       string      `json:"tool"`  // server__tool
+	Named      string      `json:"named"` // and with its digest, as --accept takes it
 	State      pins.State  `json:"state"`
 	Then       string      `json:"then"` // what becomes of it meanwhile
 	Since      time.Time   `json:"since"`
@@ -38,6 +39,7 @@ type reviewRow struct {
 func newReviewRow(w pins.Waiting, cfg *config.Config, k *known) reviewRow {
 	r := reviewRow{Tool: w.Server + "__" + canon.Visible(w.Tool), State: w.State, Then: string(thenOf(w, cfg)), Since: w.Since, Digest: w.Digest,
 		Was: w.Was, AcceptedBy: w.AcceptedBy, AcceptedAt: w.AcceptedAt, BlockedBy: w.BlockedBy, BlockedAt: w.BlockedAt, Notices: hiddenAll(k, w.Notices), Difference: []pins.Part{}}
+	r.Named = r.Tool + "@" + w.Digest[:min(len(w.Digest), len(digestScheme)+shownDigest)]
 	for _, part := range w.Difference {
 		r.Difference = append(r.Difference, pins.Part{What: part.What, Lines: hiddenAll(k, part.Lines)})
 	}
@@ -68,12 +70,13 @@ func thenOf(w pins.Waiting, cfg *config.Config) pins.Reaction {
 // toolsReview shows what servers have changed in their tools, and takes what a
 // person decides on it.
 func (a *app) toolsReview() *cobra.Command {
-	var accept, block, all, fromStdin bool
+	var accept, block, all, yes, fromStdin bool
 	c := &cobra.Command{
 		Use: "review [tool...]", Short: "Show the tools that are new or have changed, and accept or block them",
 		Long: "Shows which tools are not as somebody last accepted them, and how they differ. With --accept, the named\n" +
-			"tools, or with --all every one that is shown, are accepted as they are; with --block, scripts do not get\n" +
-			"them any more until somebody accepts them. Where there are approvers, that takes the token of one with the\n" +
+			"tools, or with --all every one that waits, are accepted as they are; with --block, scripts do not get\n" +
+			"them any more until somebody accepts them. A tool is accepted as you saw it: name it with the digest that\n" +
+			"this command shows (server__tool@sha256:...); without one, the terminal shows it and asks. Where there are approvers, that takes the token of one with the\n" +
 			"role admin. A bridge that runs notices it at once.",
 		RunE: func(c *cobra.Command, names []string) error {
 			switch {
@@ -93,51 +96,90 @@ func (a *app) toolsReview() *cobra.Command {
 			var k known
 			k.learn(specs(cfg), a.env)
 			store := pins.Open(a.pinFolder(cfg.File))
-			chosen, err := chooseTools(store, cfg, names)
+			chosen, seen, err := chooseTools(store, cfg, names)
 			if err != nil {
 				return err
 			}
 			if !accept && !block {
 				return a.printReview(a.out, chosen, cfg, &k)
 			}
-			return a.decideTools(c.Context(), cfg, &k, store, chosen, accept, fromStdin)
+			ask := func() error { return nil }
+			if accept && !seen {
+				ask = func() error { return a.confirmTools(len(names), yes) }
+			}
+			return a.decideTools(c.Context(), cfg, &k, store, chosen, accept, fromStdin, ask)
 		},
 	}
 	f := c.Flags()
 	f.BoolVar(&accept, "accept", false, "accept the tools as they are")
 	f.BoolVar(&block, "block", false, "keep the tools from scripts")
 	f.BoolVar(&all, "all", false, "with --accept: every tool that is new or has changed")
+	f.BoolVarP(&yes, "yes", "y", false, "with --accept: whatever the tools are now, without a digest and without asking")
 	f.BoolVar(&fromStdin, "token-stdin", false, "read your token from standard input")
 	a.jsonFlag(c)
 	return c
 }
 
-// chooseTools are the tools that a person names, or all that wait.
-func chooseTools(store *pins.Store, cfg *config.Config, names []string) ([]pins.Waiting, error) {
+// chooseTools are the tools that a person names, or all that wait. Seen
+// reports that each was named with its digest, so that it is what they saw.
+func chooseTools(store *pins.Store, cfg *config.Config, names []string) (chosen []pins.Waiting, seen bool, err error) {
 	if len(names) == 0 {
-		return store.Waiting(cfg.ServerNames())
+		chosen, err = store.Waiting(cfg.ServerNames())
+		return chosen, false, err
 	}
-	var chosen []pins.Waiting
+	seen = true
 	for _, name := range names {
+		digest := ""
+		if i := strings.LastIndex(name, "@"+digestScheme); i >= 0 {
+			name, digest = name[:i], name[i+1:]
+			if hex := digest[len(digestScheme):]; len(hex) < leastDigest || strings.Trim(hex, "0123456789abcdef") != "" {
+				return nil, false, &usageError{fmt.Errorf("%s is not the digest of %s: that takes %d hex digits at least, as tools review shows them", digest, name, leastDigest)}
+			}
+		}
+		seen = seen && digest != ""
 		server, tool, ok := strings.Cut(name, "__") // no server has that in its name
 		if !ok || cfg.Servers[server] == nil {
-			return nil, &usageError{fmt.Errorf("there is no server of a tool %q; name it as server__tool", name)}
+			return nil, false, &usageError{fmt.Errorf("there is no server of a tool %q; name it as server__tool", name)}
 		}
 		w, ok, err := store.Find(server, tool)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if !ok {
-			return nil, &usageError{fmt.Errorf("server %s has never listed a tool %q to a bridge with this configuration", server, tool)}
+			return nil, false, &usageError{fmt.Errorf("server %s has never listed a tool %q to a bridge with this configuration", server, tool)}
+		}
+		if !strings.HasPrefix(w.Digest, digest) {
+			return nil, false, fmt.Errorf("%s is not what you saw: it is %s now, not %s; look at it again with tools review", name, w.Digest, digest)
 		}
 		chosen = append(chosen, w)
 	}
-	return chosen, nil
+	return chosen, seen, nil
 }
 
-// decideTools accepts or blocks what is shown first: only that, should a tool
-// change again meanwhile.
-func (a *app) decideTools(ctx context.Context, cfg *config.Config, k *known, store *pins.Store, chosen []pins.Waiting, accept, fromStdin bool) (err error) {
+// A definition is named by a part of its digest that nobody hits by chance:
+// with leastDigest hex digits at least, and shown with more.
+const (
+	digestScheme = "sha256:"
+	leastDigest  = 12
+	shownDigest  = 24
+)
+
+// confirmTools asks whether what was just shown is accepted.
+func (a *app) confirmTools(named int, yes bool) error {
+	question := "accept these as they are?"
+	if named == 1 {
+		question = "accept it as it is?"
+	}
+	err := a.confirm(question, yes)
+	if usage := (*usageError)(nil); errors.As(err, &usage) {
+		return &usageError{errors.New("there is no terminal to ask at: name each tool with the digest that tools review shows (server__tool@sha256:...); --yes accepts whatever they are now")}
+	}
+	return err
+}
+
+// decideTools accepts or blocks what is shown first, once ask agrees: only
+// that, should a tool change again meanwhile.
+func (a *app) decideTools(ctx context.Context, cfg *config.Config, k *known, store *pins.Store, chosen []pins.Waiting, accept, fromStdin bool, ask func() error) (err error) {
 	if accept && len(chosen) > 1 { // --all is for what waits, not for what somebody blocked
 		kept := chosen[:0]
 		for _, w := range chosen {
@@ -155,6 +197,9 @@ func (a *app) decideTools(ctx context.Context, cfg *config.Config, k *known, sto
 		return nil
 	}
 	if err := a.printReview(a.err, chosen, cfg, k); err != nil {
+		return err
+	}
+	if err := ask(); err != nil {
 		return err
 	}
 	by, err := a.whoReviews(ctx, cfg, fromStdin)
@@ -245,16 +290,29 @@ func (a *app) printReview(out io.Writer, chosen []pins.Waiting, cfg *config.Conf
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		for _, line := range r.lines() {
+		lines := r.lines()
+		if out == a.out {
+			lines = append(lines, "  accept this with: "+a.typed("tools review --accept "+typedName(r.Named)))
+		}
+		for _, line := range lines {
 			if _, err := fmt.Fprintln(out, line); err != nil {
 				return err
 			}
 		}
 	}
 	if out == a.out {
-		fmt.Fprintln(a.err, "\naccept with: codemode-bridge tools review --accept TOOL... (or --all); keep from scripts with: --block TOOL...")
+		fmt.Fprintln(a.err, "\nkeep from scripts with: "+a.typed("tools review --block TOOL..."))
 	}
 	return nil
+}
+
+// typedName is a word as a shell reads it.
+func typedName(word string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:@/"
+	if strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // lines are a row as a person reads it.
