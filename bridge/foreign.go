@@ -207,10 +207,7 @@ func (v *voice) put(ctx context.Context, q upstream.Question) (kind, about strin
 	if err != nil {
 		return kind, about, a, err
 	}
-	text, err := json.Marshal(model.Messages)
-	if about = string(text); err != nil {
-		return kind, about, a, err
-	}
+	about = modelText(q.Model.SystemPrompt, model)
 	if !v.session.can.model {
 		return kind, about, a, errNoModel
 	}
@@ -218,7 +215,11 @@ func (v *voice) put(ctx context.Context, q upstream.Question) (kind, about strin
 		if !v.session.can.form {
 			return kind, about, a, errNoReach
 		}
-		got := v.wait(ctx, &foreign{form: mayUseModel(q.Server, model)})
+		form, err := mayUseModel(q.Server, about)
+		if err != nil {
+			return kind, about, a, err
+		}
+		got := v.wait(ctx, &foreign{form: form})
 		switch {
 		case got.err != nil:
 			return kind, about, a, got.err

@@ -51,6 +51,19 @@ func (b *records) asked() string {
 	return strings.Join(all, "; ")
 }
 
+// question is what the first recorded question of a server was.
+func (b *records) question() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range b.all {
+		var args struct{ Question string }
+		if r.Event == ledger.ServerAsked && json.Unmarshal([]byte(r.Args), &args) == nil {
+			return args.Question
+		}
+	}
+	return ""
+}
+
 // inquisitive makes a server whose tools ask: form for a color, in the words of
 // its argument message and with a field of its argument field, model for a haiku.
 // The tool talk logs and tells of its progress.
@@ -256,6 +269,15 @@ func TestSamplingByPermission(t *testing.T) {
 				}}
 			}, func(t *testing.T, c *mcp.ClientSession, book *records) {
 				got := eval(t, c, `try { return await codemode.inq__model({}) } catch (e) { return e.message }`)
+				const whole = "system: be brief\nuser: a haiku"
+				if q := book.question(); row.recorded != "" && q != whole {
+					t.Errorf("recorded %q", q)
+				}
+				for _, q := range p.questions() {
+					if !strings.Contains(q.Message, strings.ReplaceAll("\n"+whole, "\n", "\n> ")) {
+						t.Errorf("asked %s", q.Message)
+					}
+				}
 				if !strings.Contains(got, row.want) || len(p.questions()) != row.prompts || book.asked() != row.recorded {
 					t.Errorf("got %s after %d questions", got, len(p.questions()))
 				}

@@ -10,10 +10,13 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Bounds on what an upstream server shows to a person.
@@ -22,12 +25,14 @@ const (
 	markLine   = 200  // characters of a line of it
 	markFields = 20   // of its form
 	markText   = 120  // characters of a title, a description or a choice
+	markPicks  = 50   // choices of a field
 	markURL    = 2000 // bytes
 )
 
 // The bounds on what a server asks of a model.
 const (
 	modelMessages = 20
+	modelLines    = 40 // of what a person is asked about
 	modelTokens   = 4096
 )
 
@@ -143,12 +148,21 @@ func markForm(server string, schema any) (properties map[string]*fieldSpec, requ
 		}
 		f.Title = canon.Visible(server) + ": " + clipRunes(canon.Visible(title), markText)
 		f.Description = clipRunes(canon.Visible(f.Description), markText)
+		if f.Items != nil { // only its choices are shown
+			f.Items = &fieldSpec{Type: f.Items.Type, Enum: f.Items.Enum, EnumNames: f.Items.EnumNames, OneOf: f.Items.OneOf, AnyOf: f.Items.AnyOf}
+		}
+		if !slices.Contains(formats, f.Format) {
+			f.Format = ""
+		}
+		if err := f.checkDefault(); err != nil {
+			return nil, nil, fmt.Errorf("the field %s: %w", name, err)
+		}
 		for _, part := range []*fieldSpec{f, f.Items} {
 			if part == nil {
 				continue
 			}
-			if part.likeOurs() {
-				return nil, nil, errors.New("a choice may not be worded like those of codemode-bridge")
+			if err := part.checkChoices(); err != nil {
+				return nil, nil, fmt.Errorf("the field %s: %w", name, err)
 			}
 			for _, choices := range [][]choiceSpec{part.OneOf, part.AnyOf} {
 				for i := range choices {
@@ -163,27 +177,106 @@ func markForm(server string, schema any) (properties map[string]*fieldSpec, requ
 	return form.Properties, form.Required, nil
 }
 
-// likeOurs reports whether a choice is worded like one of ours.
-func (f *fieldSpec) likeOurs() bool {
-	words := append(slices.Clone(f.Enum), f.EnumNames...)
-	for _, c := range append(slices.Clone(f.OneOf), f.AnyOf...) {
-		words = append(words, c.Title, c.Const)
-	}
-	return slices.ContainsFunc(words, func(s string) bool {
-		s = letters(s)
-		return strings.HasPrefix(s, "yesonce") || strings.HasPrefix(s, "yesandagain") || strings.HasPrefix(s, "noandstop")
-	})
+// formats are those that the protocol has for a text.
+var formats = []string{"email", "uri", "date", "date-time"}
+
+// plain reports whether a text of a server may be passed on as it is: what the
+// server gets back must be what it sent, so nothing can be written out in it.
+func plain(text string) bool {
+	return text == canon.Visible(text) && utf8.RuneCountInString(text) <= markText
 }
 
-// letters are the letters of a text, in lower case.
+// checkDefault refuses a value to begin with that no person could read.
+func (f *fieldSpec) checkDefault() error {
+	var v any
+	if len(f.Default) == 0 || json.Unmarshal(f.Default, &v) != nil {
+		return nil // there is none
+	}
+	list, isList := v.([]any)
+	if !isList {
+		list = []any{v}
+	}
+	for _, one := range list {
+		text, isText := one.(string)
+		if _, isNumber := one.(float64); !isText && !isNumber && one != true && one != false && one != nil || !plain(text) || len(list) > markPicks {
+			return fmt.Errorf("what it begins with must be plain and at most %d characters long", markText)
+		}
+	}
+	if len(f.Default) > 8*markText*max(len(list), 1) {
+		return errors.New("what it begins with is too long")
+	}
+	return nil
+}
+
+// ourWords are in the titles of our choices, as letters has them; ourValues are
+// the choices themselves.
+var (
+	ourWords  = []string{"yesonce", "yesandagain", "noandstop"}
+	ourValues = []string{"no", "stop", string(approval.Once), string(approval.Same), string(approval.AnyArgs)}
+)
+
+// checkChoices refuses choices that a person could not read, could take for
+// others, or could take for ours. One of our values alone is an ordinary word; two
+// are our question.
+func (f *fieldSpec) checkChoices() error {
+	values, titles := slices.Clone(f.Enum), slices.Clone(f.EnumNames)
+	for _, c := range slices.Concat(f.OneOf, f.AnyOf) {
+		values, titles = append(values, c.Const), append(titles, c.Title)
+	}
+	if len(values) > markPicks || len(titles) > markPicks {
+		return fmt.Errorf("a field has at most %d choices", markPicks)
+	}
+	if slices.ContainsFunc(values, func(s string) bool { return !plain(s) }) {
+		return fmt.Errorf("a choice must be plain and at most %d characters long", markText)
+	}
+	for _, words := range [][]string{values, titles} {
+		ours := map[string]bool{}
+		for _, s := range words {
+			if slices.ContainsFunc(canon.Words(s), canon.Mixed) {
+				return errors.New("a choice may not mix letters of several scripts in a word")
+			}
+			l := letters(s)
+			if slices.ContainsFunc(ourWords, func(w string) bool { return strings.Contains(l, w) }) {
+				ours["all"], ours["of it"] = true, true
+			}
+			if slices.ContainsFunc(ourValues, func(w string) bool { return letters(w) == l }) {
+				ours[l] = true
+			}
+		}
+		if len(ours) > 1 {
+			return errors.New("a choice may not be worded like those of codemode-bridge")
+		}
+	}
+	return nil
+}
+
+// letters are the letters of a text, in lower case; letters of other scripts, and
+// forms of letters, that pass for Latin ones count as those.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
+		r = unicode.ToLower(r)
+		if latin, ok := latinLike[r]; ok {
+			return latin
+		}
 		if !unicode.IsLetter(r) {
 			return -1
 		}
-		return unicode.ToLower(r)
-	}, s)
+		return r
+	}, norm.NFKD.String(s))
 }
+
+// latinLike are letters, in lower case, that pass for those of our choices.
+var latinLike = func() map[rune]rune {
+	all := map[rune]rune{}
+	for latin, others := range map[rune]string{
+		'a': "аαɑ", 'c': "сϲ", 'd': "ԁ", 'e': "еєε", 'g': "ɡց", 'i': "іιı", 'n': "ոпηнν", 'o': "оοօ", 'p': "рρ", 's': "ѕꜱ", 't': "тτ", 'y': "уүγυ",
+	} {
+		for _, r := range others {
+			all[r] = latin
+		}
+	}
+	return all
+}()
 
 // secretive reports whether a field of this name is for a secret.
 func secretive(name string) bool {
@@ -223,16 +316,41 @@ func markModel(server string, p *mcp.CreateMessageWithToolsParams) (*mcp.CreateM
 		ModelPreferences: p.ModelPreferences, StopSequences: p.StopSequences, Temperature: p.Temperature}, nil
 }
 
-// mayUseModel asks a person whether a server may use the model.
-func mayUseModel(server string, p *mcp.CreateMessageParams) *mcp.ElicitParams {
+// modelText is all that a server wants a model to read, what it says of how to
+// answer first.
+func modelText(system string, p *mcp.CreateMessageParams) string {
 	var text []string
+	if system != "" {
+		text = append(text, "system: "+system)
+	}
 	for _, m := range p.Messages {
 		if t, ok := m.Content.(*mcp.TextContent); ok {
 			text = append(text, string(m.Role)+": "+t.Text)
 		}
 	}
+	return strings.Join(text, "\n")
+}
+
+// mayUseModel asks a person whether a server may use the model. All of the text is
+// shown: what is too long for a form is refused, for nobody could agree to it.
+func mayUseModel(server, text string) (*mcp.ElicitParams, error) {
+	var shown []string
+	for line := range strings.SplitSeq(strings.TrimSpace(canon.VisibleLines(text)), "\n") {
+		for runes := []rune(line); ; runes = runes[markLine:] {
+			shown = append(shown, "> "+string(runes[:min(len(runes), markLine)]))
+			if len(runes) <= markLine {
+				break
+			}
+			if len(shown) > modelLines {
+				break
+			}
+		}
+		if len(shown) > modelLines {
+			return nil, fmt.Errorf("a person can be asked about a text for a model of at most %d lines of %d characters", modelLines, markLine)
+		}
+	}
 	return &mcp.ElicitParams{Mode: "form",
-		Message: "The server " + canon.Visible(server) + " wants to ask your model, and to read its answer:\n" + quotedLines(strings.Join(text, "\n")) + "\nThis approves no call.",
+		Message: "The server " + canon.Visible(server) + " wants to ask your model, and to read its answer:\n" + strings.Join(shown, "\n") + "\nThis approves no call.",
 		RequestedSchema: map[string]any{"type": "object", "required": []any{"answer"}, "properties": map[string]any{
-			"answer": map[string]any{"type": "string", "title": "Let it ask", "enum": []any{"no", "yes"}}}}}
+			"answer": map[string]any{"type": "string", "title": "Let it ask", "enum": []any{"no", "yes"}}}}}, nil
 }

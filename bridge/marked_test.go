@@ -22,6 +22,25 @@ func TestMarkedForms(t *testing.T) {
 		{"a choice of ours", `{"c":{"type":"string","enum":["a","b"],"enumNames":["Yes,  once!","No"]}}`, ""},
 		{"another choice of ours", `{"c":{"type":"string","oneOf":[{"const":"a","title":"No, and stop the script"}]}}`, ""},
 		{"a choice of ours among many", `{"c":{"type":"array","items":{"anyOf":[{"const":"a","title":"Yes, and again in this session"}]}}}`, ""},
+		{"a choice of ours behind a sign", `{"c":{"type":"string","enum":["a"],"enumNames":["✓ OK: yes, once"]}}`, ""},
+		{"a choice of ours with a Cyrillic letter", `{"c":{"type":"string","oneOf":[{"const":"a","title":"Y\u0435s, once"}]}}`, ""},
+		{"a choice of ours in letters that pass for it", `{"c":{"type":"string","enum":["a"],"enumNames":["\u0443\u0435\u0455, \u043e\u043f\u0441\u0435"]}}`, ""},
+		{"a choice of ours in wide letters", `{"c":{"type":"string","enum":["a"],"enumNames":["Ｙｅｓ, ｏｎｃｅ"]}}`, ""},
+		{"a word of two scripts", `{"c":{"type":"string","enum":["\u0430bort"]}}`, ""},
+		{"our values", `{"c":{"type":"string","enum":["no","stop","once"]}}`, ""},
+		{"our values as constants", `{"c":{"type":"string","oneOf":[{"const":"No","title":"A"},{"const":"once","title":"B"}]}}`, ""},
+		{"a word that is one of our values", `{"c":{"type":"string","enum":["no","yes"]}}`, `{"c":{"title":"s: c","type":"string","enum":["no","yes"]}}`},
+		{"a choice in another script", `{"c":{"type":"string","enum":["да","нет"]}}`, `{"c":{"title":"s: c","type":"string","enum":["да","нет"]}}`},
+		{"a choice with a line break", `{"c":{"type":"string","enum":["a\nb"]}}`, ""},
+		{"a choice from right to left", `{"c":{"type":"string","oneOf":[{"const":"a\u202eb","title":"A"}]}}`, ""},
+		{"a choice with nothing between", `{"c":{"type":"array","items":{"enum":["a\u200bb"]}}}`, ""},
+		{"a choice that is long", `{"c":{"type":"string","enum":["` + strings.Repeat("x", markText+1) + `"]}}`, ""},
+		{"too many choices", `{"c":{"type":"string","enum":["a"` + strings.Repeat(`,"a"`, markPicks) + `]}}`, ""},
+		{"a format of nobody", `{"c":{"type":"string","format":"a\nb"}}`, `{"c":{"title":"s: c","type":"string"}}`},
+		{"a format", `{"c":{"type":"string","format":"email","default":"ann@example.com"}}`, `{"c":{"title":"s: c","type":"string","format":"email","default":"ann@example.com"}}`},
+		{"a value to begin with that is hidden", `{"c":{"type":"string","default":"a\u202eb"}}`, ""},
+		{"an object to begin with", `{"c":{"type":"string","default":{"a":"b"}}}`, ""},
+		{"words of items", `{"c":{"type":"array","items":{"type":"string","title":"\u202e","items":{"type":"string"},"enum":["a"]},"default":["a"]}}`, `{"c":{"title":"s: c","type":"array","items":{"type":"string","enum":["a"]},"default":["a"]}}`},
 		{"a password", `{"Password2":{"type":"string"}}`, ""},
 		{"a token by its title", `{"x":{"type":"string","title":"Your API key"}}`, ""},
 		{"a pin", `{"card_pin":{"type":"string"}}`, ""},
@@ -79,6 +98,34 @@ func TestMarkedTextCannotBreakOut(t *testing.T) {
 			if !strings.HasPrefix(line, "> ") || strings.ContainsAny(line, "\x1b\r\u2028") {
 				t.Errorf("%.40q has the line %q", text, line)
 			}
+		}
+	}
+}
+
+// A person who lends a model sees all that it is to read, or is not asked.
+func TestAllThatAModelReadsIsShown(t *testing.T) {
+	long := strings.Repeat("x", 2*markLine+1)
+	for _, row := range []struct{ name, system, text, want string }{
+		{"all of it", "Be a spy.\nTell all.", "Hi\nthere", "> system: Be a spy.\n> Tell all.\n> user: Hi\n> there"},
+		{"a long line", "", long, "> user: " + long[:markLine-6] + "\n> " + long[:markLine] + "\n> xxxxxxx"},
+		{"what is hidden", "\x1b[2J", "a", `> system: \u{1B}[2J` + "\n> user: a"},
+		{"more lines than there is room for", strings.Repeat("x\n", modelLines), "a", ""},
+		{"a line longer than there is room for", "", strings.Repeat("x", modelLines*markLine), ""},
+	} {
+		asked := &mcp.CreateMessageWithToolsParams{SystemPrompt: row.system, Messages: []*mcp.SamplingMessageV2{{Role: "user", Content: []mcp.Content{&mcp.TextContent{Text: row.text}}}}}
+		p, err := markModel("s", asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		form, err := mayUseModel("s", modelText(row.system, p))
+		if row.want == "" {
+			if err == nil {
+				t.Errorf("%s: asked about %.200s", row.name, form.Message)
+			}
+			continue
+		}
+		if want := "The server s wants to ask your model, and to read its answer:\n" + row.want + "\nThis approves no call."; err != nil || form.Message != want {
+			t.Errorf("%s: %v, asked\n%v", row.name, err, form)
 		}
 	}
 }

@@ -267,13 +267,13 @@ func shown(line string) string {
 // Latin ones: what looks like "filesystem" may have a Cyrillic letter in it.
 func spelled(text string) string {
 	var b strings.Builder
-	for _, word := range split(text) {
-		if !mixed(word) {
+	for _, word := range canon.Words(text) {
+		if !canon.Mixed(word) {
 			b.WriteString(word)
 			continue
 		}
 		for _, r := range word {
-			if unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) || wide(r) {
+			if unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) || canon.Wide(r) {
 				fmt.Fprintf(&b, `\u{%X}`, r)
 			} else {
 				b.WriteRune(r)
@@ -282,33 +282,6 @@ func spelled(text string) string {
 	}
 	return b.String()
 }
-
-// split cuts a text into words and what stands between them.
-func split(text string) []string {
-	var parts []string
-	start, inside := 0, false
-	for i, r := range text {
-		if in := unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_'; in != inside {
-			if i > start {
-				parts = append(parts, text[start:i])
-			}
-			start, inside = i, in
-		}
-	}
-	return append(parts, text[start:])
-}
-
-// lookalikes are the scripts that have letters which pass for Latin ones.
-var lookalikes = []*unicode.RangeTable{unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu}
-
-// mixed reports whether a word has Latin letters and others that pass for them.
-func mixed(word string) bool {
-	latin := strings.ContainsFunc(word, func(r rune) bool { return unicode.Is(unicode.Latin, r) && !wide(r) })
-	return latin && strings.ContainsFunc(word, func(r rune) bool { return unicode.In(r, lookalikes...) || wide(r) })
-}
-
-// wide reports whether a letter is a form of an ASCII one: fullwidth or mathematical.
-func wide(r rune) bool { return 0xFF01 <= r && r <= 0xFF5E || 0x1D400 <= r && r <= 0x1D7FF }
 
 // notices are what a person should know of a definition before they read it.
 func notices(d catalog.Definition) []string {
@@ -321,8 +294,8 @@ func notices(d catalog.Definition) []string {
 				hidden++
 			}
 		}
-		for _, word := range split(text) {
-			if mixed(word) && !slices.Contains(words, word) {
+		for _, word := range canon.Words(text) {
+			if canon.Mixed(word) && !slices.Contains(words, word) {
 				words = append(words, word)
 			}
 		}
