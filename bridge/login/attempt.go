@@ -49,6 +49,10 @@ func (c *Client) Begin(ctx context.Context, redirect string) (*Attempt, error) {
 	if err != nil {
 		old = nil // what cannot be read is replaced
 	}
+	if old != nil && c.trusting() && !sameIssuer(old.Issuer, r.Issuer) {
+		return nil, fmt.Errorf("the server names another authorization server than at the last login, %s instead of %s; if that is right, write it into auth.issuer, or log out first",
+			c.keeper.said(r.Issuer), c.keeper.said(old.Issuer))
+	}
 	if old != nil && (!sameIssuer(old.Issuer, r.Issuer) || old.Resource != r.Resource) {
 		old = nil
 	}
@@ -169,6 +173,9 @@ func (a *Attempt) Issuer() string { return a.record.Issuer }
 // ErrOther says that a redirect is not that of the attempt. The attempt goes on.
 var ErrOther = errors.New("this is not the answer to the login that waits here")
 
+// ErrFinished says that an attempt was finished before, or is being finished.
+var ErrFinished = errors.New("this login was already finished")
+
 // Finish takes what the browser came back with, the whole address or what follows
 // its question mark, and gets the tokens. With another state than ours it changes
 // nothing; with ours the attempt is over, whatever comes of it.
@@ -186,7 +193,7 @@ func (a *Attempt) Finish(ctx context.Context, returned string) (Info, error) {
 	a.used = true
 	a.mu.Unlock()
 	if used {
-		return Info{}, errors.New("this login was already finished")
+		return Info{}, ErrFinished
 	}
 	c := a.client
 	if err := a.checkIssuer(query["iss"]); err != nil {

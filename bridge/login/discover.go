@@ -192,8 +192,13 @@ func metadataOf(issuer *url.URL) []string {
 	return all
 }
 
-// checkIssuer checks the metadata of an authorization server. Mix-up is prevented
-// here and where the browser comes back: what is used is of one issuer.
+// checkIssuer checks the metadata of an authorization server. Against mix-up, what
+// is used is of one issuer, here and where the browser comes back. That is not
+// enough for a client of the configuration whose issuer the server names: its own
+// issuer could have the person log in at the one that knows the client, and be sent
+// the code. So its endpoints must be at its own origin, and [Client.Begin] holds it
+// to the issuer of the login before. An issuer that passes the browser on is found
+// out only by an answer that names its issuer; auth.issuer is what closes that.
 func (c *Client) checkIssuer(meta *oauthex.AuthServerMeta, issuer string) error {
 	if !sameIssuer(meta.Issuer, issuer) {
 		return fmt.Errorf("the metadata of the authorization server %s is that of another: %s", c.keeper.said(issuer), c.keeper.said(meta.Issuer))
@@ -211,6 +216,10 @@ func (c *Client) checkIssuer(meta *oauthex.AuthServerMeta, issuer string) error 
 		if _, err := checkURL(e.address); err != nil {
 			return fmt.Errorf("the authorization server's %s: %w", e.name, err)
 		}
+		if e.needed && c.trusting() && !sameOrigin(e.address, issuer) {
+			return fmt.Errorf("the authorization server %s has its %s elsewhere, at %s; if that is right, write the authorization server into auth.issuer",
+				c.keeper.said(issuer), e.name, c.keeper.said(e.address))
+		}
 	}
 	// The MCP specification: "If code_challenge_methods_supported is absent, the
 	// authorization server does not support PKCE and MCP clients MUST refuse to
@@ -219,6 +228,18 @@ func (c *Client) checkIssuer(meta *oauthex.AuthServerMeta, issuer string) error 
 		return fmt.Errorf("the authorization server %s does not announce PKCE with S256, without which a login could be stolen", c.keeper.said(issuer))
 	}
 	return nil
+}
+
+// trusting reports whether a person logs in with a client of the configuration, and
+// the server says where.
+func (c *Client) trusting() bool {
+	return c.server.ClientID != "" && c.server.Issuer == "" && !c.server.Credentials
+}
+
+func sameOrigin(a, b string) bool {
+	one, err := url.Parse(a)
+	other, err2 := url.Parse(b)
+	return err == nil && err2 == nil && origin(one) == origin(other)
 }
 
 // sameIssuer compares issuers. Many write or leave out the last slash as they like.

@@ -241,7 +241,7 @@ func (c *Client) Refused(ctx context.Context, token string, status int, header h
 			return false, nil
 		}
 		c.setRefused(token)
-		wanted := strings.Fields(challenge.Params["scope"])
+		wanted := bounded(strings.Fields(challenge.Params["scope"]))
 		if c.server.Credentials {
 			return false, &rejected{"the server wants more rights (" + c.keeper.said(strings.Join(wanted, " ")) + ") than auth.scopes has"}
 		}
@@ -292,7 +292,7 @@ func (c *Client) want(ctx context.Context, scopes []string) {
 	if err != nil || r == nil {
 		return
 	}
-	all := union(r.Wanted, scopes)
+	all := bounded(union(bounded(r.Wanted), scopes))
 	if slices.Equal(all, r.Wanted) {
 		return
 	}
@@ -392,6 +392,23 @@ func union(a, b []string) []string {
 	return all
 }
 
+// Bounds on the rights that a server can have noted by refusing.
+const (
+	maxScopes     = 64
+	maxScopesText = 4 << 10 // bytes of all
+)
+
+// bounded are the first of the scopes, as many as are noted.
+func bounded(scopes []string) []string {
+	size := 0
+	for i, s := range scopes {
+		if size += len(s); i == maxScopes || size > maxScopesText {
+			return scopes[:i]
+		}
+	}
+	return scopes
+}
+
 // An Info is what can be said of a login, fit to be shown.
 type Info struct {
 	Issuer  string
@@ -429,7 +446,9 @@ func (c *Client) Logout(ctx context.Context) (revoked bool, notRevoked, err erro
 			return false, nil, ErrNoLogin
 		}
 	}
-	if r != nil && r.Server == c.server.URL && r.Revoke != "" {
+	if r != nil && !c.binds(r) { // our secret of today is not for the issuer of then
+		notRevoked = errors.New("revoking the login: it was made by another client, or at another authorization server, than is configured now")
+	} else if r != nil && r.Revoke != "" {
 		notRevoked = c.revoke(ctx, r)
 		revoked = notRevoked == nil
 	} else if err != nil {

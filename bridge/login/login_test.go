@@ -714,6 +714,105 @@ func TestLogout(t *testing.T) {
 	}
 }
 
+// The secret that is configured now is not for the authorization server of a login
+// of before.
+func TestLogoutOfAnotherIssuer(t *testing.T) {
+	p := newPerson(t, func(s *logintest.Server) { s.Clients = map[string]string{"by hand": "first-secret"} })
+	first := func(s *login.Server) { s.ClientID, s.ClientSecret = "by hand", "first-secret" }
+	for what, change := range map[string]func(*login.Server){
+		"another issuer": func(s *login.Server) { s.ClientSecret, s.Issuer = "canary-secret", "https://other.example" },
+		"another client": func(s *login.Server) { s.ClientSecret, s.ClientID = "canary-secret", "another" },
+	} {
+		p.mustLogIn(p.client(first))
+		if revoked, why, err := p.client(first, change).Logout(t.Context()); revoked || why == nil || err != nil {
+			t.Errorf("%s: %v, %v, %v", what, revoked, why, err)
+		}
+		if n := len(p.fake.Requests("/revoke")); n != 0 {
+			t.Errorf("%s: %d tokens were revoked", what, n)
+		}
+		if _, held := p.client(first).Held(); held {
+			t.Errorf("%s: the login is still there", what)
+		}
+	}
+	p.mustLogIn(p.client(first))
+	if revoked, why, err := p.client(first).Logout(t.Context()); !revoked || why != nil || err != nil {
+		t.Errorf("its own: %v, %v, %v", revoked, why, err)
+	}
+}
+
+// With a client of the configuration and no issuer, no other authorization server
+// gets a code of the one that knows the client.
+func TestMixUpWithAConfiguredClient(t *testing.T) {
+	honest := logintest.New(t)
+	honest.Clients = map[string]string{"by hand": "s3cret-s3cret"}
+	byHand := func(s *login.Server) { s.ClientID, s.ClientSecret = "by hand", "s3cret-s3cret" }
+	for _, endpoint := range []string{"authorization_endpoint", "token_endpoint"} {
+		p := newPerson(t, func(s *logintest.Server) {
+			s.Clients = honest.Clients
+			s.Metadata = func(doc map[string]any) { doc[endpoint] = honest.Issuer + "/authorize" }
+		})
+		if _, err := p.client(byHand).Begin(t.Context(), redirect); err == nil || !strings.Contains(err.Error(), "has its "+endpoint+" elsewhere, at "+honest.Issuer) {
+			t.Errorf("%s: %v", endpoint, err)
+		}
+		for what, change := range map[string]func(*login.Server){
+			"with the issuer":         func(s *login.Server) { byHand(s); s.Issuer = p.fake.Issuer },
+			"with a client of no one": func(*login.Server) {},
+		} {
+			if _, err := p.client(change).Begin(t.Context(), redirect); err != nil && strings.Contains(err.Error(), "elsewhere") {
+				t.Errorf("%s, %s: %v", endpoint, what, err)
+			}
+		}
+	}
+	// The server names another one than before.
+	p := newPerson(t, func(s *logintest.Server) { s.Clients = honest.Clients })
+	p.mustLogIn(p.client(byHand))
+	p.mustLogIn(p.client(byHand)) // the same again
+	p.fake.Do(func() {
+		p.fake.Resource = func(doc map[string]any) { doc["authorization_servers"] = []string{p.fake.Issuer + "/tenant"} }
+		p.fake.Instead["/.well-known/oauth-authorization-server/tenant"] = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(map[string]any{
+				"issuer": p.fake.Issuer + "/tenant", "authorization_endpoint": p.fake.Issuer + "/authorize", "token_endpoint": p.fake.Issuer + "/token",
+				"code_challenge_methods_supported": []string{"S256"},
+			})
+		}
+	})
+	if _, err := p.client(byHand).Begin(t.Context(), redirect); err == nil || !strings.Contains(err.Error(), "another authorization server than at the last login") {
+		t.Errorf("another issuer than before: %v", err)
+	}
+	p.mustLogIn(p.client(byHand, func(s *login.Server) { s.Issuer = p.fake.Issuer + "/tenant" }))
+}
+
+// A server that asks for ever more rights does not fill the disk.
+func TestWantedRightsAreBounded(t *testing.T) {
+	p := newPerson(t, nil)
+	c := p.client()
+	p.mustLogIn(c)
+	size := func() (n int) {
+		for _, text := range files(t, p.dir) {
+			n += len(text)
+		}
+		return n
+	}
+	before := size()
+	for i := range 40 {
+		scopes := make([]string, 5)
+		for j := range scopes {
+			scopes[j] = fmt.Sprintf("s%d-%d-%s", i, j, strings.Repeat("x", 30*i))
+		}
+		header := http.Header{"Www-Authenticate": {`Bearer error="insufficient_scope", scope="` + strings.Join(scopes, " ") + `"`}}
+		_, err := c.Refused(t.Context(), "a token", http.StatusForbidden, header)
+		needed(t, err, "with more rights")
+	}
+	if grown := size() - before; grown < 1<<10 || grown > 8<<10 {
+		t.Errorf("the login's file has grown by %d bytes", grown)
+	}
+	a, err := p.client().Begin(t.Context(), redirect)
+	if err != nil || !strings.Contains(a.Link(), "s0-0-") {
+		t.Errorf("the next login does not ask for the first of them: %v", err)
+	}
+}
+
 // files are the files in a folder.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()

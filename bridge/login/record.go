@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -115,12 +116,21 @@ func (k *Keeper) file(s Server) string {
 	return filepath.Join(k.options.Dir, s.Name+"-"+hex.EncodeToString(sum[:6])+".json")
 }
 
+// maxRecord is how long a record may be, in bytes: its tokens came in answers of
+// at most [maxBody].
+const maxRecord = 4 * maxBody
+
 // read returns the record in a file; nil: there is none.
 func (k *Keeper) read(path string) (*record, error) {
-	data, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the login: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxRecord)) // a longer one is cut short
 	if err != nil {
 		return nil, fmt.Errorf("reading the login: %w", err)
 	}

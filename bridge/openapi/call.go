@@ -236,9 +236,9 @@ func (a *api) answer(op *operation, res *http.Response, content []byte) *mcp.Cal
 		}
 		result.Content = append(result.Content, &mcp.TextContent{Text: copied})
 	case strings.HasPrefix(mediaType, "image/") && mediaType != "image/svg+xml":
-		result.Content = append(result.Content, &mcp.ImageContent{Data: content, MIMEType: mediaType})
+		result.Content = append(result.Content, &mcp.ImageContent{Data: a.hidden(content), MIMEType: mediaType})
 	case strings.HasPrefix(mediaType, "audio/"):
-		result.Content = append(result.Content, &mcp.AudioContent{Data: content, MIMEType: mediaType})
+		result.Content = append(result.Content, &mcp.AudioContent{Data: a.hidden(content), MIMEType: mediaType})
 	case isText(mediaType, content):
 		result.Content = append(result.Content, &mcp.TextContent{Text: text})
 	default:
@@ -246,11 +246,15 @@ func (a *api) answer(op *operation, res *http.Response, content []byte) *mcp.Cal
 			mediaType = "application/octet-stream"
 		}
 		result.Content = append(result.Content, &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{
-			URI: "openapi:///" + op.name, MIMEType: mediaType, Blob: content,
+			URI: "openapi:///" + op.name, MIMEType: mediaType, Blob: a.hidden(content),
 		}})
 	}
 	return result
 }
+
+// hidden is a body that is no text, without secrets: what calls itself a picture may
+// be anything.
+func (a *api) hidden(content []byte) []byte { return []byte(a.hide.Replace(string(content))) }
 
 // complaint is the text of an answer that is no success.
 func (a *api) complaint(op *operation, res *http.Response, mediaType string, content []byte) string {

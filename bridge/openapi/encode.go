@@ -68,7 +68,8 @@ func checkSegments(path string) error {
 }
 
 // checkPathValue refuses values that would change the path once somebody decodes
-// it: no way of writing them is safe with every server.
+// it: no way of writing them is safe with every server. That is so for slashes too:
+// many decode %2F before they choose the operation.
 func checkPathValue(value string) error {
 	if value == "" {
 		return errors.New("may not be empty, since it is part of the path")
@@ -77,8 +78,11 @@ func checkPathValue(value string) error {
 		return errors.New("holds a control character")
 	}
 	for decoded, n := value, 0; n < 3; n++ { // what is decoded twice on the way is encoded twice here
+		if strings.ContainsAny(decoded, `/\`) {
+			return errors.New(`may not hold "/" or "\", encoded or not, since it is part of the path`)
+		}
 		if checkSegments(decoded) != nil {
-			return errors.New(`may not be "." or ".." or hold them between slashes, since it is part of the path`)
+			return errors.New(`may not be "." or "..", since it is part of the path`)
 		}
 		decoded = decodeOnce(decoded)
 	}
@@ -161,6 +165,9 @@ func (p parameter) inPath(v any) (string, error) {
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if err := checkPathValue(name); err != nil {
+				return "", fmt.Errorf("has a name that %w", err)
+			}
 			if err := add(scalar(v[name])); err != nil {
 				return "", err
 			}

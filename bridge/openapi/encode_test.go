@@ -95,7 +95,7 @@ func FuzzArguments(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	all, _, err := operations(doc, a)
+	all, _, err := operations(f.Context(), doc, a)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -1,7 +1,9 @@
 package openapi
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
 )
 
 const minimal = `{"openapi": "3.0.0", "info": {"title": "t", "version": "1"}, "paths": {"/x": {"get": {"operationId": "x", "responses": {"200": {"description": "d"}}}}}}`
@@ -232,5 +236,31 @@ func TestManyOperations(t *testing.T) {
 		if len(in) > 2*maxSchema || len(out) > 2*maxSchema || tool.OutputSchema != nil && !strings.Contains(string(in), `"t3"`) {
 			t.Fatalf("%s has schemas of %d and %d bytes: %.300s", name, len(in), len(out), in)
 		}
+	}
+}
+
+// An operation with more parameters than anybody needs is left out, and a context
+// that has ended ends the reading.
+func TestOperationsAreBounded(t *testing.T) {
+	var many openapi3.Parameters
+	for i := range maxParameters + 1 {
+		many = append(many, &openapi3.ParameterRef{Value: openapi3.NewQueryParameter(fmt.Sprint("p", i))})
+	}
+	doc := &openapi3.T{Paths: openapi3.NewPaths(
+		openapi3.WithPath("/many", &openapi3.PathItem{Parameters: many[:1], Get: &openapi3.Operation{Parameters: many[1:]}}),
+		openapi3.WithPath("/most", &openapi3.PathItem{Get: &openapi3.Operation{Parameters: many[1:]}}),
+	)}
+	a, err := newAPI(Options{BaseURL: "https://example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, left, err := operations(t.Context(), doc, a)
+	if err != nil || len(all) != 1 || all[0].path != "/most" || len(left) != 1 || left[0] != "GET /many: it has more than 200 parameters" {
+		t.Errorf("%v: got %d, left %q", err, len(all), left)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := operations(ended, doc, a); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
 	}
 }

@@ -80,7 +80,7 @@ func New(ctx context.Context, o Options) (*mcp.Server, error) {
 	if err := a.learn(doc, o.Credentials); err != nil {
 		return nil, err
 	}
-	all, left, err := operations(doc, a)
+	all, left, err := operations(ctx, doc, a)
 	if err != nil {
 		return nil, fmt.Errorf("reading the OpenAPI document: %w", err)
 	}
@@ -128,6 +128,7 @@ func isURL(document string) bool {
 const (
 	maxComplaints = 20
 	maxOperations = 10_000
+	maxParameters = 200      // of an operation
 	maxName       = 64       // bytes of a tool's name, before what makes it unique
 	maxText       = 2_000    // bytes of a description
 	maxNote       = 500      // bytes of the description of one parameter

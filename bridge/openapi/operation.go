@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -58,7 +59,7 @@ var methods = []string{
 }
 
 // operations returns what can be called, sorted by name, and why the rest can't.
-func operations(doc *openapi3.T, a *api) (all []*operation, left []string, err error) {
+func operations(ctx context.Context, doc *openapi3.T, a *api) (all []*operation, left []string, err error) {
 	if doc.Paths == nil || doc.Paths.Len() == 0 {
 		return nil, nil, errors.New("it has no paths")
 	}
@@ -72,6 +73,9 @@ func operations(doc *openapi3.T, a *api) (all []*operation, left []string, err e
 			found := item.GetOperation(method)
 			if found == nil {
 				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, nil, err
 			}
 			if len(all) == maxOperations {
 				return nil, nil, fmt.Errorf("it has more than %d operations", maxOperations)
@@ -189,6 +193,9 @@ var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 // takeParameters takes the parameters that an argument may set. Of two with one
 // name and place the last counts: those of the operation come after the path's.
 func (op *operation) takeParameters(refs openapi3.Parameters, a *api) error {
+	if len(refs) > maxParameters { // they are compared with each other
+		return fmt.Errorf("it has more than %d parameters", maxParameters)
+	}
 	for _, ref := range refs {
 		if ref == nil || ref.Value == nil {
 			return errors.New("a parameter refers to nothing")

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Credentials go where the document's security schemes say, with the operations
@@ -134,6 +136,29 @@ func TestCanaries(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// What is repeated in something that says it is no text is hidden too.
+func TestCanariesInBytes(t *testing.T) {
+	for _, mediaType := range []string{"application/octet-stream", "image/png", "audio/ogg"} {
+		f := newFar(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", mediaType)
+			fmt.Fprintf(w, "\xff\x00%s\xff", r.Header.Get("Authorization"))
+		})
+		c := connect(t, Options{Document: "testdata/shop.yaml", BaseURL: f.URL, Credentials: map[string]string{"bearer": "canary-bearer"}})
+		var got []byte
+		switch content := call(t, c, "listPets", `{}`).Content[0].(type) {
+		case *mcp.ImageContent:
+			got = content.Data
+		case *mcp.AudioContent:
+			got = content.Data
+		case *mcp.EmbeddedResource:
+			got = content.Resource.Blob
+		}
+		if string(got) != "\xff\x00[hidden]\xff" {
+			t.Errorf("%s: got %q", mediaType, got)
 		}
 	}
 }

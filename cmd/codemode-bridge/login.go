@@ -138,10 +138,13 @@ func (a *app) logIn(ctx context.Context, client *login.Client, s *config.Server,
 		done <- outcome{info, err}
 	}()
 	o := <-done
-	stop()
-	if errors.Is(o.err, errNothingPasted) {
+	if errors.Is(o.err, login.ErrFinished) { // the other one is at it
+		fmt.Fprintln(a.err, "\nthe browser has come back already; waiting for the login to finish")
+	}
+	if errors.Is(o.err, login.ErrFinished) || errors.Is(o.err, errNothingPasted) {
 		o = <-done
 	}
+	stop()
 	return o.info, o.err
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,6 +71,63 @@ func (h *home) logInByHand(fake *logintest.Server, paste func(string) string, fl
 	in.Close()
 	_ = cmd.Wait() // the code says it
 	return said.String(), cmd.ProcessState.ExitCode()
+}
+
+// A person who pastes the address though the browser has come back too does not
+// break off the login that is under way.
+func TestServersLoginTwice(t *testing.T) {
+	fake := newTracker(t)
+	h := newHome(t, map[string]any{"servers": map[string]any{"tracker": map[string]any{"url": fake.URL}}}, "CODEMODE_LOGINS=file")
+	asked, pasted := make(chan struct{}), make(chan struct{})
+	fake.Instead["/token"] = func(w http.ResponseWriter, _ *http.Request) {
+		close(asked)
+		<-pasted
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"access_token": "canary-access", "token_type": "Bearer"}`) // the client may be gone
+	}
+	cmd := h.command("servers", "login", "tracker", "--no-browser")
+	cmd.Stderr = nil
+	talk, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	cmd.Stdout = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	page := make(chan string, 1)
+	finish := sync.OnceFunc(func() { close(pasted) })
+	for lines := bufio.NewScanner(talk); lines.Scan(); {
+		if m := link.FindStringSubmatch(lines.Text()); m != nil {
+			back := fake.Browse(t, m[1])
+			go func() {
+				var text []byte
+				if resp, err := http.Get(back); err == nil {
+					text, _ = io.ReadAll(resp.Body) // what it says is looked at
+					resp.Body.Close()
+				}
+				page <- string(text)
+			}()
+			<-asked
+			if _, err := io.WriteString(in, back+"\n"); err != nil {
+				t.Error(err)
+			}
+		}
+		if strings.Contains(lines.Text(), "the browser has come back already") {
+			finish()
+		}
+	}
+	finish() // the program has ended
+	in.Close()
+	_ = cmd.Wait() // the code says it
+	if text := <-page; cmd.ProcessState.ExitCode() != 0 || !strings.HasPrefix(said.String(), "logged in to tracker (") || !strings.Contains(text, "Logged in to tracker") {
+		t.Errorf("it ends with %d and says %q, the page %s", cmd.ProcessState.ExitCode(), said.String(), text)
+	}
 }
 
 // An admin logs in from the page: the browser comes back to the bridge.
