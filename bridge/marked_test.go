@@ -1,5 +1,7 @@
 package bridge
 
+//lint:file-ignore SA1019 sampling is deprecated by the newest protocol; servers use it
+
 import (
 	"encoding/json"
 	"strings"
