@@ -3,6 +3,7 @@ package approval
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,6 +23,8 @@ type Held struct {
 	// itself may bring have no say yet.
 	Approvers   []Approver   `json:"approvers"`
 	Delegations []Delegation `json:"delegations,omitempty"`
+	// Bridges are those that hold it.
+	Bridges []string `json:"bridges,omitempty"`
 	Confirmation
 }
 
@@ -40,11 +43,18 @@ type Confirmation struct {
 const confirmedFor = time.Minute
 
 // Hold keeps h in the place of what is held of its file, and returns what is
-// held now: where the same text waits already, or was confirmed just now, that.
+// held now: where the same text waits already, or was confirmed just now, that,
+// held by h's bridges as well.
 func Hold(ctx context.Context, s Store, h Held, now time.Time) (Held, error) {
 	kept, err := s.ChangeHeld(ctx, h.File, func(old *Held) (*Held, error) {
 		if old != nil && old.Digest == h.Digest && (old.By == "" || now.Sub(old.At) < confirmedFor) {
-			return old, nil
+			more := slices.DeleteFunc(slices.Clone(h.Bridges), func(b string) bool { return slices.Contains(old.Bridges, b) })
+			if old.By != "" || len(more) == 0 {
+				return old, nil
+			}
+			both := *old
+			both.Bridges = slices.Concat(old.Bridges, more)
+			return &both, nil
 		}
 		return &h, nil
 	})
@@ -73,9 +83,24 @@ func Confirm(ctx context.Context, s Store, file, digest string, said Confirmatio
 	return err
 }
 
-// Release drops what is held of a file.
-func Release(ctx context.Context, s Store, file string) error {
-	_, err := s.ChangeHeld(ctx, file, func(*Held) (*Held, error) { return nil, nil })
+// Release drops what is held of a file, unless a bridge still holds it that is
+// not gone.
+func Release(ctx context.Context, s Store, file string, gone func(bridge string) bool) error {
+	_, err := s.ChangeHeld(ctx, file, func(old *Held) (*Held, error) {
+		if old == nil {
+			return nil, nil
+		}
+		left := slices.DeleteFunc(slices.Clone(old.Bridges), gone)
+		switch len(left) {
+		case 0:
+			return nil, nil
+		case len(old.Bridges):
+			return old, nil
+		}
+		h := *old
+		h.Bridges = left
+		return &h, nil
+	})
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -358,7 +359,8 @@ func configurationIsHeld(t *testing.T, a, b approval.Store) {
 	if h := held("g"); h.Confirmation != said {
 		t.Errorf("kept is %+v, want %+v", h.Confirmation, said)
 	}
-	must(t, approval.Release(ctx, a, "g"))
+	all := func(string) bool { return true }
+	must(t, approval.Release(ctx, a, "g", all))
 	two := approval.Held{File: "f", Digest: "d2", Since: noon.UTC()}
 	if kept := hold(two, noon); kept.Digest != "d2" {
 		t.Errorf("a further edit does not replace the one before: %+v", kept)
@@ -366,8 +368,19 @@ func configurationIsHeld(t *testing.T, a, b approval.Store) {
 	if h := held("g"); h != nil {
 		t.Errorf("held of another file: %+v", h)
 	}
-	must(t, approval.Release(ctx, a, "g"))
-	must(t, approval.Release(ctx, a, "f"))
+	must(t, approval.Release(ctx, a, "g", all))
+	for _, bridge := range []string{"b1", "b2", "b1"} {
+		two.Bridges = []string{bridge}
+		hold(two, noon)
+	}
+	if h := held("f"); !slices.Equal(h.Bridges, []string{"b1", "b2"}) {
+		t.Errorf("two bridges hold it, and it says %q", h.Bridges)
+	}
+	must(t, approval.Release(ctx, b, "f", func(bridge string) bool { return bridge == "b1" }))
+	if h := held("f"); h == nil || !slices.Equal(h.Bridges, []string{"b2"}) {
+		t.Errorf("one of two has let it go, and kept is %+v", h)
+	}
+	must(t, approval.Release(ctx, a, "f", all))
 	if h := held("f"); h != nil {
 		t.Errorf("still held: %+v", h)
 	}

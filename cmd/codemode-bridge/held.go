@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 //
 // What is held is in the store of requests, so that a confirmation in one
 // process counts in every bridge with the file. A bridge that starts takes the
-// file as it is.
+// file as it is, but does not start while another holds it: see mayStart.
 
 // A heldConfig is a configuration that waits to be confirmed.
 type heldConfig struct {
@@ -41,8 +42,8 @@ func newHeld(old, cfg *config.Config) *heldConfig {
 }
 
 // row is what the store keeps of it.
-func (h *heldConfig) row(old *config.Config) approval.Held {
-	row := approval.Held{File: heldKey(h.cfg), Digest: textDigest(h.cfg), Since: time.Now(), Why: h.why, NeedsReason: h.grave, Diff: profileDiff(old.Profiles, h.cfg.Profiles)}
+func (h *heldConfig) row(old *config.Config, bridge string) approval.Held {
+	row := approval.Held{Bridges: []string{bridge}, File: heldKey(h.cfg), Digest: textDigest(h.cfg), Since: time.Now(), Why: h.why, NeedsReason: h.grave, Diff: profileDiff(old.Profiles, h.cfg.Profiles)}
 	less := *old
 	less.Approvals = meanwhile(old.Approvals, h.cfg.Approvals)
 	if people, err := approversOf(&less); err == nil { // less than was in force, so it is right
@@ -83,7 +84,7 @@ func (p *parts) reloaded(ctx context.Context, a *app, cfg *config.Config) error 
 		return p.takeLocked(ctx, a, cfg, approval.Held{})
 	}
 	p.held.Store(h) // before it is kept, which tells those who then look here
-	row, err := approval.Hold(ctx, p.desk.store, h.row(old), time.Now())
+	row, err := approval.Hold(ctx, p.desk.store, h.row(old, p.desk.id), time.Now())
 	switch {
 	case err != nil:
 		p.log.Error("nobody can confirm the configuration that is held", "err", err)
@@ -118,7 +119,7 @@ func (p *parts) letGoLocked(ctx context.Context) {
 		return
 	}
 	p.log.Info("no configuration waits for an approver any more")
-	if err := approval.Release(context.WithoutCancel(ctx), p.desk.store, heldKey(h.cfg)); err != nil {
+	if err := approval.Release(context.WithoutCancel(ctx), p.desk.store, heldKey(h.cfg), p.desk.letsGo); err != nil {
 		p.log.Warn("dropping what was held", "err", err)
 	}
 }
@@ -150,7 +151,7 @@ func (p *parts) lookAtHeld(ctx context.Context, a *app) {
 	old := p.config()
 	row, err := approval.HeldOf(ctx, p.desk.store, heldKey(h.cfg))
 	if err == nil && row == nil { // by a bridge that has started since, and had nothing to hold
-		_, err = approval.Hold(ctx, p.desk.store, h.row(old), time.Now())
+		_, err = approval.Hold(ctx, p.desk.store, h.row(old, p.desk.id), time.Now())
 	}
 	switch {
 	case err != nil:
@@ -164,16 +165,50 @@ func (p *parts) lookAtHeld(ctx context.Context, a *app) {
 }
 
 // takeAsItIs drops what another bridge may have left behind: this one has just
-// started, with the file as it is. A bridge that still holds it says so again.
+// started, with the file as it is. What a living bridge holds stays.
 func (p *parts) takeAsItIs(ctx context.Context, cfg *config.Config) {
-	_, err := p.desk.store.ChangeHeld(ctx, heldKey(cfg), func(old *approval.Held) (*approval.Held, error) {
-		if old != nil && old.By == "" {
-			return nil, nil
-		}
-		return old, nil
-	})
+	row, err := approval.HeldOf(ctx, p.desk.store, heldKey(cfg))
+	if err == nil && row != nil && row.By == "" {
+		err = approval.Release(ctx, p.desk.store, heldKey(cfg), p.desk.letsGo)
+	}
 	if err != nil {
 		p.log.Warn("looking for a configuration that is held", "err", err)
+	}
+}
+
+// letsGo reports whether a bridge does not hold what it held: this one, which
+// says so, or one that has ended.
+func (d *desk) letsGo(bridge string) bool { return bridge == d.id || d.gone(bridge) }
+
+// followTime is how long a bridge that starts waits for those that run to look
+// at a file that was edited again.
+const followTime = 5 * time.Second
+
+// mayStart refuses to start with a file of which a bridge that runs holds an
+// edit: who opens another window would have past the approver what waits for
+// them.
+func (d *desk) mayStart(ctx context.Context, cfg *config.Config) error {
+	waited := time.NewTimer(followTime)
+	defer waited.Stop()
+	for over := false; ; {
+		told := d.store.Requested() // before looking: nothing is missed
+		row, err := approval.HeldOf(ctx, d.store, heldKey(cfg))
+		switch {
+		case err != nil:
+			return fmt.Errorf("looking whether the configuration waits for an approver: %w", err)
+		case row == nil, row.By != "", !slices.ContainsFunc(row.Bridges, func(b string) bool { return !d.letsGo(b) }):
+			return nil
+		case over, row.Digest == textDigest(cfg):
+			return &configError{fmt.Errorf("an edit of %s waits for an approver, and a bridge that runs holds it: %s", heldKey(cfg), strings.Join(row.Why, "; ")),
+				"codemode-bridge config pending shows it, config confirm takes it over; or take the edit back"}
+		}
+		select {
+		case <-told:
+		case <-waited.C:
+			over = true
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 }
 

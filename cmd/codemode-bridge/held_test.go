@@ -227,6 +227,34 @@ func TestLooserConfigurationIsHeld(t *testing.T) {
 	b.isHeld(`denylist: \"utils__*\" is gone`)
 }
 
+// Another bridge does not take over at its start what waits for an approver,
+// also where the edit makes its window differ from the one that holds it.
+func TestHeldConfigurationIsNotStartedWith(t *testing.T) {
+	b := newHeldBench(t)
+	loose := strings.Replace(heldConfigText(loosePolicy), `"surface"`, `"http": {"allowedHosts": ["${NO_SUCH_VARIABLE:-localhost}"]}, "surface"`, 1)
+	b.write(t, loose)
+	b.isHeld(`denylist: \"utils__*\" is gone`)
+	for _, another := range [][]string{{"run"}, {"run", "--alone"}, {"serve", "--listen", "127.0.0.1:0"}, {"eval", "return 1"}} {
+		out, said, code := b.run("", another...)
+		if code != 3 || !strings.Contains(said, "waits for an approver, and a bridge that runs holds it") || !strings.Contains(said, "config confirm takes it over") {
+			t.Errorf("%s: exit code %d, %s%s", another, code, out, said)
+		}
+	}
+	b.isHeld(`denylist: \"utils__*\" is gone`) // as before
+
+	b.does(annsToken+"\n", "config", "confirm", "--token-stdin", "--reason", "agreed with ops")
+	eventually(t, "a confirmed configuration is not taken over", b.passes)
+	if out := b.does("", "eval", "return 1"); strings.TrimSpace(out) != "1" {
+		t.Errorf("what is confirmed is answered with %s", out)
+	}
+
+	// One that has ended holds nothing.
+	b.write(t, strings.Replace(loose, `["utils__uuid"]`, `[]`, 1))
+	eventually(t, "a further edit is not held", func() bool { return strings.Contains(b.pending(), `denylist: \"utils__uuid\" is gone`) })
+	b.kill()
+	b.does("", "eval", "return 1")
+}
+
 // api makes a request of the page's API as an approver.
 func (b *heldBench) api(token, method, path string, body any) (int, string) {
 	b.Helper()

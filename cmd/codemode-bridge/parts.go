@@ -73,6 +73,9 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 	if p.desk, err = openDesk(ctx, cfg, rec.store != nil); err != nil {
 		return nil, err
 	}
+	if err := p.desk.mayStart(ctx, cfg); err != nil {
+		return nil, errors.Join(err, p.desk.close())
+	}
 	if places, err := config.Paths(a.env); err == nil {
 		p.cache = filepath.Join(places.CacheDir, "catalog-"+fileKey(cfg.File))
 	}

@@ -96,7 +96,7 @@ func (o *policyOf) confirm(ctx context.Context, cfg *config.Config, by string) e
 	if more := h.why[len(profiles.Looser(old.Profiles, cfg.Profiles)):]; len(more) > 0 {
 		return fmt.Errorf("the file holds other changes that wait to be confirmed (%s): confirm or take back those first", strings.Join(more, "; "))
 	}
-	if _, err := approval.Hold(ctx, store, h.row(old), now); err != nil {
+	if _, err := approval.Hold(ctx, store, h.row(old, o.parts.desk.id), now); err != nil {
 		return fmt.Errorf("confirming the change: %w", err)
 	}
 	if err := approval.Confirm(ctx, store, heldKey(cfg), textDigest(cfg), approval.Confirmation{By: by, Channel: "page", Text: "edited it on the page", At: now}); err != nil {
