@@ -79,12 +79,13 @@ func TestServersLoginTwice(t *testing.T) {
 	fake := newTracker(t)
 	h := newHome(t, map[string]any{"servers": map[string]any{"tracker": map[string]any{"url": fake.URL}}}, "CODEMODE_LOGINS=file")
 	asked, pasted := make(chan struct{}), make(chan struct{})
-	fake.Instead["/token"] = func(w http.ResponseWriter, _ *http.Request) {
+	slow := func(w http.ResponseWriter, _ *http.Request) {
 		close(asked)
 		<-pasted
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"access_token": "canary-access", "token_type": "Bearer"}`) // the client may be gone
 	}
+	fake.Do(func() { fake.Instead["/token"] = slow })
 	cmd := h.command("servers", "login", "tracker", "--no-browser")
 	cmd.Stderr = nil
 	talk, err := cmd.StderrPipe()
