@@ -32,6 +32,11 @@ func (p *Place) Host(ctx context.Context) (*Host, error) {
 		l.release()
 		return nil, fmt.Errorf("removing a socket that was left behind: %w", err)
 	}
+	// What it said is over; what is said from now on is ours.
+	if err := os.Truncate(p.Said(), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.release()
+		return nil, fmt.Errorf("emptying what the bridge before said: %w", err)
+	}
 	return &Host{place: p, lock: l}, nil
 }
 
@@ -89,8 +94,11 @@ func (h *Host) Stop() {
 func (h *Host) Close() {
 	h.closing.Do(func() {
 		h.Stop()
-		if info, err := os.Stat(h.place.Said()); err == nil && info.Size() == 0 {
-			os.Remove(h.place.Said())
+		if starting, err := tryLock(h.place.locks + ".start"); err == nil { // else the next host has the file already
+			if info, err := os.Stat(h.place.Said()); err == nil && info.Size() == 0 {
+				os.Remove(h.place.Said())
+			}
+			starting.release()
 		}
 		h.lock.release()
 	})

@@ -122,7 +122,8 @@ func In(f Folders, group string) []*Place {
 }
 
 // Said is the file for what a host says that it cannot say to windows: why it
-// does not start, or how it crashed.
+// does not start, or how it crashed. Who starts one appends, because the one
+// before may not have ended; [Place.Host] empties it.
 func (p *Place) Said() string { return p.locks + ".err" }
 
 // private makes a folder that is the user's alone, or says why it is not.

@@ -308,3 +308,46 @@ func TestReadLineReadsNoMore(t *testing.T) {
 		t.Errorf("a line without end: %v", err)
 	}
 }
+
+// What the next host says is neither emptied nor removed by the one before.
+func TestWhatTheNextHostSays(t *testing.T) {
+	p := at(t, folders(t))
+	first, err := p.Host(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = p.startOne(t.Context(), func(ctx context.Context) error {
+		said, err := os.OpenFile(p.Said(), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return err
+		}
+		defer said.Close()
+		first.Close()
+		next, err := p.Host(ctx)
+		if err != nil {
+			return err
+		}
+		defer next.Close()
+		if _, err := said.WriteString("crashed"); err != nil {
+			return err
+		}
+		if text, err := os.ReadFile(p.Said()); string(text) != "crashed" {
+			t.Errorf("it said %q, %v", text, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := p.Host(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(p.Said()); err != nil || len(text) > 0 {
+		t.Errorf("the next begins with %q, %v", text, err)
+	}
+	last.Close()
+	if _, err := os.Stat(p.Said()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an empty file is left behind: %v", err)
+	}
+}

@@ -201,8 +201,8 @@ func (h *host) converse(ctx context.Context, w *window) {
 	}
 	log.Info("a window has joined", "process", w.conn.PID)
 	// One that does not read any more must not keep the others from ending.
-	defer context.AfterFunc(ctx, func() { w.conn.SetWriteDeadline(time.Now().Add(5 * time.Second)) })()
-	err := h.parts.server.Serve(ctx, &mcp.IOTransport{Reader: readSide{w.conn}, Writer: writeSide{w.conn}})
+	defer context.AfterFunc(ctx, func() { w.conn.SetWriteDeadline(time.Now().Add(lastRead)) })()
+	err := h.parts.server.Serve(ctx, &mcp.IOTransport{Reader: readSide{w.conn}, Writer: writeSide{w.conn, ctx, readTime}})
 	log.Info("a window has gone", "err", err)
 }
 
@@ -296,7 +296,31 @@ type readSide struct{ *join.Conn }
 
 func (r readSide) Close() error { return r.SetReadDeadline(time.Unix(1, 0)) }
 
-type writeSide struct{ *join.Conn }
+// A writeSide closes the connection of a window that does not take a message in
+// time: what tells all windows of something writes to one after the other.
+type writeSide struct {
+	conn *join.Conn
+	ctx  context.Context // of the host
+	wait time.Duration
+}
+
+// How long a window may take to read a message, and once the host ends.
+const (
+	readTime = 30 * time.Second
+	lastRead = 5 * time.Second
+)
+
+func (w writeSide) Write(message []byte) (int, error) {
+	w.conn.SetWriteDeadline(time.Now().Add(w.wait))
+	if w.ctx.Err() != nil { // also if it ended just now
+		w.conn.SetWriteDeadline(time.Now().Add(min(w.wait, lastRead)))
+	}
+	n, err := w.conn.Write(message)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		w.conn.Close()
+	}
+	return n, err
+}
 
 func (writeSide) Close() error { return nil }
 

@@ -54,6 +54,9 @@ func (a *app) join(ctx context.Context, client *stdio, cfg *config.Config, looke
 	return true, a.pass(ctx, client, conn, place)
 }
 
+// saidAtMost bounds what is read of the words of a host that does not start.
+const saidAtMost = 64 << 10
+
 // startHost starts the process that serves windows, and returns when it
 // listens. What keeps it from that is said here.
 func (a *app) startHost(ctx context.Context, place *join.Place, cfg *config.Config) error {
@@ -61,11 +64,15 @@ func (a *app) startHost(ctx context.Context, place *join.Place, cfg *config.Conf
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
-	said, err := os.OpenFile(place.Said(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	said, err := os.OpenFile(place.Said(), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("starting a bridge for all windows: %w", err)
 	}
 	defer said.Close()
+	before, err := io.ReadAll(io.LimitReader(said, saidAtMost)) // of a host that has not ended, or crashed
+	if err != nil {
+		return fmt.Errorf("starting a bridge for all windows: %w", err)
+	}
 	ready, theirs, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("starting a bridge for all windows: %w", err)
@@ -90,7 +97,9 @@ func (a *app) startHost(ctx context.Context, place *join.Place, cfg *config.Conf
 	}
 	err = cmd.Wait()
 	if _, seekErr := said.Seek(0, io.SeekStart); seekErr == nil {
-		io.Copy(a.err, io.LimitReader(said, 64<<10)) // as if it had been said here
+		if all, err := io.ReadAll(io.LimitReader(said, int64(len(before))+saidAtMost)); err == nil {
+			a.err.Write(bytes.TrimPrefix(all, before)) // as if it had been said here
+		}
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() > 0 {

@@ -1,0 +1,48 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"codemode-bridge/bridge/join"
+)
+
+// A window that does not read is let go: the others wait for it no longer.
+func TestAWindowThatDoesNotReadIsLetGo(t *testing.T) {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	window, err := net.DialUnix("unix", nil, l.Addr().(*net.UnixAddr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer window.Close()
+	ours, err := l.AcceptUnix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	side := writeSide{&join.Conn{UnixConn: ours}, t.Context(), time.Minute}
+	if _, err := side.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(window, make([]byte, 5)); err != nil {
+		t.Fatalf("a window that reads: %v", err)
+	}
+	side.wait = time.Millisecond
+	if _, err := side.Write(make([]byte, 8<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a message that nobody reads: %v", err)
+	}
+	if _, err := side.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("its connection is open: %v", err)
+	}
+}
