@@ -23,7 +23,7 @@ run: build ## build and serve $(CONFIG) on 127.0.0.1
 	bin/codemode-bridge serve --config $(CONFIG)
 
 test: ## all tests that need nothing beyond Go
-	$(GO) test ./... ./.ci/mutants
+	$(GO) test -timeout 20m ./... ./.ci/mutants
 
 check: fmt lint vuln race cross ## format, vet, staticcheck, govulncheck, race detector, cross-builds
 
@@ -38,7 +38,7 @@ vuln: ## govulncheck, where it can be had and reach its database
 	.ci/vuln
 
 race: ## all tests under the race detector
-	CGO_ENABLED=1 $(GO) test -race ./... ./.ci/mutants
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./... ./.ci/mutants
 
 cross: ## build and vet for macOS and Windows
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet ./...

@@ -217,10 +217,17 @@ func (s *Server) noProfile(name string) error {
 func (s *Server) tightened(sess *session) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sess.tight == "" {
-		return nil
+	all := slices.Clone(sess.bound)
+	add := func(profile string) {
+		if profile != "" && !slices.Contains(all, profile) {
+			all = append(all, profile)
+		}
 	}
-	return []string{sess.tight}
+	add(sess.tight)
+	if twin := s.twinLocked(sess); twin != nil {
+		add(twin.tight)
+	}
+	return all
 }
 
 // lookup finds a run that is live or kept, whoever it belongs to.

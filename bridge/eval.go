@@ -49,7 +49,10 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 	if err != nil {
 		return failure(err.Error()), nil
 	}
-	r := s.rejoin(sess, principal(req), profile, args)
+	r, err := s.rejoin(ctx, sess, req, profile, args)
+	if err != nil {
+		return failure("the same script is paused, and does not go on: " + err.Error()), nil
+	}
 	if r == nil {
 		if r, err = s.start(sess, gate.Origin{Profile: profile, Reach: reach(req)}, principal(req), args); err != nil {
 			return failure(err.Error()), nil
@@ -67,11 +70,16 @@ func (s *Server) runOf(ctx context.Context, id string, req *mcp.CallToolRequest)
 		return nil, ErrNoRun // it is another's
 	}
 	s.o.Ready(ctx)
+	return s.takeUp(ctx, id, claimOf(req))
+}
+
+// claimOf is a client's claim to a run.
+func claimOf(req *mcp.CallToolRequest) claim {
 	who := "a client that calls itself nothing"
 	if info := req.ClientInfo(); info != nil && info.Name != "" {
 		who = "client " + clipRunes(info.Name, 100)
 	}
-	return s.takeUp(ctx, id, claim{principal: principal(req), by: who, reach: reach(req), conn: req.Session})
+	return claim{principal: principal(req), by: who, reach: reach(req), conn: req.Session}
 }
 
 // Why a run is stopped that did not end by itself.

@@ -30,22 +30,32 @@ import (
 // come from nowhere but the bridge (a handle's value, say) travel in their
 // turn.
 type journal struct {
-	store ledger.Journal
 	run   string
 	owner string
 	limit int64 // bytes; beyond it the journal is given up
 	began func() ledger.Entry
-	taken func() // another bridge has the run now
+	taken func()          // another bridge has the run now
+	tight func() []string // the profiles that bind the run's session beside its own
 
 	opening sync.Mutex // held while the first entries are being kept
 
 	mu      sync.Mutex // taken with nothing of package sandbox held but its own lock: see Settled
+	idle    sync.Cond  // of mu: pending is 0
 	open    bool       // the first entry was kept
-	full    bool       // given up
-	bytes   int64
-	first   int // so many turns were kept before those in turns
+	full    bool       // it is to end: it is too large
+	ended   bool       // it has
+	pending int        // entries that are being kept
+	bytes   int64      // of what is kept
+	held    int64      // of answers that are not
+	first   int        // so many turns were kept before those in turns
 	turns   []turn
 	answers map[int][]byte // of calls whose turn is to come and has to carry the answer
+}
+
+func newJournal(run, owner string, limit int64) *journal {
+	j := &journal{run: run, owner: owner, limit: limit, answers: map[int][]byte{}, tight: func() []string { return nil }}
+	j.idle.L = &j.mu
+	return j
 }
 
 // A turn is one answer that the script got.
@@ -68,8 +78,9 @@ type entry struct {
 	Items  []keptItem          `json:"items,omitempty"` // that the value's handles stand for
 	Media  json.RawMessage     `json:"media,omitempty"` // that the call attached to the run's answer
 
-	First int    `json:"first,omitempty"` // the place of the first of
-	Turns []turn `json:"turns,omitempty"` // the turns since the entry before
+	First int      `json:"first,omitempty"` // the place of the first of
+	Turns []turn   `json:"turns,omitempty"` // the turns since the entry before
+	Tight []string `json:"tight,omitempty"` // the profiles that bound the session beside the run's own
 
 	value []byte
 }
@@ -165,59 +176,85 @@ func (j *journal) carry(call int, s *entry) error {
 		return nil
 	}
 	j.answers[call] = body
+	if j.held += int64(len(body)); j.bytes+j.held > j.limit {
+		j.giveUpLocked()
+	}
 	return nil
 }
 
+// giveUpLocked forgets what is not kept. What is kept goes with the next entry.
+func (j *journal) giveUpLocked() { j.full, j.turns, j.answers, j.held = true, nil, nil, 0 }
+
 // entries are an entry about a call, with the turns that are not kept, and
 // before them the run's first entry if that is not kept. A journal that has
-// grown too large ends instead.
+// grown too large ends instead: until that is kept, no call goes without it.
 func (j *journal) entries(kind ledger.EntryKind, call int, s *entry) gate.Entries {
+	s.Tight = j.tight()
 	opening := j.lockOpening()
 	j.mu.Lock()
-	if j.full {
-		j.mu.Unlock()
+	defer j.mu.Unlock()
+	next := j.first + len(j.turns)
+	if !j.full {
+		s.First, s.Turns = j.first, j.turns[:len(j.turns):len(j.turns)]
+		e := ledger.Entry{Run: j.run, Owner: j.owner, Kind: kind, Call: call}
+		var err error
+		if e.Body, err = s.encode(); err != nil {
+			e.Kind = "" // which is refused, and the record with it
+		}
+		all := []ledger.Entry{e}
+		if opening {
+			all = []ledger.Entry{j.began(), e}
+		}
+		size := int64(0)
+		for _, e := range all {
+			size += int64(len(e.Body))
+		}
+		if j.bytes+size <= j.limit {
+			j.pending++
+			return gate.Entries{All: all, Done: func(err error) { j.kept(err, opening, size, next) }}
+		}
+		j.giveUpLocked()
+	}
+	if opening || j.ended { // there is none
+		j.ended = true
+		j.end(opening)
 		return gate.Entries{}
 	}
-	s.First, s.Turns = j.first, j.turns[:len(j.turns):len(j.turns)]
-	next := j.first + len(j.turns)
-	j.mu.Unlock()
+	for j.pending > 0 { // an entry after the end would be refused
+		j.idle.Wait()
+	}
+	if j.ended {
+		return gate.Entries{}
+	}
+	return gate.Entries{All: []ledger.Entry{{Run: j.run, Owner: j.owner, Kind: ledger.Ended}}, Done: func(err error) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.ended = j.ended || err == nil
+	}}
+}
 
-	e := ledger.Entry{Run: j.run, Owner: j.owner, Kind: kind, Call: call}
-	var err error
-	if e.Body, err = s.encode(); err != nil {
-		return gate.Entries{All: []ledger.Entry{e}, Done: func(error) { j.end(opening) }} // refused: it has no body
-	}
-	all := []ledger.Entry{e}
-	if opening {
-		all = []ledger.Entry{j.began(), e}
-	}
-	size := int64(0)
-	for _, e := range all {
-		size += int64(len(e.Body))
+// kept notes what became of entries, the turns before next among them.
+func (j *journal) kept(err error, opening bool, size int64, next int) {
+	defer j.end(opening)
+	if errors.Is(err, ledger.ErrNotOwner) {
+		j.taken()
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.bytes+size > j.limit {
-		j.full, j.turns, j.answers = true, nil, nil
-		e.Kind, e.Body, e.Call = ledger.Ended, nil, 0
-		return gate.Entries{All: []ledger.Entry{e}, Done: func(error) { j.end(opening) }}
+	if j.pending--; j.pending == 0 {
+		j.idle.Broadcast()
 	}
-	return gate.Entries{All: all, Done: func(err error) {
-		defer j.end(opening)
-		if errors.Is(err, ledger.ErrNotOwner) {
-			j.taken()
+	if err != nil {
+		return
+	}
+	j.open = true
+	j.bytes += size
+	if n := next - j.first; n > 0 && !j.full { // else another entry brought them
+		for _, t := range j.turns[:n] {
+			j.held -= int64(len(t.Answer))
 		}
-		if err != nil {
-			return
-		}
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.open = true
-		j.bytes += size
-		if kept := next - j.first; kept > 0 && !j.full { // else another entry brought them
-			j.first, j.turns = next, j.turns[kept:]
-		}
-	}}
+		j.first, j.turns = next, j.turns[n:]
+	}
 }
 
 // lockOpening reports whether nothing of the run was kept so far; then nobody
@@ -226,7 +263,7 @@ func (j *journal) lockOpening() bool {
 	j.opening.Lock()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.open || j.full {
+	if j.open || j.ended {
 		j.opening.Unlock()
 		return false
 	}
@@ -266,17 +303,20 @@ func (j *journal) over(keep time.Duration, now time.Time) gate.Entries {
 		return gate.Entries{}
 	}
 	j.mu.Lock()
-	open, full := j.open, j.full
+	open, full, ended := j.open, j.full, j.ended
 	j.mu.Unlock()
-	if !open || full {
+	if !open || ended {
 		return gate.Entries{}
 	}
 	end := ledger.Entry{Run: j.run, Owner: j.owner, Kind: ledger.Ended}
-	if keep <= 0 {
+	if keep <= 0 || full {
 		return gate.Entries{All: []ledger.Entry{end}}
 	}
 	end.Until = now.Add(keep)
 	last := j.entries(ledger.Noted, 0, new(entry))
+	if n := len(last.All); n == 0 || last.All[n-1].Kind == ledger.Ended { // it has grown too large just now
+		return last
+	}
 	last.All = append(last.All, end)
 	return last
 }

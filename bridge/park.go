@@ -3,6 +3,7 @@ package bridge
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"maps"
 	"slices"
@@ -55,7 +56,7 @@ func (s *Server) lastHolder(r *run) bool {
 // put away, or ends if it cannot be.
 func (s *Server) park(r *run) {
 	s.o.Gate.Broker().Extend(r.id, s.o.Now().Add(s.o.Gate.View().Profiles.PausedFor()))
-	if oldest := s.crowd(r); oldest != nil && !oldest.putAway() {
+	if oldest := s.crowd(r); oldest != nil && !oldest.putOff() {
 		oldest.stop(errCrowdedOut)
 	}
 }
@@ -133,11 +134,53 @@ func (s *Server) find(id string, req *mcp.CallToolRequest) (*run, bool) {
 // rejoin returns the run that a request means that sends the same script again:
 // one of the same session and tool that nobody holds, and whose answer nobody
 // got. So a client that gave up, or a model that forgot, runs nothing twice.
-func (s *Server) rejoin(sess *session, principal, profile string, args evalArgs) *run {
+func (s *Server) rejoin(ctx context.Context, sess *session, req *mcp.CallToolRequest, profile string, args evalArgs) (*run, error) {
+	principal := principal(req)
+	if r := s.rejoinHere(sess, principal, profile, args); r != nil {
+		return r, nil
+	}
+	same := rested{principal: principal, profile: profile, script: scriptDigest(args.Code, args.Input)}
+	if !sess.brief {
+		same.session = sess.id
+	}
+	id, ok := s.rested.Load(same)
+	if !ok {
+		return nil, nil
+	}
+	r, err := s.takeUp(ctx, id.(string), claimOf(req))
+	if errors.Is(err, ErrNoRun) { // it has ended elsewhere
+		return nil, nil
+	}
+	return r, err
+}
+
+// A rested is what a request has in common that means a run which was put away
+// here, by sending its script again.
+type rested struct {
+	session, principal, profile string
+	script                      [32]byte
+}
+
+// remember notes that a run was put away.
+func (s *Server) remember(r *run) {
+	key := rested{session: r.session.id, principal: r.principal, profile: r.gate.Profile, script: scriptDigest(r.gate.Script, r.gate.Input)}
+	if r.session.brief && r.replay == nil {
+		if key.session = ""; r.principal == "" {
+			return // anybody could have sent it
+		}
+	}
+	s.rested.Store(key, r.id)
+}
+
+func scriptDigest(code string, input []byte) [32]byte {
+	return sha256.Sum256(append([]byte(code+"\x00"), input...))
+}
+
+func (s *Server) rejoinHere(sess *session, principal, profile string, args evalArgs) *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range append(slices.Collect(maps.Values(s.live)), s.ended...) {
-		same := r.session == sess || sess.brief && r.session.brief && principal != "" && r.principal == principal
+		same := r.session.id == sess.id || sess.brief && r.session.brief && principal != "" && r.principal == principal
 		if same && !r.parked.IsZero() && !r.delivered && r.holders == 0 && r.gate.Profile == profile &&
 			r.gate.Script == args.Code && bytes.Equal(r.gate.Input, args.Input) {
 			return r

@@ -31,6 +31,8 @@ type past struct {
 	names *sandbox.Names
 	calls map[int]*pastCall
 	turns []turn
+	tight []string // the profiles that bound the session beside the run's own, at last
+	bytes int64    // that its journal has
 }
 
 // A pastCall is a call that was made then.
@@ -60,6 +62,7 @@ func readPast(entries []ledger.Entry) (past, error) {
 			if err != nil {
 				return p, err
 			}
+			p.tight = s.Tight
 			if known := p.calls[e.Call]; e.Kind != ledger.Noted && (known == nil || !known.answered) {
 				p.calls[e.Call] = &pastCall{s, e.Kind == ledger.Settled}
 			}
@@ -102,6 +105,7 @@ type replay struct {
 	waiting int             // calls that wait until the script is where it was
 	timers  []heldTimer     // that run from then on
 	idle    int             // open calls while the script can do nothing more; 0 while it may
+	moves   int             // counts whatever moves the script or was made by it
 	over    bool            // caught up, or diverged
 }
 
@@ -140,6 +144,7 @@ func newReplay(r *run, p past) *replay {
 // when its turn comes, if it ever does.
 func (p *replay) call(ctx context.Context, c sandbox.Call, settle func(sandbox.Reply)) recorded {
 	p.mu.Lock()
+	p.moves++
 	known := p.past.calls[c.Number]
 	switch {
 	case known == nil && p.turned[c.Number]:
@@ -214,6 +219,7 @@ func (p *replay) timer(c sandbox.Call, wait time.Duration, settle func(sandbox.R
 	if p.over {
 		return false
 	}
+	p.moves++
 	switch known := p.past.calls[c.Number]; {
 	case known != nil:
 		p.divergeLocked(c.Number, fmt.Sprintf("call %d was %s, and is a timer now", c.Number, known.Name))
@@ -262,9 +268,25 @@ func (p *replay) advanceLocked() {
 	// The script waits, and all that it has made, or may make at a time, is here.
 	here := len(p.arrived) + p.waiting + len(p.timers)
 	if !p.over && p.idle > 0 && (here >= p.idle || p.calls+p.waiting >= p.r.parallel) {
-		p.divergeLocked(0, "it did not make "+p.missing()+" again")
+		p.doubtLocked()
 	}
 }
+
+// doubtLocked ends the run if it stays as it is: that the script waits may have
+// been said before an answer reached it.
+func (p *replay) doubtLocked() {
+	moves := p.moves
+	time.AfterFunc(sureAfter, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.moves == moves {
+			p.divergeLocked(0, "it did not make "+p.missing()+" again")
+		}
+	})
+}
+
+// sureAfter is how long a script that could move takes at most to show it.
+const sureAfter = 3 * time.Second
 
 // giveLocked gives a call its answer.
 func (p *replay) giveLocked(call int, at time.Time) {
@@ -274,6 +296,7 @@ func (p *replay) giveLocked(call int, at time.Time) {
 		p.calls--
 	}
 	p.idle = 0
+	p.moves++
 	a.give(at)
 }
 

@@ -36,9 +36,7 @@ type beginning struct {
 	Session   string          `json:"session"`
 	Client    string          `json:"client"`
 	Principal string          `json:"principal"`
-	Reach     gate.Reach      `json:"reach"`
 	Fetched   bool            `json:"fetched,omitempty"`
-	Brief     bool            `json:"brief,omitempty"`
 }
 
 // ErrNoRun: nobody knows the run, or it has ended, or it is another's.
@@ -52,12 +50,49 @@ var (
 	errTaken     = errors.New("another bridge goes on with the run")
 )
 
+// locks are one lock for each run.
+type locks struct {
+	mu   sync.Mutex
+	held map[string]*counted
+}
+
+type counted struct {
+	sync.Mutex
+	users int
+}
+
+// lock takes the lock of a run, and returns what gives it back.
+func (l *locks) lock(run string) (unlock func()) {
+	l.mu.Lock()
+	if l.held == nil {
+		l.held = make(map[string]*counted)
+	}
+	one := l.held[run]
+	if one == nil {
+		one = new(counted)
+		l.held[run] = one
+	}
+	one.users++
+	l.mu.Unlock()
+	one.Lock()
+	return func() {
+		one.Unlock()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if one.users--; one.users == 0 {
+			delete(l.held, run)
+		}
+	}
+}
+
 // keepJournal gives a run a journal, if there is anything to keep one in.
 func (s *Server) keepJournal(r *run, b beginning, names *namesText) {
 	if s.o.Journal == nil {
 		return
 	}
-	r.journal = &journal{store: s.o.Journal, run: r.id, owner: s.o.Bridge, limit: s.o.JournalBytes, answers: map[int][]byte{}, taken: func() { r.stop(errTaken) }}
+	r.journal = newJournal(r.id, s.o.Bridge, s.o.JournalBytes)
+	r.journal.taken = func() { r.stop(errTaken) }
+	r.journal.tight = func() []string { return s.tightened(r.session) }
 	r.journal.began = func() ledger.Entry {
 		body, err := json.Marshal(b)
 		if err != nil {
@@ -94,6 +129,16 @@ func (r *run) putAway() bool {
 	return true
 }
 
+// putOff puts a run away that has something to ask, whatever else it does: for
+// a bridge that ends, or has no room. Its timers begin anew when it goes on.
+func (r *run) putOff() bool {
+	if !r.journal.usable() || r.server.o.Gate.Broker().Waiting(r.id) == 0 || !r.gate.PutAway() {
+		return false
+	}
+	r.stop(errPutAway)
+	return true
+}
+
 // rest leaves a run that was put away to whoever takes it up.
 func (s *Server) rest(ctx context.Context, r *run) error {
 	if err := r.gate.Paused(ctx, r.journal.entries(ledger.Noted, 0, new(entry))); err != nil {
@@ -104,6 +149,9 @@ func (s *Server) rest(ctx context.Context, r *run) error {
 		k.State, k.Owner, k.Until = ledger.Paused, "", until
 		return nil
 	})
+	if err == nil {
+		s.remember(r)
+	}
 	return err
 }
 
@@ -125,8 +173,7 @@ func (s *Server) takeUp(ctx context.Context, id string, c claim) (*run, error) {
 	if s.o.Journal == nil {
 		return nil, ErrNoRun
 	}
-	s.taking.Lock() // one at a time: a run that is asked for twice is taken up once
-	defer s.taking.Unlock()
+	defer s.taking.lock(id)() // a run that is asked for twice is taken up once
 	if r, ok := s.lookup(id); ok {
 		if !c.anyone && r.principal != c.principal {
 			return nil, ErrNoRun
@@ -151,9 +198,10 @@ func (s *Server) takeUp(ctx context.Context, id string, c claim) (*run, error) {
 		return nil, err
 	}
 	// What was written before this bridge owned it may not have been seen above.
-	if _, entries, err = s.o.Journal.Read(ctx, id); err == nil {
+	if kept, entries, err = s.o.Journal.Read(ctx, id); err == nil {
 		p, err = readPast(entries)
 	}
+	p.bytes = kept.Bytes
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("reading the journal of run %s: %w", id, err), s.unclaim(id))
 	}
@@ -194,7 +242,7 @@ func (s *Server) claim(ctx context.Context, id string, ask bool) error {
 			case k.Wanted == "" && ask:
 				k.Wanted = give
 			}
-			if k.Owner != s.o.Bridge && s.o.Now().After(deadline) {
+			if k.Owner != s.o.Bridge && k.Wanted == give && s.o.Now().After(deadline) {
 				k.Wanted = ""
 			}
 			return nil
@@ -211,7 +259,7 @@ func (s *Server) claim(ctx context.Context, id string, ask bool) error {
 			return fmt.Errorf("taking up run %s: %w", id, err)
 		case kept.Owner == s.o.Bridge:
 			return nil
-		case kept.Wanted == "":
+		case kept.Wanted != give || !ask:
 			return errElsewhere
 		}
 		select {
@@ -273,7 +321,7 @@ func (s *Server) awayState(ctx context.Context, k ledger.Kept) RunState {
 // goOn runs a script again that this bridge has claimed.
 func (s *Server) goOn(ctx context.Context, id string, p past, c claim) (*run, error) {
 	sess := s.loose(p.Client)
-	sess.id, sess.owner, sess.conn, sess.started, sess.over = p.Session, p.Principal, c.conn, p.Started, true
+	sess.id, sess.owner, sess.conn, sess.started, sess.over, sess.bound = p.Session, p.Principal, c.conn, p.Started, true, p.tight
 	r := s.newRun(id, sess, p.Principal, p.Profile, p.Fetched)
 	r.started = p.Started
 	if c.left {
@@ -281,7 +329,7 @@ func (s *Server) goOn(ctx context.Context, id string, p past, c claim) (*run, er
 	}
 	names := newNamesText(p.names)
 	s.keepJournal(r, p.beginning, names)
-	r.journal.open = true
+	r.journal.open, r.journal.bytes = true, p.bytes
 	r.replay = newReplay(r, p)
 	o := gate.Origin{Profile: p.Profile, Reach: c.reach, Unasked: c.unasked}
 	if c.reach == gate.Nobody && p.Fetched {
@@ -296,6 +344,7 @@ func (s *Server) goOn(ctx context.Context, id string, p past, c claim) (*run, er
 	script := s.script(r, evalArgs{Code: p.Code, Input: p.Input}, names.Names)
 	script.Seed, script.Start = p.Seed, p.Start
 	if err := s.launch(r, script); err != nil {
+		sess.sandbox.Close()
 		return nil, err
 	}
 	return r, nil
@@ -310,16 +359,21 @@ func (s *Server) Resume(ctx context.Context, id, by string, unasked func(*approv
 	if err != nil {
 		return nil, err
 	}
+	s.hold(r) // and it is not given away
+	defer s.letGo(r)
 	select {
 	case <-r.done:
 	case <-ctx.Done():
-		if !r.putAway() {
+		if !r.putOff() {
 			r.stop(context.Cause(ctx))
 		}
 		<-r.done
 	}
-	if errors.Is(r.err, errPutAway) {
+	switch {
+	case errors.Is(r.err, errPutAway) && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
+	case errors.Is(r.err, errPutAway), errors.Is(r.err, errTaken):
+		return nil, errTaken
 	}
 	return r.answer(), nil
 }
@@ -357,6 +411,7 @@ func (s *Server) MoveOn(ctx context.Context) {
 			tried[e.ID] = true
 			if err := s.GoOn(ctx, e.Run, e.Verdict.By+" answered"); err != nil && !errors.Is(err, ErrNoRun) && ctx.Err() == nil {
 				s.o.Logger.Error("going on with a run that was answered", "run", e.Run, "err", err)
+				delete(tried, e.ID) // the next look tries again
 			}
 		}
 		select {
@@ -412,12 +467,16 @@ func (s *Server) CancelRun(ctx context.Context, id, by string) error {
 	if s.o.Journal == nil {
 		return ErrNoRun
 	}
+	defer s.taking.lock(id)()
+	if s.StopRun(id, by) { // it was being taken up
+		return nil
+	}
 	mine := false
 	_, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
 		switch mine = false; {
 		case k.State == ledger.Finished:
 			return ErrNoRun
-		case k.Owner == "" || s.o.Gone(k.Owner):
+		case k.Owner == "" || k.Owner == s.o.Bridge || s.o.Gone(k.Owner):
 			mine, k.Owner, k.State, k.Wanted = true, s.o.Bridge, ledger.Live, ""
 		default:
 			k.Wanted = endRun + by
@@ -477,8 +536,10 @@ func (s *Server) give(ctx context.Context) {
 		r := s.live[k.Run]
 		free := r != nil && r.holders == 0
 		s.mu.Unlock()
-		if by, end := strings.CutPrefix(k.Wanted, endRun); end && r != nil {
-			r.stop(fmt.Errorf("%s stopped the run", by))
+		if by, end := strings.CutPrefix(k.Wanted, endRun); end {
+			if err := s.CancelRun(ctx, k.Run, by); err != nil && !errors.Is(err, ErrNoRun) {
+				s.o.Logger.Error("ending a run", "run", k.Run, "err", err)
+			}
 		} else if free {
 			r.putAway()
 		}
@@ -489,11 +550,14 @@ func (s *Server) give(ctx context.Context) {
 // whose time has come.
 func (s *Server) expire(ctx context.Context) error {
 	all, err := s.o.Journal.Runs(ctx)
+	if err == nil {
+		s.forgetOver(all)
+	}
 	for _, k := range all {
 		if err != nil || ctx.Err() != nil {
 			break
 		}
-		if !k.Until.Before(s.o.Now()) || k.Owner == s.o.Bridge {
+		if _, here := s.lookup(k.Run); here || !k.Until.Before(s.o.Now()) {
 			continue
 		}
 		if k.State == ledger.Finished {
@@ -505,10 +569,35 @@ func (s *Server) expire(ctx context.Context) error {
 	return err
 }
 
+// forgetOver forgets what is known of runs that were away and have no journal
+// any more.
+func (s *Server) forgetOver(all []ledger.Kept) {
+	left := make(map[string]bool, len(all))
+	for _, k := range all {
+		left[k.Run] = true
+	}
+	s.begun.Range(func(id, _ any) bool {
+		if !left[id.(string)] {
+			s.begun.Delete(id)
+		}
+		return true
+	})
+	s.rested.Range(func(key, id any) bool {
+		if !left[id.(string)] {
+			s.rested.Delete(key)
+		}
+		return true
+	})
+}
+
 func (s *Server) expireRun(ctx context.Context, id string) error {
+	defer s.taking.lock(id)()
+	if _, here := s.lookup(id); here {
+		return nil
+	}
 	var skip = errors.New("not this one")
 	_, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
-		if k.Owner != "" && !s.o.Gone(k.Owner) || !k.Until.Before(s.o.Now()) {
+		if k.Owner != "" && k.Owner != s.o.Bridge && !s.o.Gone(k.Owner) || !k.Until.Before(s.o.Now()) {
 			return skip
 		}
 		k.Owner, k.State, k.Wanted = s.o.Bridge, ledger.Live, ""

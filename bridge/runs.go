@@ -70,7 +70,7 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 	s.seed(&script.Seed)
 	s.keepJournal(r, beginning{
 		Engine: sandbox.Engine, Code: args.Code, Input: args.Input, Seed: script.Seed, Start: script.Start.Round(0), Started: r.started,
-		Profile: o.Profile, Session: sess.id, Client: sess.client, Principal: principal, Reach: o.Reach, Fetched: r.fetched, Brief: sess.brief,
+		Profile: o.Profile, Session: sess.id, Client: sess.client, Principal: principal, Fetched: r.fetched,
 	}, names)
 	var err error
 	if r.gate, err = s.o.Gate.Begin(r.ctx, o); err != nil {
@@ -126,6 +126,10 @@ func (s *Server) script(r *run, args evalArgs, names *sandbox.Names) sandbox.Scr
 func (s *Server) launch(r *run, script sandbox.Script) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed && r.replay != nil { // it stays as it was
+		r.stop(ErrClosed)
+		return ErrClosed
+	}
 	if s.closed {
 		r.stop(ErrClosed)
 		return errors.Join(ErrClosed, r.gate.End(r.ctx, outcomeOf(ErrClosed), ErrClosed.Error(), r.journal.over(0, s.o.Now())))
@@ -178,6 +182,11 @@ func (s *Server) carryOut(r *run, script sandbox.Script) {
 			return
 		}
 		s.o.Logger.Error("putting a run away", "run", r.id, "err", err)
+		r.err = fmt.Errorf("the run could not be put away: %w", err)
+		err = s.o.Gate.Broker().Abandon(context.WithoutCancel(ctx), func(e approval.Entry) bool { return e.Run == r.id })
+		if err != nil {
+			s.o.Logger.Error("ending the questions of a run", "run", r.id, "err", err)
+		}
 	}
 	why := ""
 	if r.err != nil {

@@ -107,9 +107,10 @@ type Server struct {
 	rebuild  sync.Mutex        // held while tools are rewritten; guards tools
 	known    sync.Map          // *catalog.View -> *namesText, of the present view
 	begun    sync.Map          // run ID -> beginning, without its script, of runs that are away
-	taking   sync.Mutex        // held while a run is taken up
+	taking   locks             // held while a run is taken up, or ended where it was put away
 	seed     func(*[32]byte)   // makes the seed of a run
 	began    time.Time
+	rested   sync.Map // rested -> run ID, of runs that were put away here
 	heeding  context.CancelFunc
 	heeded   chan struct{} // closed when heed has ended
 }
@@ -197,7 +198,7 @@ func (s *Server) Close(grace time.Duration) {
 	s.heeding()
 	<-s.heeded
 	for _, r := range live {
-		if r.quiet(s.o.Gate.Broker()) && !r.putAway() {
+		if r.quiet(s.o.Gate.Broker()) && !r.putOff() {
 			r.stop(ErrClosed) // it waits for a person, who cannot answer any more
 		}
 	}
@@ -212,7 +213,7 @@ func (s *Server) Close(grace time.Duration) {
 	live = slices.Collect(maps.Values(s.live))
 	s.mu.Unlock()
 	for _, r := range live {
-		if !r.putAway() {
+		if !r.putOff() {
 			r.stop(ErrClosed)
 		}
 	}

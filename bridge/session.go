@@ -28,6 +28,8 @@ type session struct {
 	stateless bool
 	logLevel  string
 
+	bound []string // profiles that bound it before its run was paused
+
 	// Guarded by Server.mu.
 	runs     int    // under way
 	tight    string // the profile that binds it beside its tool's, if any
@@ -99,14 +101,35 @@ func (s *Server) release(sess *session) {
 		return
 	}
 	sess.released = true
+	goesOn := s.twinLocked(sess) != nil
 	s.mu.Unlock()
+	defer sess.sandbox.Close()
+	if goesOn { // as the session that a resumed run came from, or in another run of it
+		return
+	}
 	if err := s.o.Gate.Broker().EndSession(sess.id); err != nil {
 		s.o.Logger.Error("ending a session", "session", sess.id, "err", err)
 	}
-	sess.sandbox.Close()
 	if s.o.Ended != nil {
 		s.o.Ended(sess.id)
 	}
+}
+
+// twinLocked is another session of the same id that goes on, nil if there is
+// none: a run that is resumed has a session of its own, which stands for the one
+// that it began in.
+func (s *Server) twinLocked(sess *session) *session {
+	for _, other := range s.sessions {
+		if other != sess && other.id == sess.id {
+			return other
+		}
+	}
+	for _, r := range s.live {
+		if r.session != sess && r.session.id == sess.id {
+			return r.session
+		}
+	}
+	return nil
 }
 
 // abandon stops the runs of the HTTP session that its owner ends. The SDK

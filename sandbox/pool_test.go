@@ -722,6 +722,7 @@ func TestWaitingIsBounded(t *testing.T) {
 // after it is set.
 type timerHost struct {
 	recorder
+	mu    sync.Mutex // guards last
 	last  func(Reply)
 	waits []time.Duration
 	order []int
@@ -732,6 +733,8 @@ func (h *timerHost) Timer(c Call, wait time.Duration, settle func(Reply)) bool {
 	if wait%(2*time.Hour) != 0 {
 		return false
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.last != nil {
 		h.last(Reply{})
 	}
@@ -747,6 +750,8 @@ func TestTimersOfHost(t *testing.T) {
 		h := new(timerHost)
 		go func() {
 			time.Sleep(90 * time.Minute)
+			h.mu.Lock()
+			defer h.mu.Unlock()
 			h.last(Reply{})
 		}()
 		// Hours 2, 4, 1: the first when the second is set, the third by itself, the second last.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -160,14 +161,33 @@ const tieKey = "codemode-bridge/call"
 // to a call. The tap has said to which call it belongs.
 func (s *session) askedOutside(ctx context.Context, meta mcp.Meta, q Question) (Answer, error) {
 	tie, _ := meta[tieKey].(string)
+	tie, oneOf := strings.CutSuffix(tie, oneOfSeveral)
 	x := s.tap.tied(tie)
 	if x == nil {
 		return Answer{}, errNobody
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(x.life, func() { cancel(context.Cause(x.life)) })()
+	s.during(x, oneOf, cancel)
 	return s.ask(ctx, x, q)
+}
+
+// oneOfSeveral follows a tie that stands for all calls of its client: the server
+// did not say which of them it asks for.
+const oneOfSeveral = "?"
+
+// during cancels a question when its call is over, or the last of those that it
+// may belong to.
+func (s *session) during(x *exchange, oneOf bool, cancel context.CancelCauseFunc) {
+	context.AfterFunc(x.life, func() {
+		if oneOf {
+			if next := s.tap.sibling(x); next != nil {
+				s.during(next, true, cancel)
+				return
+			}
+		}
+		cancel(context.Cause(x.life))
+	})
 }
 
 // ask puts a question to the client of a call. The time of the call stands still.

@@ -289,6 +289,18 @@ func (t *tap) tied(tie string) *exchange {
 	return t.ties[tie]
 }
 
+// sibling returns another exchange with the same client, nil if there is none.
+func (t *tap) sibling(x *exchange) *exchange {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, other := range t.ties {
+		if other != x && other.client == x.client && other.life.Err() == nil {
+			return other
+		}
+	}
+	return nil
+}
+
 // belongs returns the exchange that a message of the server belongs to which
 // names none. On a stream that answers one request it is that one's; else all
 // exchanges with a client must be for the same one.
@@ -531,7 +543,9 @@ func (t *tap) request(e envelope, msg, stream []byte) []byte {
 func (t *tap) tie(e envelope, stream []byte) []byte {
 	name := ""
 	if x := t.belongs(stream); x != nil {
-		name = x.tie
+		if name = x.tie; stream == nil && t.sibling(x) != nil {
+			name += oneOfSeveral
+		}
 	}
 	params := []byte(`{"_meta":{"` + tieKey + `":"` + name + `"}`)
 	_ = members(e.params, func(key string, value []byte) error {

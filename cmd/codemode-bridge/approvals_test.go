@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -86,7 +87,11 @@ func (c commandLine) evaluates(code string) (id string, result func() string) {
 		}
 		return id != ""
 	})
-	return id, func() string { cmd.Wait(); return strings.TrimSpace(out.String()) }
+	return id, func() string {
+		cmd.Wait()
+		lines := slices.DeleteFunc(strings.Split(out.String(), "\n"), func(l string) bool { return strings.HasPrefix(l, "waiting for an approver: ") })
+		return strings.TrimSpace(strings.Join(lines, "\n"))
+	}
 }
 
 const queueing = `{

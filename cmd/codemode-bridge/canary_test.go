@@ -179,7 +179,7 @@ func TestKilledBridgeHasAnnouncedEveryEffect(t *testing.T) {
 		}
 		h.says([]int{0}, "audit", "verify")
 	}
-	if list := h.says([]int{0}, "runs", "list"); strings.Count(list, " open ") != 4 {
+	if list := h.says([]int{0}, "runs", "list"); strings.Count(list, " interrupted ") != 4 {
 		t.Errorf("killed runs are shown as\n%s", list)
 	}
 }

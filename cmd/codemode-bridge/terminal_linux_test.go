@@ -118,6 +118,21 @@ func (c commandLine) signsIn(token, ahead string, env ...string) *terminal {
 	return t
 }
 
+// leaves ends approvals watch as a person does. Keys that were typed before may
+// have begun an answer: it is taken back.
+func (t *terminal) leaves() {
+	t.Helper()
+	eventually(t.T, "q does not end it", func() bool {
+		io.WriteString(t.keys, "\x7f\x7f\x7f\x7f\x04q") // fails once it has ended
+		select {
+		case <-t.ended:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
 // title is in the title of the terminal: how many requests it shows.
 func title(n int) string { return fmt.Sprintf("codemode approvals (%d)", n) }
 
@@ -146,8 +161,7 @@ func TestApprovalsOnATerminal(t *testing.T) {
 	// Whoever leaves has answered nothing.
 	id, result := c.evaluates(`return await codemode.utils__hash({text: "left"}).catch(e => e.reason)`)
 	eventually(t, "it is not shown", func() bool { return strings.Count(term.all(), title(1)) == 2 })
-	term.types("\x04q")
-	<-term.ended
+	term.leaves()
 	if code := term.process.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("q ends it with code %d", code)
 	}
