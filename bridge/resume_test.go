@@ -18,6 +18,8 @@ import (
 	"codemode-bridge/bridge/memstore"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A fleet is bridges that share their stores and servers.
@@ -429,5 +431,125 @@ func TestARestartMakesNoCalls(t *testing.T) {
 	}
 	if answered, err := second.answeredAway(t.Context(), time.Now()); err != nil || len(answered) > 0 {
 		t.Errorf("one that begins afterwards: %v, %v", answered, err)
+	}
+}
+
+// What bound a run's session binds it after a pause, and what binds the session
+// by then does too.
+func TestAPauseLoosensNothing(t *testing.T) {
+	spec := queued()
+	spec.Profiles["strict"] = &profiles.ProfileSpec{Denylist: []string{"b__*"}}
+	const code = `const a = await codemode.a__echo({n: 1}); try { return [a, await codemode.b__echo({n: 2})] } catch (e) { return [a, e.reason] }`
+	f := newFleet()
+	first := f.bridge(t, "one", spec)
+	id := f.startPaused(t, first, code, 1)
+	r, _ := first.lookup(id)
+	first.mu.Lock()
+	r.session.tight = "strict"
+	first.mu.Unlock()
+	waitUntil(t, func() bool { return r.quiet(first.o.Gate.Broker()) })
+	first.Close(0)
+	f.answer(t, f.open(t, 1)[0], yes)
+	second := f.bridge(t, "two", spec)
+	var wait sync.WaitGroup
+	wait.Go(func() { f.answer(t, f.open(t, 1)[0], yes) }) // under the stricter policy it is another question
+	defer wait.Wait()
+	res, err := second.Resume(t.Context(), id, "the test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(res.StructuredContent.(json.RawMessage)); !strings.Contains(got, `"denied"`) {
+		t.Errorf("after the pause it answers %s", got)
+	}
+}
+
+// A client that sends its script again goes on with its run that was put away.
+func TestTheSameScriptFindsItsPausedRun(t *testing.T) {
+	f := newFleet()
+	b := f.bridge(t, "one", queued())
+	c := b.connect(t, nil)
+	const code = `return [await codemode.b__echo({n: 1}), await codemode.a__echo({n: 2})]`
+	ctx, leave := context.WithCancel(t.Context())
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		c.CallTool(ctx, &mcp.CallToolParams{Name: "eval", Arguments: map[string]any{"code": code}})
+	}()
+	f.open(t, 1)
+	var r *run
+	waitUntil(t, func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, r = range b.live {
+		}
+		return r != nil
+	})
+	waitUntil(t, func() bool { return r.putAway() }) // as when there is no room for it
+	<-r.done
+	leave()
+	<-gone
+	f.answer(t, f.open(t, 1)[0], yes)
+	if got := eval(t, c, code); !strings.Contains(got, `{\"n\":2}`) {
+		t.Errorf("got %s", got)
+	}
+	if made := b.up.made(); len(made) != 2 {
+		t.Errorf("made %q", made)
+	}
+}
+
+// A journal whose end cannot be written is not forgotten: no call goes without
+// it, and nothing is left of it.
+func TestAJournalIsEndedBeforeAnythingGoesWithoutIt(t *testing.T) {
+	j := newJournal("r", "one", 2000)
+	j.began = func() ledger.Entry {
+		return ledger.Entry{Run: "r", Owner: "one", Kind: ledger.Began, Body: []byte("{}")}
+	}
+	j.taken = func() { t.Error("it was taken") }
+	kinds := func(e gate.Entries) (all string) {
+		for _, one := range e.All {
+			all += string(one.Kind) + " "
+		}
+		return all
+	}
+	first := j.entries(ledger.Sent, 1, &entry{value: make([]byte, 100)})
+	if got := kinds(first); got != "began sent " {
+		t.Fatalf("the first entries are %s", got)
+	}
+	first.Done(nil)
+	waiting := j.entries(ledger.Settled, 1, &entry{value: make([]byte, 100)})
+	overflow := make(chan gate.Entries)
+	go func() { overflow <- j.entries(ledger.Settled, 2, &entry{value: make([]byte, 5000)}) }()
+	select {
+	case e := <-overflow:
+		t.Fatalf("%sgoes before what is being kept", kinds(e))
+	case <-time.After(20 * time.Millisecond): // it may still be on its way: then it waits later
+	}
+	waiting.Done(nil)
+	end := <-overflow
+	if got := kinds(end); got != "ended " || j.usable() {
+		t.Fatalf("a journal that is full goes on with %s", got)
+	}
+	end.Done(errors.New("the disk is full"))
+	again := j.entries(ledger.Sent, 3, new(entry))
+	if got := kinds(again) + kinds(j.over(time.Hour, time.Now())); got != "ended ended " {
+		t.Errorf("after a write that failed: %s", got)
+	}
+	again.Done(nil)
+	if got := kinds(j.entries(ledger.Sent, 4, new(entry))) + kinds(j.over(time.Hour, time.Now())); got != "" {
+		t.Errorf("after its end: %s", got)
+	}
+}
+
+// What a script reads of what the bridge has counts as well.
+func TestWhatAJournalCarriesIsBounded(t *testing.T) {
+	j := newJournal("r", "one", 1000)
+	for i := range 10 {
+		if err := j.carry(i, &entry{value: make([]byte, 200)}); err != nil {
+			t.Fatal(err)
+		}
+		j.settled(i, time.Now())
+	}
+	if j.usable() || len(j.turns) > 0 || len(j.answers) > 0 {
+		t.Errorf("it keeps %d turns and %d answers", len(j.turns), len(j.answers))
 	}
 }
