@@ -38,7 +38,8 @@ func (a *app) hostCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			place, err := a.meeting(cfg, looked())
+			names := looked()
+			place, err := a.meeting(cfg, names)
 			if err != nil {
 				return err
 			}
@@ -51,6 +52,9 @@ func (a *app) hostCommand() *cobra.Command {
 			defer socket.Close()
 			h := newHost(a, socket, timeDuration(cfg.Windows.Linger))
 			a.err = &h.talk
+			same := shares(cfg, names)
+			same.only = h.onlyOne
+			a.shared = &same
 			err = a.live(c.Context(), cfg, func(ctx context.Context, p *parts) error {
 				defer p.openNotices(false)()
 				return h.serve(ctx, p, ready)
@@ -179,6 +183,13 @@ func (h *host) enter(c *join.Conn) *window {
 	h.windows = append(h.windows, w)
 	h.sessions.Add(1)
 	return w
+}
+
+// onlyOne reports whether there has never been but one window.
+func (h *host) onlyOne() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.count <= 1
 }
 
 func (h *host) find(name string) *window {

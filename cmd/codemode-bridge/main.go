@@ -61,6 +61,8 @@ var errInterrupted = errors.New("interrupted")
 
 // app is what the commands share.
 type app struct {
+	shared *sharing // what the windows that it serves have in common; nil if it serves none
+
 	in         io.Reader
 	out, err   io.Writer
 	env        config.Env

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,6 +51,54 @@ func (a *app) folders() (join.Folders, error) {
 	return f, nil
 }
 
+// A sharing is what the windows of a process have in common beside their
+// configuration: the values of these variables and, if it counts, the folder.
+type sharing struct {
+	variables []string
+	passed    []string // to children
+	folder    bool
+	only      func() bool // there has never been but one window; set by the host
+}
+
+// shares is what windows need to have in common for a configuration.
+func shares(cfg *config.Config, looked []string) sharing {
+	s := sharing{variables: slices.Concat(ambient, looked)}
+	for _, name := range cfg.ServerNames() {
+		if server := cfg.Servers[name]; !server.Disabled && server.Type == config.KindStdio {
+			s.passed = append(s.passed, server.PassEnv...)
+			s.folder = s.folder || server.Cwd.IsZero() // it starts where the window did
+		}
+	}
+	return s
+}
+
+// errNotShared is an edit that windows that share a process cannot follow: each
+// would get what the first one has.
+var errNotShared = errors.New("windows that share this bridge may differ in it: close all windows, or use run --alone")
+
+// covers refuses a configuration for which the windows would have to have more
+// in common than they do.
+func (s *sharing) covers(cfg *config.Config, looked []string) error {
+	if s == nil || s.only() {
+		return nil
+	}
+	more := shares(cfg, looked)
+	for _, name := range more.variables {
+		if !slices.Contains(s.variables, name) {
+			return fmt.Errorf("taking over the edit, which needs the variable %s: %w", name, errNotShared)
+		}
+	}
+	for _, name := range more.passed {
+		if !slices.Contains(s.passed, name) && len(upstream.Inherited(nil, []string{name + "="})) == 0 {
+			return fmt.Errorf("taking over the edit, which passes the variable %s to a server: %w", name, errNotShared)
+		}
+	}
+	if more.folder && !s.folder {
+		return fmt.Errorf("taking over the edit, by which a server without cwd starts in the folder of its window: %w", errNotShared)
+	}
+	return nil
+}
+
 // meeting is where the windows meet that can be served by one process: all that
 // would make a difference to their servers is part of its identity. Looked are
 // the variables that the configuration was read with.
@@ -64,27 +113,19 @@ func (a *app) meeting(cfg *config.Config, looked []string) (*join.Place, error) 
 	}
 	identity := append([]string{"build", version, runtime.Version()}, build()...)
 	identity = append(identity, "overlay", cfg.Overlay, "folders", places.StateDir, places.CacheDir, places.ConfigFile)
-	var passed []string
-	folder := ""
-	for _, name := range cfg.ServerNames() {
-		s := cfg.Servers[name]
-		if s.Disabled || s.Type != config.KindStdio {
-			continue
-		}
-		passed = append(passed, s.PassEnv...)
-		if s.Cwd.IsZero() { // it starts where the window did
-			if folder, err = os.Getwd(); err != nil {
-				return nil, fmt.Errorf("finding the folder of this window: %w", err)
-			}
+	same, folder := shares(cfg, looked), ""
+	if same.folder {
+		if folder, err = os.Getwd(); err != nil {
+			return nil, fmt.Errorf("finding the folder of this window: %w", err)
 		}
 	}
 	identity = append(identity, "folder", folder, "variables")
-	for _, name := range slices.Concat(ambient, looked) {
+	for _, name := range same.variables {
 		value, set := a.env(name)
 		identity = append(identity, fmt.Sprintf("%s %t %s", name, set, value))
 	}
 	identity = append(identity, "children")
-	children := upstream.Inherited(passed, os.Environ())
+	children := upstream.Inherited(same.passed, os.Environ())
 	children = slices.DeleteFunc(children, func(entry string) bool { return strings.HasPrefix(entry, "TERM=") }) // they have none
 	slices.Sort(children)
 	return join.At(f, cfg.File, append(identity, children...))

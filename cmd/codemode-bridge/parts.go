@@ -348,7 +348,7 @@ func (p *parts) watch(ctx context.Context, a *app) {
 	p.takeAsItIs(ctx, first)
 	p.ended.Go(func() { p.followHeld(ctx, a) })
 	wrong := func(err error) {
-		if problems := (config.Problems)(nil); errors.As(err, &problems) {
+		if problems := (config.Problems)(nil); errors.As(err, &problems) || errors.Is(err, errNotShared) {
 			p.letGo(ctx) // the file holds something else now
 		}
 		text := fmt.Sprint(err)
@@ -357,8 +357,12 @@ func (p *parts) watch(ctx context.Context, a *app) {
 		}
 		p.log.Error("the configuration was not taken over; the last good one goes on", "err", err)
 	}
-	a.watchFiles(ctx, first, func(cfg *config.Config) {
-		if err := p.reloaded(ctx, a, cfg); err != nil {
+	a.watchFiles(ctx, first, func(cfg *config.Config, looked []string) {
+		err := a.shared.covers(cfg, looked)
+		if err == nil {
+			err = p.reloaded(ctx, a, cfg)
+		}
+		if err != nil {
 			wrong(err)
 		}
 	}, wrong)

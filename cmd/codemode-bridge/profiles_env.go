@@ -63,17 +63,19 @@ func (a *app) parseFile(path string, text []byte) (*config.Config, error) {
 // watchFiles calls changed whenever the configuration that was loaded first, or
 // its overlay, is another than the last time, one call at a time, until ctx
 // ends. What is wrong with either comes as an error.
-func (a *app) watchFiles(ctx context.Context, first *config.Config, changed func(*config.Config), wrong func(error)) {
+func (a *app) watchFiles(ctx context.Context, first *config.Config, changed func(cfg *config.Config, looked []string), wrong func(error)) {
 	var mu sync.Mutex
 	again := func([]byte) {
 		mu.Lock()
 		defer mu.Unlock()
-		cfg, err := a.loadFile(first.File)
+		again := *a // others look variables up meanwhile
+		looked := again.rememberLookups()
+		cfg, err := again.loadFile(first.File)
 		if err != nil {
 			wrong(err)
 			return
 		}
-		changed(cfg)
+		changed(cfg, looked())
 	}
 	lost := func(err error) {
 		mu.Lock()

@@ -197,6 +197,60 @@ func TestWindowsThatDiffer(t *testing.T) {
 	hosts("windows.share false", 0)
 }
 
+// An edit for which windows were never compared is not taken over by several.
+func TestEditThatWindowsDoNotShare(t *testing.T) {
+	effects := filepath.Join(t.TempDir(), "effects")
+	server := fakeServer(t, effects, "x")
+	server["cwd"] = t.TempDir()
+	h := newHome(t, map[string]any{"surface": "full", "servers": map[string]any{"fake": server}}, "SECRET=of-the-first")
+	first, second := h.connect(), h.connect()
+	before, err := os.ReadFile(h.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := func(want string) {
+		t.Helper()
+		eventually(t, "codemode_status does not say: "+want, func() bool {
+			return strings.Contains(second.call(t, "codemode_status", map[string]any{}), want)
+		})
+	}
+	edit := func(change map[string]any) {
+		t.Helper()
+		more := map[string]any{}
+		for key, value := range server {
+			more[key] = value
+		}
+		for key, value := range change {
+			more[key] = value
+		}
+		if more["cwd"] == "" {
+			delete(more, "cwd")
+		}
+		text, err := json.Marshal(map[string]any{"surface": "full", "servers": map[string]any{"fake": server, "more": more}})
+		if err == nil {
+			err = os.WriteFile(h.config, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit(map[string]any{"args": []string{"${SECRET}"}})
+	says("needs the variable SECRET")
+	edit(map[string]any{"passEnv": []string{"SECRET"}})
+	says("passes the variable SECRET")
+	edit(map[string]any{"cwd": ""})
+	says("in the folder of its window")
+	if status := first.call(t, "codemode_status", map[string]any{}); !strings.Contains(status, "close all windows") || strings.Contains(status, `"more"`) {
+		t.Errorf("the first window's status is %s", status)
+	}
+	if err := os.WriteFile(h.config, before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "an edit back is a problem", func() bool {
+		return !strings.Contains(second.call(t, "codemode_status", map[string]any{}), "close all windows")
+	})
+}
+
 func TestHostLingers(t *testing.T) {
 	h := newHome(t, map[string]any{"servers": map[string]any{}, "windows": map[string]any{"linger": "1h"}})
 	h.connect().Close()
