@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -169,7 +170,11 @@ func TestApprovalsOnATerminal(t *testing.T) {
 	term = c.signsIn(ann, "")
 	term.shows(title(1))
 	term.types("a")
-	if err := term.process.Process.Signal(syscall.SIGHUP); err != nil {
+	away := syscall.SIGHUP
+	if signal.Ignored(away) { // as under nohup
+		away = syscall.SIGTERM
+	}
+	if err := term.process.Process.Signal(away); err != nil {
 		t.Fatal(err)
 	}
 	<-term.ended
