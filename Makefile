@@ -48,10 +48,8 @@ cross: ## build and vet for macOS and Windows
 
 test-real: ## npm reference servers and TypeScript clients against the real binary (UPSTREAM_CHAOS=5m: longer chaos)
 	.ci/real-install
-	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(GO) test -tags real -count=1 -timeout 15m -run '^TestReal' ./cmd/codemode-bridge
-	$(GO) test -tags real -count=1 -timeout 30m -run '^TestReal' ./bridge/sqlstore
-	$(GO) test -tags real -count=1 -timeout 20m -run '^TestReal' ./bridge
-	$(GO) test -tags real -count=1 -timeout 15m -v -run '^TestReal' ./bridge/upstream
+	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(GO) test -tags real -count=1 -p 1 -timeout 30m -run '^TestReal' \
+		./cmd/codemode-bridge ./bridge/sqlstore ./bridge ./bridge/upstream
 
 bench: build ## direct calls beside the same through the bridge, as a table with targets
 	$(GO) run ./bridge/bench -bridge bin/codemode-bridge
