@@ -249,12 +249,20 @@ func (j *journal) kept(err error, opening bool, size int64, next int) {
 	}
 	j.open = true
 	j.bytes += size
-	if n := next - j.first; n > 0 && !j.full { // else another entry brought them
-		for _, t := range j.turns[:n] {
-			j.held -= int64(len(t.Answer))
-		}
-		j.first, j.turns = next, j.turns[n:]
+	j.keptTurnsLocked(next)
+}
+
+// keptTurnsLocked forgets the turns before next, which are kept. Another entry
+// may have brought them already.
+func (j *journal) keptTurnsLocked(next int) {
+	n := min(next-j.first, len(j.turns))
+	if n <= 0 || j.full {
+		return
 	}
+	for _, t := range j.turns[:n] {
+		j.held -= int64(len(t.Answer))
+	}
+	j.first, j.turns = j.first+n, j.turns[n:]
 }
 
 // lockOpening reports whether nothing of the run was kept so far; then nobody
@@ -283,7 +291,7 @@ func (j *journal) replayed(turns int) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.first, j.turns = turns, j.turns[min(turns, len(j.turns)):]
+	j.keptTurnsLocked(turns)
 }
 
 // usable reports whether the run can be run again from its journal.

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestRealRunsOutliveTheirBridges kills bridges at every entry of 20 scripts.
-func TestRealRunsOutliveTheirBridges(t *testing.T) { outliveAll(t, 10, 1000) }
+// TestRealRunsOutliveTheirBridges kills bridges at every entry of 50 scripts.
+func TestRealRunsOutliveTheirBridges(t *testing.T) { outliveAll(t, 25, 1000) }
 
 // A thousand runs are paused: they cost no process, are listed, and any of them
 // goes on.

@@ -329,7 +329,10 @@ func outlives(t *testing.T, code string, most int, races bool) {
 	for _, at := range all[:min(most, entries)] {
 		at++
 		for _, kept := range []bool{false, true} {
-			t.Run(fmt.Sprintf("killed-%d-%v", at, kept), func(t *testing.T) { killedAt(t, code, at, kept, want, calls) })
+			t.Run(fmt.Sprintf("killed-%d-%v", at, kept), func(t *testing.T) {
+				t.Parallel()
+				killedAt(t, code, at, kept, want, calls)
+			})
 		}
 	}
 	pausedEverywhere(t, code, want, calls)

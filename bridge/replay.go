@@ -260,8 +260,8 @@ func (p *replay) advanceLocked() {
 		}
 		if len(p.left) == 0 && !p.over {
 			p.over = true
+			p.r.journal.replayed(len(p.past.turns)) // before a call goes on: its answer is a turn of its own
 			close(p.caught)
-			p.r.journal.replayed(len(p.past.turns))
 			p.startTimersLocked()
 		}
 	}

@@ -553,3 +553,31 @@ func TestWhatAJournalCarriesIsBounded(t *testing.T) {
 		t.Errorf("it keeps %d turns and %d answers", len(j.turns), len(j.answers))
 	}
 }
+
+// What a replay meets again is kept already; no turn after it is forgotten with
+// it, whoever comes first, and it takes no room.
+func TestWhatAReplayMeetsIsNotKeptAgain(t *testing.T) {
+	for _, early := range []bool{true, false} {
+		j := newJournal("r", "one", 10000)
+		j.open = true
+		j.settled(2, time.Now())
+		if err := j.carry(1, &entry{value: make([]byte, 200)}); err != nil {
+			t.Fatal(err)
+		}
+		j.settled(1, time.Now())
+		if !early {
+			j.replayed(2)
+		}
+		sent := j.entries(ledger.Sent, 3, new(entry))
+		sent.Done(nil)
+		j.settled(3, time.Now())
+		j.replayed(2)
+		s, err := decodeEntry(j.entries(ledger.Sent, 4, new(entry)).All[0].Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.First != 2 || len(s.Turns) != 1 || s.Turns[0].Call != 3 || j.held != 0 {
+			t.Errorf("early %v: from turn %d on it keeps %v, and holds %d bytes", early, s.First, s.Turns, j.held)
+		}
+	}
+}
