@@ -30,10 +30,9 @@ type Entry struct {
 	// Owner is the bridge that writes it. One that does not own the run writes
 	// nothing: the error is ErrNotOwner, and a Record that the entry came with
 	// is not kept either. Began makes Owner the owner.
-	Owner  string
-	Call   int       // the call's number in its run; of Sent and Settled
-	Settle int       // of Settled: its place in the order of answers, from 1
-	Until  time.Time // of Began: when the run expires; of Ended: when the journal goes, zero for at once
+	Owner string
+	Call  int       // the call's number in its run; of Sent and Settled
+	Until time.Time // of Began: when the run expires; of Ended: when the journal goes, zero for at once
 	// Shared names bytes that many runs depend on, such as the names of the
 	// tools, and is kept once for all of them; of Began. Common are those bytes,
 	// the same wherever the name is. They are no secret: they are not encrypted.

@@ -83,7 +83,7 @@ func (s *Store) entryLocked(e *ledger.Entry) error {
 		j.Owner, j.Wanted, j.State, j.Until = "", "", ledger.Finished, e.Until.Round(0).UTC()
 	}
 	j.Bytes += int64(len(e.Body))
-	j.entries = append(j.entries, ledger.Entry{Run: e.Run, Kind: e.Kind, Call: e.Call, Settle: e.Settle, Shared: e.Shared, Body: bytes.Clone(e.Body)})
+	j.entries = append(j.entries, ledger.Entry{Run: e.Run, Kind: e.Kind, Call: e.Call, Shared: e.Shared, Body: bytes.Clone(e.Body)})
 	return nil
 }
 

@@ -75,7 +75,7 @@ func BenchmarkJournal(b *testing.B) {
 						}
 					}
 					intent.Journal = []ledger.Entry{{Run: intent.Run, Kind: ledger.Sent, Owner: "x", Call: intent.Call, Body: args}}
-					outcome.Journal = []ledger.Entry{{Run: intent.Run, Kind: ledger.Settled, Owner: "x", Call: intent.Call, Settle: intent.Call, Body: answer}}
+					outcome.Journal = []ledger.Entry{{Run: intent.Run, Kind: ledger.Settled, Owner: "x", Call: intent.Call, Body: answer}}
 				}
 				for _, r := range []ledger.Record{intent, outcome} {
 					if err := db.Record(b.Context(), r); err != nil {
@@ -94,7 +94,7 @@ func BenchmarkReadJournal(b *testing.B) {
 	all := []ledger.Entry{{Run: "r", Kind: ledger.Began, Owner: "x"}}
 	for i := range calls {
 		all = append(all, ledger.Entry{Run: "r", Kind: ledger.Sent, Owner: "x", Call: i + 1, Body: make([]byte, 200)},
-			ledger.Entry{Run: "r", Kind: ledger.Settled, Owner: "x", Call: i + 1, Settle: i + 1, Body: make([]byte, 1000)})
+			ledger.Entry{Run: "r", Kind: ledger.Settled, Owner: "x", Call: i + 1, Body: make([]byte, 1000)})
 	}
 	if err := db.Append(b.Context(), all...); err != nil {
 		b.Fatal(err)

@@ -172,7 +172,7 @@ func (f *file) prepareWriting(ctx context.Context) (err error) {
 	if f.put, err = f.conn.PrepareContext(ctx, "INSERT INTO recent (seq, hash, seal, body) VALUES (?, ?, ?, ?)"); err != nil {
 		return err
 	}
-	if f.enter, err = f.conn.PrepareContext(ctx, "INSERT INTO entries (id, kind, call, settle, total, body) VALUES (?, ?, ?, ?, ?, ?)"); err != nil {
+	if f.enter, err = f.conn.PrepareContext(ctx, "INSERT INTO entries (id, kind, call, total, body) VALUES (?, ?, ?, ?, ?)"); err != nil {
 		return err
 	}
 	f.find, err = f.conn.PrepareContext(ctx, "SELECT number, owner, id, total"+fromJournals+" WHERE run = ?")

@@ -29,12 +29,11 @@ const schema2 = `CREATE TABLE journals (
 );
 CREATE INDEX journals_wanted ON journals (owner) WHERE wanted <> '';
 CREATE TABLE entries (
-	id     INTEGER PRIMARY KEY, -- number of the journal << 32 | place in it, from 1
-	kind   TEXT NOT NULL,
-	call   INTEGER NOT NULL,
-	settle INTEGER NOT NULL,
-	total  INTEGER NOT NULL, -- bytes of the journal's bodies up to this one
-	body   BLOB NOT NULL     -- encrypted
+	id    INTEGER PRIMARY KEY, -- number of the journal << 32 | place in it, from 1
+	kind  TEXT NOT NULL,
+	call  INTEGER NOT NULL,
+	total INTEGER NOT NULL, -- bytes of the journal's bodies up to this one
+	body  BLOB NOT NULL     -- encrypted
 );
 CREATE TABLE shared (
 	name TEXT PRIMARY KEY,
@@ -77,7 +76,7 @@ func (f *file) sealer(run string) (cipher.AEAD, error) {
 // hash is of the shared bytes. The run is bound by the key.
 func binding(e *ledger.Entry, place int64, hash []byte) []byte {
 	b := make([]byte, 0, 64+len(e.Kind)+len(e.Shared)+len(hash))
-	for _, n := range []int64{place, int64(e.Call), int64(e.Settle)} {
+	for _, n := range []int64{place, int64(e.Call)} {
 		b = binary.BigEndian.AppendUint64(b, uint64(n))
 	}
 	for _, text := range []string{string(e.Kind), e.Shared, string(hash)} {
@@ -212,7 +211,7 @@ func (f *file) addEntry(ctx context.Context, e *ledger.Entry, now time.Time) err
 	j.place++
 	j.bytes += int64(len(e.Body))
 	body := j.seal.Seal(nil, nil, e.Body, binding(e, j.place, hash))
-	return one(f.enter.ExecContext(ctx, j.number<<placeBits|j.place, string(e.Kind), e.Call, e.Settle, j.bytes, body))
+	return one(f.enter.ExecContext(ctx, j.number<<placeBits|j.place, string(e.Kind), e.Call, j.bytes, body))
 }
 
 // journal returns what is known of a run's journal; nil when it has none.
@@ -480,7 +479,7 @@ func (f *file) readEntries(ctx context.Context, c *sql.Conn, k *kept) ([]ledger.
 		sum := sha256.Sum256(common)
 		hash = sum[:]
 	}
-	rows, err := c.QueryContext(ctx, "SELECT id, kind, call, settle, total, body FROM entries WHERE id > ? AND id < ? ORDER BY id",
+	rows, err := c.QueryContext(ctx, "SELECT id, kind, call, total, body FROM entries WHERE id > ? AND id < ? ORDER BY id",
 		k.number<<placeBits, (k.number+1)<<placeBits)
 	if err != nil {
 		return nil, err
@@ -491,7 +490,7 @@ func (f *file) readEntries(ctx context.Context, c *sql.Conn, k *kept) ([]ledger.
 		e := ledger.Entry{Run: k.Run}
 		var id, total int64
 		var body sql.RawBytes
-		if err := rows.Scan(&id, &e.Kind, &e.Call, &e.Settle, &total, &body); err != nil {
+		if err := rows.Scan(&id, &e.Kind, &e.Call, &total, &body); err != nil {
 			return nil, err
 		}
 		var with []byte

@@ -34,7 +34,7 @@ func begin(t testing.TB, db *DB, runs ...string) {
 			ledger.Entry{Run: run, Kind: ledger.Began, Owner: "x", Shared: "tools", Common: []byte("names of tools"), Body: []byte("a secret script")},
 			ledger.Entry{Run: run, Kind: ledger.Sent, Owner: "x", Call: 1, Body: []byte("a secret argument")},
 			ledger.Entry{Run: run, Kind: ledger.Sent, Owner: "x", Call: 2, Body: []byte("a secret argument")},
-			ledger.Entry{Run: run, Kind: ledger.Settled, Owner: "x", Call: 1, Settle: 1, Body: []byte("a secret answer")},
+			ledger.Entry{Run: run, Kind: ledger.Settled, Owner: "x", Call: 1, Body: []byte("a secret answer")},
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -79,12 +79,11 @@ func TestJournalTampered(t *testing.T) {
 		"all are another run's":         "DELETE FROM entries WHERE id < 2 << 32; UPDATE entries SET id = id - (1 << 32) WHERE id > 2 << 32",
 		"another kind":                  "UPDATE entries SET kind = 'settled' WHERE id = (1 << 32) | 3",
 		"another call":                  "UPDATE entries SET call = 3 WHERE id = (1 << 32) | 3",
-		"another place among answers":   "UPDATE entries SET settle = 2 WHERE id = (1 << 32) | 4",
 		"another size":                  "UPDATE entries SET total = total + 1 WHERE id = (1 << 32) | 4",
 		"one is removed":                "DELETE FROM entries WHERE id = (1 << 32) | 2",
 		"one is removed, the next move": "DELETE FROM entries WHERE id = (1 << 32) | 2; " + fmt.Sprintf(place+place, 2, 3, 3, 4),
 		"the first is removed":          "DELETE FROM entries WHERE id = (1 << 32) | 1",
-		"one is said twice":             "INSERT INTO entries SELECT id + 2, kind, call, settle, total, body FROM entries WHERE id = (1 << 32) | 3",
+		"one is said twice":             "INSERT INTO entries SELECT id + 2, kind, call, total, body FROM entries WHERE id = (1 << 32) | 3",
 		"all are removed":               "DELETE FROM entries WHERE id < 2 << 32",
 		"the shared bytes are edited":   "UPDATE shared SET body = x'00'",
 		"the shared bytes are removed":  "DELETE FROM shared",

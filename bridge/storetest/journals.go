@@ -63,8 +63,8 @@ func sent(run, owner string, call int) ledger.Entry {
 	return ledger.Entry{Run: run, Kind: ledger.Sent, Owner: owner, Call: call, Body: fmt.Appendf(nil, "args %d", call)}
 }
 
-func settled(run, owner string, call, settle int) ledger.Entry {
-	return ledger.Entry{Run: run, Kind: ledger.Settled, Owner: owner, Call: call, Settle: settle, Body: fmt.Appendf(nil, "answer %d", call)}
+func settled(run, owner string, call int) ledger.Entry {
+	return ledger.Entry{Run: run, Kind: ledger.Settled, Owner: owner, Call: call, Body: fmt.Appendf(nil, "answer %d", call)}
 }
 
 // journalOf reads a journal that is there, without the time it began.
@@ -79,13 +79,13 @@ func journalOf(t *testing.T, s Journaled, run string) (ledger.Kept, []ledger.Ent
 	return k, entries
 }
 
-// hasEntries checks a journal's entries by kind, call and settle.
+// hasEntries checks a journal's entries by kind and call.
 func hasEntries(t *testing.T, s Journaled, run string, want ...string) {
 	t.Helper()
 	_, entries := journalOf(t, s, run)
 	var got []string
 	for _, e := range entries {
-		got = append(got, fmt.Sprintf("%s %d %d", e.Kind, e.Call, e.Settle))
+		got = append(got, fmt.Sprintf("%s %d", e.Kind, e.Call))
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the journal of %s is %q, want %q", run, got, want)
@@ -113,15 +113,15 @@ func runsOf(t *testing.T, s Journaled) []string {
 func journalComesBack(t *testing.T, a, b Journaled) {
 	first := begun("r", "x")
 	first.Shared, first.Common = "tools-1", []byte(strings.Repeat("tools ", 10_000))
-	large := settled("r", "x", 2, 1)
+	large := settled("r", "x", 2)
 	large.Body = []byte(strings.Repeat("0123456789", 500_000))
 	empty := sent("r", "x", 3)
 	empty.Body = nil
 	must(t, a.Append(t.Context(), first))
 	must(t, a.Record(t.Context(), ledger.Record{Event: ledger.Intent, Run: "r", Journal: []ledger.Entry{sent("r", "x", 1)}}))
 	must(t, a.Append(t.Context(), sent("r", "x", 2), large))
-	must(t, a.Record(t.Context(), ledger.Record{Event: ledger.Outcome, Run: "r", Durable: true, Journal: []ledger.Entry{settled("r", "x", 1, 2), empty}}))
-	want := []ledger.Entry{first, sent("r", "x", 1), sent("r", "x", 2), large, settled("r", "x", 1, 2), empty}
+	must(t, a.Record(t.Context(), ledger.Record{Event: ledger.Outcome, Run: "r", Durable: true, Journal: []ledger.Entry{settled("r", "x", 1), empty}}))
+	want := []ledger.Entry{first, sent("r", "x", 1), sent("r", "x", 2), large, settled("r", "x", 1), empty}
 	size := int64(0)
 	for i := range want {
 		size += int64(len(want[i].Body))
@@ -152,9 +152,9 @@ func endedIsForgotten(t *testing.T, a, b Journaled) {
 	must(t, a.Append(t.Context(), begun("other", "x"), sent("other", "x", 7)))
 	must(t, b.Record(t.Context(), ledger.Record{Event: ledger.RunEnded, Run: "r", Journal: []ledger.Entry{{Run: "r", Kind: ledger.Ended, Owner: "x"}}}))
 	hasNone(t, a, "r")
-	hasEntries(t, a, "other", "began 0 0", "sent 7 0")
+	hasEntries(t, a, "other", "began 0", "sent 7")
 	must(t, a.Append(t.Context(), begun("r", "y"))) // nothing of the first is left
-	hasEntries(t, b, "r", "began 0 0")
+	hasEntries(t, b, "r", "began 0")
 }
 
 func finishedIsKept(t *testing.T, a, b Journaled) {
@@ -163,7 +163,7 @@ func finishedIsKept(t *testing.T, a, b Journaled) {
 	must(t, err)
 	later := until.Add(time.Hour)
 	must(t, a.Append(t.Context(), ledger.Entry{Run: "r", Kind: ledger.Ended, Owner: "x", Until: later, Body: []byte("result")}))
-	hasEntries(t, b, "r", "began 0 0", "sent 1 0", "ended 0 0")
+	hasEntries(t, b, "r", "began 0", "sent 1", "ended 0")
 	k, entries := journalOf(t, b, "r")
 	if want := (ledger.Kept{Run: "r", State: ledger.Finished, Until: later.UTC(), Bytes: k.Bytes}); k != want || string(entries[2].Body) != "result" {
 		t.Errorf("a finished run is %+v, its last entry %q", k, entries[2].Body)
@@ -183,7 +183,7 @@ func refusedEntries(t *testing.T, a, b Journaled) {
 		want  error // nil is any
 	}{
 		{"of no journal", sent("none", "x", 1), ledger.ErrNoJournal},
-		{"settled of no journal", settled("none", "x", 1, 1), ledger.ErrNoJournal},
+		{"settled of no journal", settled("none", "x", 1), ledger.ErrNoJournal},
 		{"of another's run", sent("r", "y", 1), ledger.ErrNotOwner},
 		{"an end of another's run", ledger.Entry{Run: "r", Kind: ledger.Ended, Owner: "y"}, ledger.ErrNotOwner},
 		{"a second beginning", begun("r", "x"), nil},
@@ -203,7 +203,7 @@ func refusedEntries(t *testing.T, a, b Journaled) {
 			}
 		}
 	}
-	hasEntries(t, b, "r", "began 0 0")
+	hasEntries(t, b, "r", "began 0")
 	if got := runsOf(t, b); !reflect.DeepEqual(got, []string{"r"}) {
 		t.Errorf("runs %q", got)
 	}
@@ -260,14 +260,14 @@ func refusedRecords(t *testing.T, a, b Journaled) {
 	if len(mine) != 1+n/4 {
 		t.Errorf("%d entries", len(mine))
 	}
-	hasEntries(t, a, "lost", "began 0 0")
+	hasEntries(t, a, "lost", "began 0")
 	whole(t, b, nil)
 }
 
 func allOrNone(t *testing.T, a, b Journaled) {
 	must(t, a.Append(t.Context(), begun("r", "x"), sent("r", "x", 1)))
 	for name, entries := range map[string][]ledger.Entry{
-		"the last is refused":        {settled("r", "x", 1, 1), sent("r", "x", 2), sent("r", "y", 3)},
+		"the last is refused":        {settled("r", "x", 1), sent("r", "x", 2), sent("r", "y", 3)},
 		"a beginning before it":      {begun("new", "x"), sent("new", "x", 1), sent("none", "x", 1)},
 		"an end before it":           {{Run: "r", Kind: ledger.Ended, Owner: "x"}, sent("r", "x", 2)},
 		"an end and a new beginning": {{Run: "r", Kind: ledger.Ended, Owner: "x"}, begun("r", "y"), sent("r", "x", 2)},
@@ -277,15 +277,15 @@ func allOrNone(t *testing.T, a, b Journaled) {
 			t.Errorf("%s: all were kept", name)
 		}
 		hasNone(t, b, "new")
-		hasEntries(t, a, "r", "began 0 0", "sent 1 0")
+		hasEntries(t, a, "r", "began 0", "sent 1")
 		if k, _ := journalOf(t, b, "r"); k.State != ledger.Live || k.Owner != "x" {
 			t.Errorf("%s: the run is %+v", name, k)
 		}
 	}
-	must(t, a.Append(t.Context(), settled("r", "x", 1, 1))) // and it goes on where it was
-	hasEntries(t, b, "r", "began 0 0", "sent 1 0", "settled 1 1")
+	must(t, a.Append(t.Context(), settled("r", "x", 1))) // and it goes on where it was
+	hasEntries(t, b, "r", "began 0", "sent 1", "settled 1")
 	must(t, a.Append(t.Context(), begun("new", "x"), sent("new", "x", 1), ledger.Entry{Run: "new", Kind: ledger.Ended, Owner: "x"}, begun("new", "y")))
-	hasEntries(t, b, "new", "began 0 0")
+	hasEntries(t, b, "new", "began 0")
 }
 
 func sharedBytes(t *testing.T, a, b Journaled) {
@@ -346,7 +346,7 @@ func runIsChanged(t *testing.T, a, b Journaled) {
 			t.Errorf("read as %+v, %v; want %+v", got, err, want)
 		}
 	}
-	hasEntries(t, a, "r", "began 0 0", "sent 1 0")
+	hasEntries(t, a, "r", "began 0", "sent 1")
 	must(t, a.Err())
 	if got, err := a.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.Until = time.Time{}; return nil }); err != nil || !got.Until.IsZero() {
 		t.Errorf("without an end it is %+v, %v", got, err)
@@ -398,7 +398,7 @@ func oneClaims(t *testing.T, a, b Journaled) {
 		if won.Load() != 1 {
 			t.Errorf("%d have claimed the run", won.Load())
 		}
-		hasEntries(t, b, run, "began 0 0", "sent 1 0")
+		hasEntries(t, b, run, "began 0", "sent 1")
 	}
 }
 
@@ -406,7 +406,7 @@ func oneClaims(t *testing.T, a, b Journaled) {
 // when it returned.
 func fenced(t *testing.T, a, b Journaled) {
 	must(t, a.Append(t.Context(), begun("r", "a"), sent("r", "a", 1)))
-	want := []string{"began 0 0", "sent 1 0"}
+	want := []string{"began 0", "sent 1"}
 	stores, owner := map[string]Journaled{"a": a, "b": b}, "a"
 	for call := 2; call < 12; call++ {
 		next := map[string]string{"a": "b", "b": "a"}[owner]
@@ -416,7 +416,7 @@ func fenced(t *testing.T, a, b Journaled) {
 			t.Fatalf("the owner before writes call %d: %v", call, err)
 		}
 		must(t, stores[next].Record(t.Context(), ledger.Record{Event: ledger.Intent, Run: next, Journal: []ledger.Entry{sent("r", next, call)}}))
-		want = append(want, fmt.Sprintf("sent %d 0", call))
+		want = append(want, fmt.Sprint("sent ", call))
 		owner = next
 	}
 	hasEntries(t, a, "r", want...)
@@ -428,7 +428,7 @@ func fenced(t *testing.T, a, b Journaled) {
 	if err := a.Append(t.Context(), sent("r", "a", 20)); !errors.Is(err, ledger.ErrNotOwner) {
 		t.Errorf("writing to a run that another began: %v", err)
 	}
-	hasEntries(t, a, "r", "began 0 0")
+	hasEntries(t, a, "r", "began 0")
 }
 
 func wanted(t *testing.T, a, b Journaled) {
@@ -505,7 +505,7 @@ func manyRuns(t *testing.T, a, b Journaled) {
 				if err := s.Record(t.Context(), intent); err != nil {
 					t.Error(err)
 				}
-				if err := s.Append(t.Context(), settled(run, "x", call, call)); err != nil {
+				if err := s.Append(t.Context(), settled(run, "x", call)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -517,9 +517,9 @@ func manyRuns(t *testing.T, a, b Journaled) {
 		})
 	}
 	wait.Wait()
-	want := []string{"began 0 0"}
+	want := []string{"began 0"}
 	for call := 1; call <= calls; call++ {
-		want = append(want, fmt.Sprintf("sent %d 0", call), fmt.Sprintf("settled %d %[1]d", call))
+		want = append(want, fmt.Sprint("sent ", call), fmt.Sprint("settled ", call))
 	}
 	for i := range runs {
 		run := fmt.Sprint("r", i)
@@ -564,7 +564,7 @@ func journalGivenUp(t *testing.T, a, b Journaled) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	hasEntries(t, b, "r", "began 0 0")
+	hasEntries(t, b, "r", "began 0")
 	must(t, a.Err())
 }
 
@@ -577,5 +577,5 @@ func journalClosed(t *testing.T, a, b Journaled) {
 			t.Errorf("%s of a closed store: %v", what, err)
 		}
 	}
-	hasEntries(t, b, "r", "began 0 0")
+	hasEntries(t, b, "r", "began 0")
 }
