@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,9 +19,7 @@ import (
 
 // A run that waits for people can be put away: its worker ends, and what is left
 // of it is its journal. Whoever takes it up runs its script again, up to where
-// it was (replay.go). Of all bridges that share a journal one owns a run at a
-// time; one that wants another's asks for it, and gets it as soon as nobody
-// holds the run there.
+// it was (replay.go), once this bridge owns the run (owner.go).
 
 // A beginning is what a script's run depends on besides the answers.
 type beginning struct {
@@ -222,72 +219,6 @@ func engineDiffers(p past) *DivergedError {
 	return &DivergedError{Message: fmt.Sprintf("this release runs scripts in engine %s, it began in engine %s", sandbox.Engine, p.Engine)}
 }
 
-// Bounds on asking another bridge for a run.
-const (
-	askFor   = 5 * time.Second
-	askEvery = 50 * time.Millisecond
-	give     = "give" // Kept.Wanted: whoever asks wants the run
-	endRun   = "end " // and a name: the run is to end
-)
-
-// claim makes this bridge the owner of a run, which a bridge that has it is asked
-// for, or not.
-func (s *Server) claim(ctx context.Context, id string, ask bool) error {
-	deadline := s.o.Now().Add(askFor)
-	for {
-		_, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
-			switch {
-			case k.Owner == "" || k.Owner == s.o.Bridge || s.o.Gone(k.Owner):
-				k.Owner, k.State, k.Wanted = s.o.Bridge, ledger.Live, ""
-			case k.Wanted == "" && ask:
-				k.Wanted = give
-			}
-			if k.Owner != s.o.Bridge && k.Wanted == give && s.o.Now().After(deadline) {
-				k.Wanted = ""
-			}
-			return nil
-		})
-		if errors.Is(err, ledger.ErrNoJournal) {
-			return ErrNoRun
-		}
-		if err != nil {
-			return fmt.Errorf("taking up run %s: %w", id, err)
-		}
-		kept, _, err := s.o.Journal.Read(ctx, id)
-		switch {
-		case err != nil:
-			return fmt.Errorf("taking up run %s: %w", id, err)
-		case kept.Owner == s.o.Bridge:
-			return nil
-		case kept.Wanted != give || !ask:
-			return errElsewhere
-		}
-		select {
-		case <-time.After(askEvery):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// unclaim gives back a run that was claimed and is not run.
-func (s *Server) unclaim(id string) error {
-	_, err := s.o.Journal.ChangeRun(context.Background(), id, func(k *ledger.Kept) error {
-		if k.Owner == s.o.Bridge {
-			k.Owner, k.State = "", ledger.Paused
-		}
-		return nil
-	})
-	return err
-}
-
-// discard ends a run that this bridge owns and that does not go on.
-func (s *Server) discard(ctx context.Context, id string, b beginning, why error) error {
-	g := s.o.Gate.Leftover(gate.Origin{ID: id, Session: b.Session, Client: b.Client, Profile: b.Profile, Requester: b.Principal}, b.Started)
-	err := g.End(ctx, ledger.Stopped, why.Error(), gate.Entries{All: []ledger.Entry{{Run: id, Owner: s.o.Bridge, Kind: ledger.Ended}}})
-	return errors.Join(err, s.o.Gate.Broker().Abandon(ctx, func(e approval.Entry) bool { return e.Run == id }))
-}
-
 // away are the runs that no bridge has.
 func (s *Server) away(ctx context.Context) ([]ledger.Kept, error) {
 	if s.o.Journal == nil {
@@ -456,164 +387,4 @@ func (s *Server) answeredAway(ctx context.Context, since time.Time) (last []appr
 		}
 	}
 	return last, nil
-}
-
-// CancelRun ends a run, wherever it is: here, in another bridge, or nowhere.
-// The name is whose wish it is.
-func (s *Server) CancelRun(ctx context.Context, id, by string) error {
-	if s.StopRun(id, by) {
-		return nil
-	}
-	if s.o.Journal == nil {
-		return ErrNoRun
-	}
-	defer s.taking.lock(id)()
-	if s.StopRun(id, by) { // it was being taken up
-		return nil
-	}
-	mine := false
-	_, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
-		switch mine = false; {
-		case k.State == ledger.Finished:
-			return ErrNoRun
-		case k.Owner == "" || k.Owner == s.o.Bridge || s.o.Gone(k.Owner):
-			mine, k.Owner, k.State, k.Wanted = true, s.o.Bridge, ledger.Live, ""
-		default:
-			k.Wanted = endRun + by
-		}
-		return nil
-	})
-	switch {
-	case errors.Is(err, ledger.ErrNoJournal):
-		return ErrNoRun
-	case err != nil || !mine:
-		return err
-	}
-	_, entries, err := s.o.Journal.Read(ctx, id)
-	if err != nil {
-		return errors.Join(err, s.unclaim(id))
-	}
-	p, err := readPast(entries)
-	if err != nil { // it can still be ended
-		p.beginning = beginning{Started: s.o.Now()}
-	}
-	return s.discard(ctx, id, p.beginning, fmt.Errorf("%s stopped the run", by))
-}
-
-// heed looks after the runs that have journals, until ctx ends: it gives what
-// other bridges want, and ends what has waited too long.
-func (s *Server) heed(ctx context.Context) {
-	const often, seldom = 250 * time.Millisecond, time.Minute
-	tick := time.NewTicker(often)
-	defer tick.Stop()
-	var last time.Time
-	for {
-		if s.Running() > 0 {
-			s.give(ctx)
-		}
-		if now := time.Now(); now.Sub(last) >= seldom {
-			last = now
-			if err := s.expire(ctx); err != nil && ctx.Err() == nil {
-				s.o.Logger.Warn("looking for runs that have expired", "err", err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-// give does what is wanted of this bridge's runs.
-func (s *Server) give(ctx context.Context) {
-	wanted, err := s.o.Journal.WantedOf(ctx, s.o.Bridge)
-	if err != nil {
-		return // it is tried again
-	}
-	for _, k := range wanted {
-		s.mu.Lock()
-		r := s.live[k.Run]
-		free := r != nil && r.holders == 0
-		s.mu.Unlock()
-		if by, end := strings.CutPrefix(k.Wanted, endRun); end {
-			if err := s.CancelRun(ctx, k.Run, by); err != nil && !errors.Is(err, ErrNoRun) {
-				s.o.Logger.Error("ending a run", "run", k.Run, "err", err)
-			}
-		} else if free {
-			r.putAway()
-		}
-	}
-}
-
-// expire ends the runs that nobody took up in time, and drops the journals
-// whose time has come.
-func (s *Server) expire(ctx context.Context) error {
-	all, err := s.o.Journal.Runs(ctx)
-	if err == nil {
-		s.forgetOver(all)
-	}
-	for _, k := range all {
-		if err != nil || ctx.Err() != nil {
-			break
-		}
-		if _, here := s.lookup(k.Run); here || !k.Until.Before(s.o.Now()) {
-			continue
-		}
-		if k.State == ledger.Finished {
-			err = s.o.Journal.Drop(ctx, k.Run)
-			continue
-		}
-		err = s.expireRun(ctx, k.Run)
-	}
-	return err
-}
-
-// forgetOver forgets what is known of runs that were away and have no journal
-// any more.
-func (s *Server) forgetOver(all []ledger.Kept) {
-	left := make(map[string]bool, len(all))
-	for _, k := range all {
-		left[k.Run] = true
-	}
-	s.begun.Range(func(id, _ any) bool {
-		if !left[id.(string)] {
-			s.begun.Delete(id)
-		}
-		return true
-	})
-	s.rested.Range(func(key, id any) bool {
-		if !left[id.(string)] {
-			s.rested.Delete(key)
-		}
-		return true
-	})
-}
-
-func (s *Server) expireRun(ctx context.Context, id string) error {
-	defer s.taking.lock(id)()
-	if _, here := s.lookup(id); here {
-		return nil
-	}
-	var skip = errors.New("not this one")
-	_, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
-		if k.Owner != "" && k.Owner != s.o.Bridge && !s.o.Gone(k.Owner) || !k.Until.Before(s.o.Now()) {
-			return skip
-		}
-		k.Owner, k.State, k.Wanted = s.o.Bridge, ledger.Live, ""
-		return nil
-	})
-	if err != nil {
-		if errors.Is(err, skip) || errors.Is(err, ledger.ErrNoJournal) {
-			return nil
-		}
-		return err
-	}
-	b := beginning{Started: s.o.Now()}
-	if _, entries, err := s.o.Journal.Read(ctx, id); err == nil {
-		if p, err := readPast(entries); err == nil {
-			b = p.beginning
-		}
-	}
-	return s.discard(ctx, id, b, errExpired)
 }
