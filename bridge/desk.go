@@ -95,14 +95,13 @@ func (s *Server) fetched(requester string) int {
 func (s *Server) Run(id string) (RunState, bool) {
 	r, ok := s.lookup(id)
 	if !ok {
-		away, err := s.away(context.Background())
-		if err != nil {
-			s.o.Logger.Warn("looking for paused runs", "err", err)
+		paused := s.paused(context.Background())
+		if i := slices.IndexFunc(paused, func(k ledger.Kept) bool { return k.Run == id }); i >= 0 {
+			return s.awayState(context.Background(), paused[i]), true
 		}
-		if i := slices.IndexFunc(away, func(k ledger.Kept) bool { return k.Run == id }); i >= 0 {
-			return s.awayState(context.Background(), away[i]), true
+		if r, ok = s.lookup(id); !ok { // it may have been taken up since
+			return RunState{}, false
 		}
-		return RunState{}, false
 	}
 	state := s.state(r)
 	if state.Over() {
@@ -126,12 +125,10 @@ func (s *Server) Runs() []RunState {
 	for _, r := range all {
 		states = append(states, s.state(r))
 	}
-	away, err := s.away(context.Background())
-	if err != nil {
-		s.o.Logger.Warn("looking for paused runs", "err", err)
-	}
-	for _, k := range away {
-		states = append(states, s.awayState(context.Background(), k))
+	for _, k := range s.paused(context.Background()) {
+		if !slices.ContainsFunc(all, func(r *run) bool { return r.id == k.Run }) {
+			states = append(states, s.awayState(context.Background(), k))
+		}
 	}
 	slices.SortStableFunc(states, func(a, b RunState) int { return b.Started.Compare(a.Started) })
 	return states

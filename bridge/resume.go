@@ -230,6 +230,22 @@ func (s *Server) away(ctx context.Context) ([]ledger.Kept, error) {
 	}), err
 }
 
+// paused are the runs that are away, and those that this bridge is about to take
+// up.
+func (s *Server) paused(ctx context.Context) []ledger.Kept {
+	if s.o.Journal == nil {
+		return nil
+	}
+	all, err := s.o.Journal.Runs(ctx)
+	if err != nil {
+		s.o.Logger.Warn("looking for paused runs", "err", err)
+	}
+	return slices.DeleteFunc(all, func(k ledger.Kept) bool {
+		_, here := s.lookup(k.Run)
+		return here || k.State == ledger.Finished || k.Owner != "" && k.Owner != s.o.Bridge && !s.o.Gone(k.Owner)
+	})
+}
+
 // awayState is what is known of a run that no bridge has.
 func (s *Server) awayState(ctx context.Context, k ledger.Kept) RunState {
 	b, ok := s.begun.Load(k.Run)

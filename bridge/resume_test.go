@@ -581,3 +581,19 @@ func TestWhatAReplayMeetsIsNotKeptAgain(t *testing.T) {
 		}
 	}
 }
+
+// A run is known at every moment, also while a bridge takes it up.
+func TestARunThatIsTakenUpIsKnown(t *testing.T) {
+	f := newFleet()
+	b := f.bridge(t, "one", queued())
+	id := f.startPaused(t, b, `return await codemode.a__echo({n: 1})`, 1)
+	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.putAway() })
+	waitUntil(t, func() bool { _, live := b.lookup(id); return !live })
+	if err := b.claim(t.Context(), id, false); err != nil {
+		t.Fatal(err)
+	}
+	st, ok := b.Run(id)
+	if !ok || st.State != RunPaused || len(b.Runs()) != 1 || b.Status().Paused != 1 {
+		t.Errorf("it is %q (%v), %d are listed", st.State, ok, len(b.Runs()))
+	}
+}

@@ -218,11 +218,7 @@ func (s *Server) Status() Status {
 	s.mu.Lock()
 	out.Runs = len(s.live)
 	s.mu.Unlock()
-	away, err := s.away(context.Background())
-	if err != nil {
-		s.o.Logger.Warn("looking for paused runs", "err", err)
-	}
-	out.Paused = len(away)
+	out.Paused = len(s.paused(context.Background()))
 	return out
 }
 

@@ -24,6 +24,7 @@ type machine struct {
 	rounds          int
 	configs         int
 	audit           bool // bridges keep an audit log
+	shared          bool // bridges are in the background, and serve all windows
 }
 
 // config is the configuration of the last bridge.
@@ -83,7 +84,11 @@ func (m *machine) startBridge(ctx context.Context, tools int) (*peer, error) {
 	if err := os.WriteFile(path, config, 0o600); err != nil {
 		return nil, err
 	}
-	p, err := m.start(ctx, exec.CommandContext(ctx, m.bridge, "run", "--config", path))
+	args := []string{"run", "--config", path}
+	if !m.shared {
+		args = append(args, "--alone")
+	}
+	p, err := m.start(ctx, exec.CommandContext(ctx, m.bridge, args...))
 	if err != nil || tools < 0 {
 		return p, err
 	}
@@ -207,6 +212,29 @@ func (m *machine) calls(ctx context.Context, t *table) (err error) {
 		t.times(row.what, medians[0]/per, medians[1]/per, row.want)
 	}
 	return nil
+}
+
+// windows measures what it costs that a client's window goes through a bridge
+// in the background, which others share.
+func (m *machine) windows(ctx context.Context, t *table) (err error) {
+	alone, err := m.startBridge(ctx, 10)
+	if err != nil {
+		return err
+	}
+	m.shared = true
+	defer func() { m.shared = false }()
+	window, err := m.startBridge(ctx, 10)
+	if err != nil {
+		return errors.Join(err, alone.Close())
+	}
+	defer func() { err = errors.Join(err, alone.Close(), window.Close()) }()
+	medians, err := alternate(m.rounds,
+		func() error { return alone.eval(ctx, `return 1`, `1`) },
+		func() error { return window.eval(ctx, `return 1`, `1`) })
+	if err == nil {
+		t.times("trivial eval in a window, beside run --alone", medians[0], medians[1], target{})
+	}
+	return err
 }
 
 // manyTools compares a bridge before 10,000 tools with one before 10: the

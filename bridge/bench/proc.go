@@ -9,14 +9,20 @@ import (
 )
 
 // residentBytes returns the resident size of a process (Linux).
-func residentBytes(pid int) (int64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+func residentBytes(pid int) (int64, error) { return sizeOf(pid, "status", "VmRSS:") }
+
+// sharedBytes is the same, in which what several processes share counts for
+// each in part (PSS).
+func sharedBytes(pid int) (int64, error) { return sizeOf(pid, "smaps_rollup", "Pss:") }
+
+func sizeOf(pid int, file, line string) (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 	if err != nil {
 		return 0, err
 	}
-	value, ok := field(string(status), "VmRSS:")
+	value, ok := field(string(text), line)
 	if !ok {
-		return 0, fmt.Errorf("process %d has no VmRSS", pid)
+		return 0, fmt.Errorf("process %d has no %s", pid, line)
 	}
 	kilobytes, err := strconv.ParseInt(strings.TrimSuffix(value, " kB"), 10, 64)
 	return kilobytes << 10, err

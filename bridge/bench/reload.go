@@ -42,7 +42,7 @@ func (m *machine) reloads(ctx context.Context, t *table) (err error) {
 	if err := edit(false); err != nil {
 		return err
 	}
-	p, err := m.start(ctx, exec.CommandContext(ctx, m.bridge, "run", "--config", path))
+	p, err := m.start(ctx, exec.CommandContext(ctx, m.bridge, "run", "--alone", "--config", path))
 	if err != nil {
 		return err
 	}

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,39 +26,47 @@ type endpoint struct {
 // serve starts a bridge without servers, with a limit of CPU time that a
 // hostile script meets soon.
 func (m *machine) serve(ctx context.Context) (*endpoint, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addresses, err := freeAddresses(1)
 	if err != nil {
 		return nil, err
 	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		return nil, err
-	}
-	config, err := json.Marshal(map[string]any{
-		"http": map[string]any{"listen": address}, "approvals": map[string]any{"listen": "off"}, "sandbox": map[string]any{"cpu": "1s"},
+	return m.serveConfig(ctx, addresses[0], map[string]any{
+		"http": map[string]any{"listen": addresses[0]}, "approvals": map[string]any{"listen": "off"}, "sandbox": map[string]any{"cpu": "1s"},
 	})
+}
+
+// serveConfig starts a bridge that listens at an address.
+func (m *machine) serveConfig(ctx context.Context, address string, config map[string]any) (*endpoint, error) {
+	text, err := json.Marshal(config)
 	if err != nil {
 		return nil, err
 	}
 	m.configs++
-	if err := os.WriteFile(m.config(), config, 0o600); err != nil {
+	if err := os.WriteFile(m.config(), text, 0o600); err != nil {
 		return nil, err
 	}
-	e := &endpoint{cmd: exec.CommandContext(ctx, m.bridge, "serve", "--config", m.config()), url: "http://" + address + "/mcp"}
+	e := &endpoint{url: "http://" + address + "/mcp"}
+	return e, m.restart(ctx, e)
+}
+
+// restart starts the bridge of the last configuration, and waits until it is
+// ready.
+func (m *machine) restart(ctx context.Context, e *endpoint) error {
+	e.cmd = exec.CommandContext(ctx, m.bridge, "serve", "--config", m.config())
 	e.cmd.Env, e.cmd.Stderr = m.environ(), &e.stderr
 	if err := e.cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	for range 200 {
-		if answer, err := http.Get("http://" + address + "/readyz"); err == nil {
+		if answer, err := http.Get(strings.TrimSuffix(e.url, "/mcp") + "/readyz"); err == nil {
 			answer.Body.Close()
 			if answer.StatusCode == http.StatusOK {
-				return e, nil
+				return nil
 			}
 		}
 		time.Sleep(25 * time.Millisecond)
 	}
-	return nil, errors.Join(fmt.Errorf("starting %s serve: not ready\n%s", m.bridge, e.stderr.String()), e.close())
+	return errors.Join(fmt.Errorf("starting %s serve: not ready\n%s", m.bridge, e.stderr.String()), e.close())
 }
 
 // session opens a session of its own.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The first thing that issue and README promise of a paused run: the bridge is
+// The first thing that the README promises of a paused run: the bridge is
 // killed, the person says yes the next day, and the script ends as it would
 // have; what was called is not called again.
 func TestARunOutlivesItsBridge(t *testing.T) {
