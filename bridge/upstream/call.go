@@ -223,6 +223,8 @@ func (s *server) await(ctx context.Context, j job) (*session, *Error) {
 			s.wakeUp(false)
 		case now.State == NeedsLogin:
 			return nil, &Error{Kind: Unavailable, Err: &noLoginError{now.Err}}
+		case now.Login != "":
+			return nil, &Error{Kind: Unavailable, Err: &noLoginError{now.Err}}
 		case now.State == Parked && (now.Until.IsZero() || time.Now().Before(now.Until)):
 			return nil, &Error{Kind: Unavailable, Err: &parkedError{now.Err}}
 		case now.State == Failed && seen > tries:

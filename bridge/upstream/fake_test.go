@@ -47,6 +47,9 @@ type script struct {
 // exact is a result that no decoder into Go values brings through unchanged.
 const exact = `{"content":[{"type":"text","text":"caf\u00e9 \ud800"}],"structuredContent":{"n":9007199254740993,"e":1e400,"z":1.0,"a":-0,"a":2}}`
 
+// fakeLogin is the link that the start "login" writes.
+const fakeLogin = "https://auth.example/authorize?client_id=c&response_type=code&state=s"
+
 const fakeVariable = "UPSTREAM_FAKE"
 
 // fakeRun is a variable that tells whose the processes of a fake are, theirs
@@ -128,6 +131,18 @@ func fakeMain(s script) {
 				fmt.Fprint(os.Stderr, strings.Repeat(line+"\n", 20))
 			}
 		}()
+	case "login": // it waits until somebody has logged in, or has not
+		fmt.Fprintln(os.Stderr, "Please authorize this client by visiting:\n"+fakeLogin+"\nWaiting for authorization...")
+		for {
+			text, _ := os.ReadFile(arg)
+			if string(text) == "no" {
+				os.Exit(1)
+			}
+			if string(text) == "yes" {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
 	case "env":
 		_ = os.WriteFile(arg, []byte(strings.Join(os.Environ(), "\n")), 0o600)
 	}

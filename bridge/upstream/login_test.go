@@ -8,9 +8,13 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -199,4 +203,86 @@ func TestAuthorizerIsCompared(t *testing.T) {
 	if s.Status()[0].Since == since {
 		t.Error("another login changes nothing")
 	}
+}
+
+// A program that gets a login by itself writes a link and waits: the link is shown,
+// nobody waits for the server, and it is connected once somebody has logged in.
+func TestProgramWaitsForLogin(t *testing.T) {
+	answer := filepath.Join(t.TempDir(), "answer")
+	for _, protocol := range []Protocol{Auto, Legacy} {
+		t.Run(string(protocol), func(t *testing.T) {
+			os.Remove(answer)
+			spec := script{Start: "login:" + answer}.stdio(t)
+			spec.Protocol = protocol
+			s := open(t, Options{}, spec)
+			ready(t, s)
+			const why = "its program waits for a login: open " + fakeLogin + " in a browser"
+			wantState(t, s, Connecting, why)
+			if got := s.Status()[0].Login; got != fakeLogin {
+				t.Errorf("the link is %q", got)
+			}
+			if err := failure(t, s, "exact", "{}"); err.Kind != Unavailable || err.Sent || !needsLogin(err) || !strings.Contains(err.Error(), why) {
+				t.Errorf("the call says %v", err)
+			}
+			if err := os.WriteFile(answer, []byte("yes"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if st := is(t, s, Connected); st.Login != "" || st.Err != "" {
+				t.Errorf("connected, it is %+v", st)
+			}
+			if got := call(t, s, "exact", ""); got != exact {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+// Nobody logs in: the program is not started again until a call wants it, which
+// would open a browser each time.
+func TestProgramMissesLogin(t *testing.T) {
+	answer, log := filepath.Join(t.TempDir(), "answer"), filepath.Join(t.TempDir(), "log")
+	s := open(t, Options{RetryMin: time.Millisecond, RetryMax: time.Millisecond}, script{Start: "login:" + answer, Log: log}.stdio(t))
+	ready(t, s)
+	if err := os.WriteFile(answer, []byte("no"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	st := is(t, s, Parked)
+	if !strings.HasPrefix(st.Err, "nobody made the login that it waited for; the process ended: exit status 1") || !strings.Contains(st.Err, "a call after ") || st.Login != "" || st.Failures != 1 {
+		t.Errorf("the server is %+v", st)
+	}
+	if err := os.WriteFile(answer, []byte("yes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "called", func() bool {
+		got, err := s.Call(t.Context(), "fake", "exact", nil)
+		return err == nil && string(got) == exact
+	})
+}
+
+func TestFuse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended []time.Duration
+		began := time.Now()
+		lit := func(d time.Duration) *fuse { return light(d, func() { ended = append(ended, time.Since(began)) }) }
+		wait := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
+		f := lit(30 * time.Second)
+		wait(20 * time.Second)
+		f.extend(time.Minute)
+		wait(50 * time.Second)
+		if inTime, extended := f.out(); !inTime || !extended {
+			t.Errorf("an extended fuse: %v %v", inTime, extended)
+		}
+		f.extend(time.Second) // too late: it is out
+		wait(time.Hour)
+		f = lit(time.Second)
+		wait(2 * time.Second)
+		f.extend(time.Second) // too late: it has ended
+		wait(time.Hour)
+		if inTime, extended := f.out(); inTime || extended {
+			t.Errorf("one that ran down: %v %v", inTime, extended)
+		}
+		if len(ended) != 1 || ended[0] != time.Hour+71*time.Second {
+			t.Errorf("ended after %v", ended)
+		}
+	})
 }

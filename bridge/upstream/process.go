@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -91,14 +92,15 @@ type startError struct{ err error }
 func (e *startError) Error() string { return "starting the process: " + e.err.Error() }
 func (e *startError) Unwrap() error { return e.err }
 
-// start starts the child. It is bound to no context: it lives until stop.
-func start(spec Spec, ours []string, log *slog.Logger, shown redactor) (*process, error) {
+// start starts the child. It is bound to no context: it lives until stop. asks is
+// called with each link to a login that the child writes to its stderr.
+func start(spec Spec, ours []string, log *slog.Logger, shown redactor, asks func(link string)) (*process, error) {
 	env := environment(spec, ours)
 	path, err := lookPath(spec.Command, env)
 	if err != nil {
 		return nil, &startError{err}
 	}
-	p := &process{exited: make(chan struct{}), cookie: uuid.NewString(), said: tail{shown: shown}}
+	p := &process{exited: make(chan struct{}), cookie: uuid.NewString(), said: tail{shown: shown, asks: asks}}
 	p.cmd = exec.Command(path, spec.Args...)
 	p.cmd.Args[0] = spec.Command
 	p.cmd.Dir = spec.Dir
@@ -234,6 +236,7 @@ func (p *process) exitsWithin(d time.Duration) bool {
 // the last lines for error messages.
 type tail struct {
 	shown redactor
+	asks  func(link string) // of links to a login
 
 	mu    sync.Mutex
 	lines []string      // as they were read, cut
@@ -241,6 +244,10 @@ type tail struct {
 }
 
 const keptLines = 6
+
+// loginLink is the link to an authorization server (OAuth) that a program has a
+// person open which gets a login by itself, as mcp-remote does.
+var loginLink = regexp.MustCompile(`https?://[^\s"'<>]+[?&]response_type=code[^\s"'<>]*`)
 
 func (t *tail) init() chan struct{} {
 	t.mu.Lock()
@@ -264,6 +271,9 @@ func (t *tail) read(r io.Reader, log *slog.Logger) {
 				t.lines = slices.Delete(t.lines, 0, 1)
 			}
 			t.mu.Unlock()
+			if link := loginLink.FindString(text); link != "" && len(link) <= maxLink {
+				t.asks(t.shown.show(link, maxLink))
+			}
 			if limiter.Allow() {
 				log.Debug("stderr of the server", "line", t.shown.show(text, maxLine), "unlogged", unlogged)
 				unlogged = 0

@@ -154,6 +154,23 @@ func (s *server) live() (lost bool, err error) {
 	return true, err
 }
 
+// asksLogin notes that the program waits until somebody has logged in at link.
+// Nobody waits for that: it is shown, and calls fail with it.
+func (s *server) asksLogin(link string) {
+	s.mu.Lock()
+	waits := s.session == nil // one that is connected has another way to say so
+	if waits {
+		s.now.Login, s.now.Err = link, "its program waits for a login: open "+link+" in a browser"
+		s.setStateLocked(Connecting)
+	}
+	s.mu.Unlock()
+	if waits {
+		s.log.Warn("server waits for a login", "link", link)
+		s.options.changed()
+		s.attempted()
+	}
+}
+
 // attempted lets WaitReady go on.
 func (s *server) attempted() { s.once.Do(func() { close(s.ready) }) }
 
@@ -169,24 +186,27 @@ func (s *server) connect() (*session, []Tool, error) {
 	if era == "" {
 		era = Auto
 	}
-	patience := s.spec.connectTimeout()
+	attempt := func(era Protocol) (*session, error) {
+		return connect(s.life, s.spec, s.options, era, s.asksLogin, s.log, s.shown)
+	}
 	var sess *session
 	var err error
 	switch {
 	case era != Auto:
-		sess, err = connect(s.life, s.spec, s.options, era, patience, s.log, s.shown)
+		sess, err = attempt(era)
 	case s.legacy || s.spec.kind() == SSE:
-		sess, err = connect(s.life, s.spec, s.options, Legacy, patience, s.log, s.shown)
+		sess, err = attempt(Legacy)
 		s.legacy = err == nil // it may be another program by now
 	default:
-		sess, err = connect(s.life, s.spec, s.options, Auto, patience, s.log, s.shown)
+		sess, err = attempt(Auto)
 		// Servers of the old era may end, fall silent or answer with anything
 		// when the first message is not initialize. So what is not certain to
 		// be something else is tried again without the question.
 		var started *startError
-		if err != nil && s.life.Err() == nil && !parks(err) && !errors.As(err, &started) && s.spec.kind() != InProcess {
+		var missed *missedLoginError
+		if err != nil && s.life.Err() == nil && !parks(err) && !errors.As(err, &started) && !errors.As(err, &missed) && s.spec.kind() != InProcess {
 			s.log.Debug("trying again without server/discover", "err", err)
-			if again, secondErr := connect(s.life, s.spec, s.options, Legacy, patience, s.log, s.shown); secondErr == nil {
+			if again, secondErr := attempt(Legacy); secondErr == nil {
 				sess, err, s.legacy = again, nil, true
 			} else {
 				err = secondErr
@@ -196,7 +216,7 @@ func (s *server) connect() (*session, []Tool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(s.life, patience, errConnectTimeout)
+	ctx, cancel := context.WithTimeoutCause(s.life, s.spec.connectTimeout(), errConnectTimeout)
 	defer cancel()
 	tools, err := sess.list(ctx, s.log)
 	if err != nil && !errors.Is(err, errUnlisted) {
@@ -360,7 +380,7 @@ func (s *server) connected(sess *session, tools []Tool, problem error) {
 	s.session, s.used, s.unlisted = sess, time.Now(), 0
 	s.caps = sess.capabilities()
 	s.breaker.renewed(s.used)
-	s.now.PID, s.now.Until = 0, time.Time{}
+	s.now.PID, s.now.Until, s.now.Login = 0, time.Time{}, ""
 	if sess.process != nil {
 		s.now.PID = sess.process.pid()
 	}
@@ -380,7 +400,7 @@ func (s *server) connected(sess *session, tools []Tool, problem error) {
 func (s *server) disconnected(err error, wasSettled bool) {
 	s.mu.Lock()
 	s.session = nil
-	s.now.PID = 0
+	s.now.PID, s.now.Login = 0, ""
 	if wasSettled {
 		s.failed = 0
 	}
@@ -408,6 +428,7 @@ type recess struct {
 // rest tells that the server is not tried again for a while.
 func (s *server) rest(err error) recess {
 	state, now := Failed, time.Now()
+	var missed *missedLoginError
 	s.mu.Lock()
 	failed := s.failed
 	r := recess{shortest: now.Add(s.options.pause(1)), end: now.Add(s.options.pause(failed))}
@@ -419,6 +440,10 @@ func (s *server) rest(err error) recess {
 	case parks(err):
 		state, r = Parked, recess{}
 		s.now.Until = time.Time{}
+	case errors.As(err, &missed): // another start would open the browser again
+		state, r = Parked, recess{shortest: now.Add(s.options.longest())}
+		s.now.Until = r.shortest
+		s.now.Err = fmt.Sprintf("%s; a call after %s starts it again", err, clock(s.now.Until))
 	case failed >= s.options.maxRestarts() && s.spec.kind() == Stdio:
 		state, r = Parked, recess{shortest: now.Add(s.options.longest())}
 		s.now.Until = r.shortest

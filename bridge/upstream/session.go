@@ -27,6 +27,9 @@ const (
 // is taken for one that does not know it.
 func (s Spec) probePatience() time.Duration { return min(4*time.Second, s.connectTimeout()/6) }
 
+// loginPatience is how long a person has for a login that a program gets by itself.
+const loginPatience = 5 * time.Minute
+
 // Reasons for the end of a session or of a call.
 var (
 	errSessionEnded   = errors.New("the session ended")
@@ -63,6 +66,42 @@ type noLoginError struct{ why string }
 func (e *noLoginError) Error() string { return e.why }
 func (e *noLoginError) NeedsLogin()   {}
 
+// A missedLoginError is the end of a program that waited for a login.
+type missedLoginError struct{ why error }
+
+func (e *missedLoginError) Error() string {
+	return "nobody made the login that it waited for; " + e.why.Error()
+}
+func (e *missedLoginError) Unwrap() error { return e.why }
+
+// A fuse ends what takes longer than it may.
+type fuse struct {
+	mu     sync.Mutex
+	timer  *time.Timer // nil: out
+	longer bool        // extend was called in time
+}
+
+func light(d time.Duration, end func()) *fuse { return &fuse{timer: time.AfterFunc(d, end)} }
+
+// extend gives it d from now on, unless it is too late.
+func (f *fuse) extend(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.timer != nil && f.timer.Stop() {
+		f.longer = true
+		f.timer.Reset(d)
+	}
+}
+
+// out reports whether it was in time, and whether it was extended before.
+func (f *fuse) out() (inTime, extended bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	inTime = f.timer.Stop()
+	f.timer = nil
+	return inTime, f.longer
+}
+
 // A session is one connection to a server. Its resources are the session's own:
 // end gives all of them back.
 type session struct {
@@ -89,14 +128,22 @@ type session struct {
 }
 
 // connect makes a session with the server of spec, in one of the two eras or,
-// with Auto, in the one that it turns out to speak.
-func connect(ctx context.Context, spec Spec, o Options, era Protocol, patience time.Duration, log *slog.Logger, shown redactor) (*session, error) {
+// with Auto, in the one that it turns out to speak. A program that first needs a
+// login, which it gets by itself, has longer; asks is called with the link.
+func connect(ctx context.Context, spec Spec, o Options, era Protocol, asks func(link string), log *slog.Logger, shown redactor) (*session, error) {
 	s := &session{spec: spec, shown: shown, ended: make(chan struct{})}
 	s.tap = newTap(spec, log, shown)
 	s.life, s.abort = context.WithCancelCause(ctx)
 	s.tap.over = s.life.Done()
-	transport, err := s.open(o, log)
+	// The time-out is not a deadline of the context: what the SDK opens while it
+	// connects lives as long as the context.
+	limit := light(spec.connectTimeout(), func() { s.abort(errConnectTimeout) })
+	transport, err := s.open(o, log, func(link string) {
+		limit.extend(loginPatience)
+		asks(link)
+	})
 	if err != nil {
+		limit.out()
 		s.end()
 		return nil, err
 	}
@@ -104,9 +151,6 @@ func connect(ctx context.Context, spec Spec, o Options, era Protocol, patience t
 	if era == Legacy || spec.kind() == SSE {
 		version = lastLegacy
 	}
-	// The time-out is not a deadline of the context: what the SDK opens while it
-	// connects lives as long as the context.
-	timer := time.AfterFunc(patience, func() { s.abort(errConnectTimeout) })
 	client := mcp.NewClient(o.implementation(), s.clientOptions())
 	//lint:ignore SA1019 deprecated by the newest protocol; servers use it
 	client.AddRoots(spec.roots()...)
@@ -117,7 +161,8 @@ func connect(ctx context.Context, spec Spec, o Options, era Protocol, patience t
 			close(s.ended)
 		}()
 	}
-	if !timer.Stop() && err == nil {
+	inTime, asked := limit.out()
+	if !inTime && err == nil {
 		err = errConnectTimeout
 	}
 	if err == nil && era == Modern && s.protocol() < firstModern {
@@ -126,16 +171,19 @@ func connect(ctx context.Context, spec Spec, o Options, era Protocol, patience t
 	if err != nil {
 		err = s.explain(err)
 		s.end()
+		if asked {
+			err = &missedLoginError{err}
+		}
 		return nil, err
 	}
 	return s, nil
 }
 
 // open starts what the session talks to.
-func (s *session) open(o Options, log *slog.Logger) (mcp.Transport, error) {
+func (s *session) open(o Options, log *slog.Logger, asks func(link string)) (mcp.Transport, error) {
 	switch s.spec.kind() {
 	case Stdio:
-		p, err := start(s.spec, o.environ(), log, s.shown)
+		p, err := start(s.spec, o.environ(), log, s.shown, asks)
 		if err != nil {
 			return nil, err
 		}

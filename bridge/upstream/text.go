@@ -17,6 +17,7 @@ const (
 	maxName    = 200
 	maxLine    = 500
 	maxMessage = 1000
+	maxLink    = 4000
 )
 
 // visible returns s cut after limit characters, with everything that does not

@@ -200,7 +200,8 @@ const (
 	Failed     State = "failed"     // tried again after a pause, or when a call needs it
 	// Parked servers are tried again by Reconnect and a changed Spec. One that
 	// refused our credentials is by nothing else; one whose process failed
-	// again and again is by a call after Status.Until too.
+	// again and again, or waited for a login that nobody made, is by a call
+	// after Status.Until too.
 	Parked State = "parked"
 	// NeedsLogin is like Parked, and also tried again when Spec.Auth is ready.
 	NeedsLogin State = "needs-login"
@@ -214,8 +215,11 @@ type Status struct {
 	Kind  Kind
 	State State
 	// Err says why the server is Failed, Parked, Suspended, Trying or
-	// Unhealthy; empty if nothing is wrong with it.
-	Err   string
+	// Unhealthy, or for what login it waits; empty if nothing is wrong with it.
+	Err string
+	// Login is the link at which a person is to log in, for which the process of
+	// a server that is Connecting waits; calls fail until it has it. Untrusted.
+	Login string
 	Tools int       // how many it listed last, after Allow and Deny
 	Since time.Time // of the State
 	// Until is when a Failed server is tried again by itself, and from when on

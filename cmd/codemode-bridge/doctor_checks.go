@@ -131,7 +131,7 @@ func (up *checkup) servers(ctx context.Context) []finding {
 		trying.Go(func() {
 			limited, cancel := context.WithTimeout(ctx, up.limit)
 			defer cancel()
-			r := try(limited, spec)
+			r := try(limited, spec, nil)
 			mu.Lock()
 			up.states[r.Name] = upstream.State(r.State)
 			mu.Unlock()

@@ -174,7 +174,10 @@ func (a *app) sayUnasked() func(*approval.DeniedError) {
 // complain says which servers could not be reached.
 func (a *app) complain(p *parts) {
 	for _, s := range p.upstreams.Status() {
-		if s.Err != "" {
+		switch {
+		case s.Login != "": // and the program that waits for it ends with us
+			fmt.Fprintf(a.err, "server %s: its program waits for a login: %s\n", s.Name, a.typed("servers test "+s.Name))
+		case s.Err != "":
 			fmt.Fprintf(a.err, "server %s: %s\n", s.Name, firstLine(s.Err))
 		}
 	}

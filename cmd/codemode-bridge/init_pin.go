@@ -83,7 +83,7 @@ func (a *app) listed(ctx context.Context, cfg *config.Config) map[string]tried {
 			continue
 		}
 		trying.Go(func() {
-			r := try(ctx, spec)
+			r := try(ctx, spec, nil)
 			mu.Lock()
 			defer mu.Unlock()
 			all[spec.Name] = r

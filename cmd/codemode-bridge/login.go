@@ -65,7 +65,8 @@ func (a *app) loginClient(keeper *login.Keeper, name string) (*login.Client, *co
 	at, ok := serverToLogIn(s)
 	switch {
 	case s.Type != config.KindHTTP && s.Type != config.KindSSE:
-		return nil, nil, fmt.Errorf("%s is a server of type %s; only http and sse servers are logged in to", name, s.Type)
+		return nil, nil, fmt.Errorf("%s is a server of type %s; only http and sse servers are logged in to (if its program gets a login by itself, %s waits for it)",
+			name, s.Type, a.typed("servers test "+name))
 	case !ok:
 		return nil, nil, fmt.Errorf("nobody logs in to %s: its auth is none, or its headers have an Authorization", name)
 	}

@@ -24,7 +24,8 @@ func (a *app) tryServersCommand() *cobra.Command {
 		Use: "test [name...]", Short: "Connect to servers, list their tools, and say what is wrong",
 		Long: "Connects to the named servers, or with --all to every one that is not disabled, lists their tools and says\n" +
 			"how long that took, or what is wrong, with the last lines that a program wrote to its standard error. The\n" +
-			"exit code is 1 if one of them cannot be used.",
+			"exit code is 1 if one of them cannot be used. Where a program gets a login by itself, as mcp-remote does, the link is\n" +
+			"shown and the login waited for.",
 		Args: func(c *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
 				return &usageError{errors.New("servers test takes names, or --all")}
@@ -68,7 +69,7 @@ func (a *app) tryServers(ctx context.Context, names []string, all bool) error {
 	defer logins.Close()
 	for _, spec := range specsWithLogins(cfg, logins) {
 		if i := slices.Index(names, spec.Name); i >= 0 {
-			trying.Go(func() { rows[i] = try(ctx, spec) })
+			trying.Go(func() { rows[i] = try(ctx, spec, a.waitForLogin) })
 		}
 	}
 	trying.Wait()
@@ -92,14 +93,44 @@ func (a *app) tryServers(ctx context.Context, names []string, all bool) error {
 	return err
 }
 
-// try connects to one server alone and leaves it again.
-func try(ctx context.Context, spec upstream.Spec) tried {
-	set := upstream.New(upstream.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), ClientVersion: version})
+// waitForLogin shows where to log in to a server whose program waits for that.
+func (a *app) waitForLogin(server, link string) {
+	fmt.Fprintf(a.err, "%s waits for a login; open this in a browser:\n\n  %s\n\n", server, link)
+}
+
+// try connects to one server alone and leaves it again. Where the server's program
+// gets a login by itself, it is waited for only if asks, which is told the link, is
+// not nil.
+func try(ctx context.Context, spec upstream.Spec, asks func(server, link string)) tried {
+	changed := make(chan struct{}, 1)
+	set := upstream.New(upstream.Options{
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), ClientVersion: version,
+		Changed: func() {
+			select {
+			case changed <- struct{}{}:
+			default: // somebody will look
+			}
+		},
+	})
 	defer set.Close()
 	begun := time.Now()
 	set.Apply([]upstream.Spec{spec})
 	if err := set.WaitReady(ctx); err != nil {
 		return tried{Name: spec.Name, Why: err.Error()}
+	}
+	for told := ""; asks != nil && ctx.Err() == nil; {
+		link := set.Status()[0].Login
+		if link == "" {
+			break
+		}
+		if link != told {
+			asks(spec.Name, link)
+			told = link
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
 	}
 	r := tried{Name: spec.Name, Took: time.Since(begun).Milliseconds(), Tools: []string{}}
 	for _, s := range set.Status() {
