@@ -161,7 +161,7 @@ func (s *Server) StopRun(id, by string) bool {
 	if r == nil {
 		return false
 	}
-	r.stop(fmt.Errorf("%s stopped the run", by))
+	r.stop(&stoppedError{by})
 	return true
 }
 

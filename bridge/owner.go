@@ -23,14 +23,32 @@ const (
 	endRun   = "end " // and a name: the run is to end
 )
 
+// A stoppedError ends a run in somebody's name.
+type stoppedError struct{ by string }
+
+func (e *stoppedError) Error() string { return e.by + " stopped the run" }
+
+// endWanted is the error with which a run is to end, if somebody wants that of the
+// bridge that has it.
+func endWanted(k *ledger.Kept) *stoppedError {
+	if by, end := strings.CutPrefix(k.Wanted, endRun); end {
+		return &stoppedError{by}
+	}
+	return nil
+}
+
 // claim makes this bridge the owner of a run, which a bridge that has it is asked
-// for, or not.
-func (s *Server) claim(ctx context.Context, id string, ask bool) error {
+// for, or not. With stop the run is to be ended and nothing else: somebody wanted
+// that of a bridge that did not come to it.
+func (s *Server) claim(ctx context.Context, id string, ask bool) (stop *stoppedError, err error) {
 	deadline := s.o.Now().Add(askFor)
 	for {
 		_, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
 			switch {
+			case k.State == ledger.Finished: // since it was read
+				return ErrNoRun
 			case k.Owner == "" || k.Owner == s.o.Bridge || s.o.Gone(k.Owner):
+				stop = endWanted(k)
 				k.Owner, k.State, k.Wanted = s.o.Bridge, ledger.Live, ""
 			case k.Wanted == "" && ask:
 				k.Wanted = give
@@ -40,25 +58,25 @@ func (s *Server) claim(ctx context.Context, id string, ask bool) error {
 			}
 			return nil
 		})
-		if errors.Is(err, ledger.ErrNoJournal) {
-			return ErrNoRun
+		if errors.Is(err, ledger.ErrNoJournal) || errors.Is(err, ErrNoRun) {
+			return nil, ErrNoRun
 		}
 		if err != nil {
-			return fmt.Errorf("taking up run %s: %w", id, err)
+			return nil, fmt.Errorf("taking up run %s: %w", id, err)
 		}
 		kept, _, err := s.o.Journal.Read(ctx, id)
 		switch {
 		case err != nil:
-			return fmt.Errorf("taking up run %s: %w", id, err)
+			return nil, fmt.Errorf("taking up run %s: %w", id, err)
 		case kept.Owner == s.o.Bridge:
-			return nil
+			return stop, nil
 		case kept.Wanted != give || !ask:
-			return errElsewhere
+			return nil, errElsewhere
 		}
 		select {
 		case <-time.After(askEvery):
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 	}
 }
@@ -113,7 +131,7 @@ func (s *Server) CancelRun(ctx context.Context, id, by string) error {
 	if err != nil { // it can still be ended
 		p.beginning = beginning{Started: s.o.Now()}
 	}
-	return s.discard(ctx, id, p.beginning, fmt.Errorf("%s stopped the run", by))
+	return s.discard(ctx, id, p.beginning, &stoppedError{by})
 }
 
 // heed looks after the runs that have journals, until ctx ends: it gives what
@@ -213,7 +231,7 @@ func (s *Server) expireRun(ctx context.Context, id string) error {
 	}
 	var skip = errors.New("not this one")
 	_, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
-		if k.Owner != "" && k.Owner != s.o.Bridge && !s.o.Gone(k.Owner) || !k.Until.Before(s.o.Now()) {
+		if k.State == ledger.Finished || k.Owner != "" && k.Owner != s.o.Bridge && !s.o.Gone(k.Owner) || !k.Until.Before(s.o.Now()) {
 			return skip
 		}
 		k.Owner, k.State, k.Wanted = s.o.Bridge, ledger.Live, ""

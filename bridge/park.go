@@ -147,6 +147,9 @@ func (s *Server) rejoin(ctx context.Context, sess *session, req *mcp.CallToolReq
 	if !ok {
 		return nil, nil
 	}
+	if _, here := s.lookup(id.(string)); here { // it was taken up since, and somebody holds it or has its answer
+		return nil, nil
+	}
 	r, err := s.takeUp(ctx, id.(string), claimOf(req))
 	if errors.Is(err, ErrNoRun) { // it has ended elsewhere
 		return nil, nil

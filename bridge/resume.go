@@ -136,13 +136,17 @@ func (r *run) putOff() bool {
 	return true
 }
 
-// rest leaves a run that was put away to whoever takes it up.
+// rest leaves a run that was put away to whoever takes it up. A *stoppedError says
+// that it is to end instead: another bridge wanted that in the same moment.
 func (s *Server) rest(ctx context.Context, r *run) error {
 	if err := r.gate.Paused(ctx, r.journal.entries(ledger.Noted, 0, new(entry))); err != nil {
 		return err
 	}
 	until := s.o.Now().Add(s.o.Gate.View().Profiles.PausedFor())
 	_, err := s.o.Journal.ChangeRun(context.WithoutCancel(ctx), r.id, func(k *ledger.Kept) error {
+		if stop := endWanted(k); stop != nil {
+			return stop
+		}
 		k.State, k.Owner, k.Until = ledger.Paused, "", until
 		return nil
 	})
@@ -191,8 +195,12 @@ func (s *Server) takeUp(ctx context.Context, id string, c claim) (*run, error) {
 	if !c.anyone && p.Principal != c.principal {
 		return nil, ErrNoRun
 	}
-	if err := s.claim(ctx, id, !c.left); err != nil {
+	stop, err := s.claim(ctx, id, !c.left)
+	if err != nil {
 		return nil, err
+	}
+	if stop != nil {
+		return nil, errors.Join(ErrNoRun, s.discard(ctx, id, p.beginning, stop))
 	}
 	// What was written before this bridge owned it may not have been seen above.
 	if kept, entries, err = s.o.Journal.Read(ctx, id); err == nil {

@@ -589,11 +589,151 @@ func TestARunThatIsTakenUpIsKnown(t *testing.T) {
 	id := f.startPaused(t, b, `return await codemode.a__echo({n: 1})`, 1)
 	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.putAway() })
 	waitUntil(t, func() bool { _, live := b.lookup(id); return !live })
-	if err := b.claim(t.Context(), id, false); err != nil {
+	if _, err := b.claim(t.Context(), id, false); err != nil {
 		t.Fatal(err)
 	}
 	st, ok := b.Run(id)
 	if !ok || st.State != RunPaused || len(b.Runs()) != 1 || b.Status().Paused != 1 {
 		t.Errorf("it is %q (%v), %d are listed", st.State, ok, len(b.Runs()))
+	}
+}
+
+// Who ends a run that its bridge puts away in the same moment, or that dies before it
+// has seen that, has ended it: nobody goes on with it.
+func TestAWishToEndOutlivesTheBridge(t *testing.T) {
+	ended := func(t *testing.T, f *fleet, b *bench, id string) {
+		t.Helper()
+		if err := b.GoOn(t.Context(), id, "the test"); !errors.Is(err, ErrNoRun) {
+			t.Errorf("going on with it: %v", err)
+		}
+		if made := b.up.made(); len(made) > 0 {
+			t.Errorf("made %q", made)
+		}
+		f.open(t, 0)
+		if left, err := f.records.Runs(t.Context()); err != nil || len(left) > 0 {
+			t.Errorf("journals are left: %v, %v", left, err)
+		}
+		why := ""
+		for row, err := range f.records.Rows(t.Context(), ledger.Query{Runs: []string{id}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if row.Record.Event == ledger.RunEnded {
+				why += row.Record.Error
+			}
+		}
+		if why != "bob stopped the run" {
+			t.Errorf("it ended: %q", why)
+		}
+	}
+	t.Run("as it is put away", func(t *testing.T) {
+		f := newFleet()
+		first, second := f.bridge(t, "one", queued()), f.bridge(t, "two", queued())
+		id := f.startPaused(t, first, pauses, 2)
+		r, _ := first.lookup(id)
+		waitUntil(t, func() bool { return r.quiet(first.o.Gate.Broker()) })
+		if err := second.CancelRun(t.Context(), id, "bob"); err != nil {
+			t.Fatal(err)
+		}
+		r.putAway()
+		<-r.done
+		ended(t, f, second, id)
+	})
+	t.Run("after its bridge died", func(t *testing.T) {
+		f := newFleet()
+		first := f.bridge(t, "one", queued())
+		id := f.startPaused(t, first, pauses, 2)
+		waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
+		first.Close(0)
+		_, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.Kept) error {
+			k.Owner, k.State, k.Wanted = "dead", ledger.Live, endRun+"bob"
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.gone["dead"] = true
+		ended(t, f, f.bridge(t, "two", queued()), id)
+	})
+}
+
+// A meddler is a journal in which something happens right after a read.
+type meddler struct {
+	ledger.Journal
+	once sync.Once
+	then func()
+}
+
+func (m *meddler) Read(ctx context.Context, run string) (ledger.Kept, []ledger.Entry, error) {
+	k, all, err := m.Journal.Read(ctx, run)
+	m.once.Do(m.then)
+	return k, all, err
+}
+
+// A run that ended while a bridge was about to take it up has ended, also where its
+// journal is kept.
+func TestWhatHasEndedIsNotTakenUp(t *testing.T) {
+	f := newFleet()
+	first := f.bridge(t, "one", queued())
+	id := f.startPaused(t, first, pauses, 2)
+	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
+	first.Close(0)
+	for _, e := range f.open(t, 2) {
+		f.answer(t, e, yes)
+	}
+	m := &meddler{Journal: f.records, then: func() {
+		_, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.Kept) error { k.State = ledger.Finished; return nil })
+		if err != nil {
+			t.Error(err)
+		}
+	}}
+	second := f.bridge(t, "two", queued(), func(o *Options) { o.Journal = m })
+	if err := second.GoOn(t.Context(), id, "the test"); !errors.Is(err, ErrNoRun) {
+		t.Errorf("going on with it: %v", err)
+	}
+	if made := second.up.made(); len(made) > 0 {
+		t.Errorf("made %q", made)
+	}
+}
+
+// Once a client has the answer of its run, the same script is another run, also
+// where the first was put away meanwhile.
+func TestTheSameScriptAgainIsAnotherRun(t *testing.T) {
+	f := newFleet()
+	b := f.bridge(t, "one", queued())
+	c := b.connect(t, nil)
+	const code = `return [await codemode.b__echo({n: 1}), await codemode.a__echo({n: 2})]`
+	ctx, leave := context.WithCancel(t.Context())
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		c.CallTool(ctx, &mcp.CallToolParams{Name: "eval", Arguments: map[string]any{"code": code}})
+	}()
+	f.open(t, 1)
+	var r *run
+	waitUntil(t, func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, r = range b.live {
+		}
+		return r != nil
+	})
+	waitUntil(t, func() bool { return r.putAway() })
+	<-r.done
+	leave()
+	<-gone
+	f.answer(t, f.open(t, 1)[0], yes)
+	if err := b.GoOn(t.Context(), r.id, "ann answered"); err != nil { // as the answer brings it about
+		t.Fatal(err)
+	}
+	waitUntil(t, func() bool { st, ok := b.Run(r.id); return ok && st.Over() })
+	if got := eval(t, c, code); !strings.Contains(got, `{\"n\":2}`) || len(b.up.made()) != 2 {
+		t.Errorf("got %s after %q", got, b.up.made())
+	}
+	var wait sync.WaitGroup
+	wait.Go(func() { f.answer(t, f.open(t, 1)[0], yes) })
+	defer wait.Wait()
+	if got := eval(t, c, code); !strings.Contains(got, `{\"n\":2}`) || len(b.up.made()) != 4 {
+		t.Errorf("the second time it got %s after %q", got, b.up.made())
 	}
 }

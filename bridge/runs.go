@@ -181,8 +181,11 @@ func (s *Server) carryOut(r *run, script sandbox.Script) {
 		if err == nil {
 			return
 		}
-		s.o.Logger.Error("putting a run away", "run", r.id, "err", err)
-		r.err = fmt.Errorf("the run could not be put away: %w", err)
+		var stop *stoppedError
+		if r.err = err; !errors.As(err, &stop) {
+			s.o.Logger.Error("putting a run away", "run", r.id, "err", err)
+			r.err = fmt.Errorf("the run could not be put away: %w", err)
+		}
 		err = s.o.Gate.Broker().Abandon(context.WithoutCancel(ctx), func(e approval.Entry) bool { return e.Run == r.id })
 		if err != nil {
 			s.o.Logger.Error("ending the questions of a run", "run", r.id, "err", err)

@@ -160,9 +160,11 @@ func newGuard(o Options) *guard {
 }
 
 // follow judges a redirect: few, to no address that could not have been named,
-// and beyond the origin to public addresses only.
+// and beyond the origin to public addresses only. What was sent to be read, with
+// the headers of the configuration or a client's secret, is not sent elsewhere: a
+// POST that a redirect makes a GET still has its headers.
 func follow(req *http.Request, via []*http.Request) error {
-	if req.Method != http.MethodGet {
+	if req.Method != http.MethodGet || via[0].Method != http.MethodGet && origin(via[0].URL) != origin(req.URL) {
 		return http.ErrUseLastResponse
 	}
 	if len(via) > maxRedirects {

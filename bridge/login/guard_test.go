@@ -192,6 +192,12 @@ func TestFollow(t *testing.T) {
 	if err := follow(request(http.MethodPost, "https://a.example/", &reach{}), nil); err != http.ErrUseLastResponse {
 		t.Errorf("a POST is redirected: %v", err)
 	}
+	for to, want := range map[string]error{"https://a.example/b": nil, "https://a.example:444/": http.ErrUseLastResponse, "https://b.a.example/": http.ErrUseLastResponse} {
+		posted := []*http.Request{request(http.MethodPost, "https://a.example/", &reach{})}
+		if err := follow(request(http.MethodGet, to, &reach{}), posted); err != want {
+			t.Errorf("a POST that becomes a GET of %s: %v", to, err)
+		}
+	}
 }
 
 // networkAt never panics, and takes nothing for public that is no address.

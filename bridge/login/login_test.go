@@ -158,6 +158,40 @@ func TestLogin(t *testing.T) {
 	}
 }
 
+// What is sent with a login, such as a header of the configuration and the secret
+// of a client, stays at the origin that it is for, whatever a redirect wants.
+func TestRedirectsCarryNoSecrets(t *testing.T) {
+	var mu sync.Mutex
+	var stolen []string
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		stolen = append(stolen, r.Method+" "+r.Header.Get("X-Api-Key")+" "+r.Header.Get("Authorization"))
+	}))
+	defer thief.Close()
+	away := func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, thief.URL, http.StatusFound) }
+	for path, instead := range map[string]map[string]http.HandlerFunc{
+		"/mcp": {"/mcp": away}, "/token": {"/token": away},
+	} {
+		p := newPerson(t, func(f *logintest.Server) {
+			f.Clients = map[string]string{"ours": "client-secret"}
+			f.Instead = instead
+		})
+		c := p.client(func(s *login.Server) {
+			s.Headers = map[string]string{"X-Api-Key": "api-secret"}
+			s.ClientID, s.ClientSecret, s.Credentials = "ours", "client-secret", true
+		})
+		if token, err := c.Token(t.Context()); err == nil && path == "/token" {
+			t.Errorf("%s: there is a token, %q", path, token)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(stolen) > 0 {
+		t.Errorf("another origin was sent %q", stolen)
+	}
+}
+
 // Every server here is odd in one way. Most are refused, with a reason; some must
 // be let through.
 func TestOddServers(t *testing.T) {
