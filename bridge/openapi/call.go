@@ -158,12 +158,13 @@ func (op *operation) checkName(a *api, p parameter, name string) error {
 	if name == p.name {
 		return nil
 	}
+	base, _, _ := strings.Cut(name, "[") // to many servers, name[] and NAME are name
 	for _, other := range op.parameters {
-		if other.in == p.in && other.name == name {
+		if other.in == p.in && other.name != p.name && (strings.EqualFold(other.name, name) || strings.EqualFold(other.name, base)) {
 			return fmt.Errorf("may not hold %q, which is an argument of its own", cut(name, maxName))
 		}
 	}
-	if a.fixed(p.in, name) {
+	if a.fixed(p.in, name) || a.fixed(p.in, base) {
 		return fmt.Errorf("may not hold %q, which the configuration sets", cut(name, maxName))
 	}
 	return nil

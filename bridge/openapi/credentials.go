@@ -77,9 +77,10 @@ func place(s *openapi3.SecurityScheme, secret string) (credential, error) {
 }
 
 // fixed reports whether the configuration sets a parameter, so that no argument can.
+// Many servers tell no names apart that differ in case only.
 func (a *api) fixed(in, name string) bool {
 	for _, c := range a.schemes {
-		if c.in == in && (c.name == name || in == openapi3.ParameterInHeader && strings.EqualFold(c.name, name)) {
+		if c.in == in && strings.EqualFold(c.name, name) {
 			return true
 		}
 	}
@@ -87,11 +88,15 @@ func (a *api) fixed(in, name string) bool {
 	case openapi3.ParameterInHeader:
 		return len(a.headers.Values(name)) > 0
 	case openapi3.ParameterInQuery:
-		return a.query.Has(name)
+		for set := range a.query {
+			if strings.EqualFold(set, name) {
+				return true
+			}
+		}
 	case openapi3.ParameterInCookie:
 		for _, line := range a.headers.Values("Cookie") {
 			cookies, _ := http.ParseCookie(line) // what is no cookie is none of this name
-			if slices.ContainsFunc(cookies, func(c *http.Cookie) bool { return c.Name == name }) {
+			if slices.ContainsFunc(cookies, func(c *http.Cookie) bool { return strings.EqualFold(c.Name, name) }) {
 				return true
 			}
 		}

@@ -31,6 +31,7 @@ type source struct {
 	header http.Header
 	files  int
 	left   int64 // bytes that may still come
+	survey *survey
 }
 
 // folder stands before the names of files, so that what climbs out of the
@@ -51,7 +52,7 @@ func (a *api) load(ctx context.Context, o Options) (doc *openapi3.T, err error) 
 			doc, err = nil, fmt.Errorf("it cannot be understood: %v", p)
 		}
 	}()
-	s := &source{ctx: ctx, client: a.client, left: maxDocument}
+	s := &source{ctx: ctx, client: a.client, left: maxDocument, survey: newSurvey()}
 	var at *url.URL
 	if isURL(o.Document) {
 		if at, err = url.Parse(o.Document); err != nil {
@@ -107,7 +108,7 @@ func (s *source) read(_ *openapi3.Loader, at *url.URL) ([]byte, error) {
 	if s.left -= int64(len(data)); s.left < 0 {
 		return nil, fmt.Errorf("it is larger than %d MB", maxDocument>>20)
 	}
-	return data, nil
+	return data, s.survey.add(at, data)
 }
 
 func (s *source) readFile(at *url.URL) ([]byte, error) {

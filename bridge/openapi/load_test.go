@@ -63,7 +63,7 @@ func TestRefusedDocuments(t *testing.T) {
 	many.WriteString("}}")
 	for _, row := range []struct{ name, content, want string }{
 		{"empty", "", "openapi"},
-		{"garbage", "\x00\x01{{{", "yaml error"},
+		{"garbage", "\x00\x01{{{", "neither JSON"},
 		{"another format", `{"swagger": "2.0", "info": {"title": "t", "version": "1"}, "paths": {}}`, "no OpenAPI 3 document"},
 		{"no paths", `{"openapi": "3.0.0", "info": {"title": "t", "version": "1"}, "paths": {}}`, "it has no paths"},
 		{"a file above", referring("../secret.yaml#/canary"), "in its own folder and below it only"},
