@@ -4,12 +4,14 @@ package upstream
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -107,6 +109,37 @@ func TestAProcessThatFailsAgainAndAgainIsParked(t *testing.T) {
 	edited.Timeout++
 	s.Apply([]Spec{edited})
 	eventually(t, "tried anew", func() bool { st := s.Status()[0]; return st.State == Parked && st.Failures == 1 })
+}
+
+// The same failure again and again is one line of the log, and being given up
+// another.
+func TestTheLogIsToldOnceWhyAServerFails(t *testing.T) {
+	var text lockedText
+	log := slog.New(slog.NewTextHandler(&text, nil))
+	s := open(t, Options{RetryMin: time.Millisecond, RetryMax: time.Millisecond, MaxRestarts: 5, Logger: log}, script{Start: "exit"}.stdio(t))
+	is(t, s, Parked)
+	eventually(t, "logged", func() bool { return strings.Contains(text.String(), "server parked") })
+	if n := strings.Count(text.String(), "server failed"); n != 1 {
+		t.Errorf("the log has %d lines of it:\n%s", n, text.String())
+	}
+}
+
+// A lockedText is a log that is written while it is read.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func TestAParkedProcessIsTriedByALaterCall(t *testing.T) {

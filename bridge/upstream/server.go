@@ -57,6 +57,8 @@ type server struct {
 	once  sync.Once
 	ended chan struct{} // closed when run has returned
 
+	warned string // of run: what the log was told last, since the server was connected
+
 	mu      sync.Mutex
 	now     Status
 	tools   []Tool
@@ -392,6 +394,7 @@ func (s *server) connected(sess *session, tools []Tool, problem error) {
 	s.listedLocked(tools, problem)
 	program := s.now.Program
 	s.mu.Unlock()
+	s.warned = ""
 	s.log.Info("server connected", "program", program, "protocol", sess.protocol(), "tools", len(tools))
 	s.options.changed()
 }
@@ -452,9 +455,20 @@ func (s *server) rest(err error) recess {
 	}
 	s.setStateLocked(state)
 	s.mu.Unlock()
-	s.log.Warn("server "+string(state), "err", err, "failures", failed)
+	s.warn(state, err, failed)
 	s.options.changed()
 	return r
+}
+
+// warn puts into the log why the server is not connected. The same again,
+// failure after failure, is for those who debug.
+func (s *server) warn(state State, err error, failed int) {
+	level, now := slog.LevelWarn, string(state)+": "+err.Error()
+	if now == s.warned {
+		level = slog.LevelDebug
+	}
+	s.warned = now
+	s.log.Log(s.life, level, "server "+string(state), "err", err, "failures", failed)
 }
 
 // pause waits until the server is to be tried again.

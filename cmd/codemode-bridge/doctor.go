@@ -95,7 +95,7 @@ func (a *app) doctor(ctx context.Context, limit time.Duration) error {
 	}
 	all := []finding{}
 	for _, area := range up.areas() {
-		if area.slow != "" {
+		if area.slow != "" && up.cfg != nil {
 			out.wait(area.slow)
 		}
 		found := area.check(ctx)
@@ -192,13 +192,29 @@ func (p doctorPaper) area(name string, found []finding) {
 			sign = p.mark(f.Level)
 			sign = sign[1 : len(sign)-1]
 		}
-		fmt.Fprintf(p.app.out, "  %s %s\n", sign, line)
+		p.print("  "+sign+" ", "    ", line)
 		for _, said := range f.Said {
-			fmt.Fprintf(p.app.out, "      | %s\n", said)
+			p.print("      | ", "      | ", said)
 		}
 		if f.Do != "" {
-			fmt.Fprintf(p.app.out, "      do: %s\n", f.Do)
+			p.print("      do: ", "          ", f.Do)
 		}
+	}
+}
+
+// print writes a line behind one beginning, and what of it does not fit the
+// terminal below, behind another that is as wide.
+func (p doctorPaper) print(first, next, line string) {
+	parts := []string{line}
+	if width := p.app.width(); width > 0 {
+		parts = hung(line, width-len(next), "")
+	}
+	for i, part := range parts {
+		from := first
+		if i > 0 {
+			from = next
+		}
+		fmt.Fprintln(p.app.out, from+strings.TrimRight(part, " "))
 	}
 }
 

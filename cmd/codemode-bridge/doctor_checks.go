@@ -151,7 +151,7 @@ func (up *checkup) tried(r tried) finding {
 	case r.OK && len(r.Tools) == 0:
 		f = warning(r.Name, "it is connected and has no tools", "look at its tools.allow and tools.deny, and at what it needs to have some")
 	case r.OK:
-		return fine(r.Name, fmt.Sprintf("%s, in %d ms", count(len(r.Tools), "tool"), r.Took))
+		return fine(r.Name, fmt.Sprintf("%s, in %s", count(len(r.Tools), "tool"), took(r.Took)))
 	case r.State == string(upstream.NeedsLogin):
 		f = warning(r.Name, "it needs a login", up.app.typed("servers login "+r.Name))
 		if up.cfg.Servers[r.Name].Auth.Type == config.AuthNone {
@@ -367,13 +367,13 @@ func (up *checkup) folder(folder string) []finding {
 	free, err := freeSpace(there)
 	switch {
 	case err != nil:
-		return []finding{fine(name, "it can be written")}
+		return []finding{fine(name, "writable")}
 	case free < noSpace:
 		return []finding{failing(name, size(free)+" are free on its disk; calls are refused once nothing can be recorded", "make room, or audit prune")}
 	case free < lowSpace:
 		return []finding{warning(name, size(free)+" are free on its disk", "make room, or let audit.keep remove old records")}
 	}
-	return []finding{fine(name, "it can be written, and "+size(free)+" are free")}
+	return []finding{fine(name, "writable, "+size(free)+" free")}
 }
 
 func size(bytes uint64) string {
@@ -566,7 +566,7 @@ func (up *checkup) client(r registered, command []string, with bool) []finding {
 	}
 	switch {
 	case len(r.ours) == 0 && !with:
-		all = append(all, fine(name, "does not have the bridge"))
+		all = append(all, fine(name, "without the bridge"))
 	case len(r.own) > 0 && with:
 		all = append(all, warning(name, "the model can call "+strings.Join(r.own, ", ")+" past the bridge", up.app.typed(install+" --take-over")))
 	}

@@ -11,6 +11,7 @@ import (
 	"mime"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,11 +19,11 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/profiles"
-
 	"codemode-bridge/sandbox"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 // evalCommand runs one script, with the same gate as any client's.
@@ -108,6 +109,11 @@ func (a *app) once(ctx context.Context, do func(context.Context, *parts) error) 
 	if err != nil {
 		return err
 	}
+	return a.unrecorded(ctx, cfg, do)
+}
+
+// unrecorded is once with a configuration that was read before.
+func (a *app) unrecorded(ctx context.Context, cfg *config.Config, do func(context.Context, *parts) error) error {
 	return a.onceWith(ctx, cfg, do, func(context.Context, config.Audit, *slog.Logger) (*recorder, error) {
 		return &recorder{refuse: true}, nil
 	})
@@ -152,8 +158,22 @@ func (a *app) onceWith(ctx context.Context, cfg *config.Config, do func(context.
 		return err
 	}
 	defer p.Close(time.Second)
+	said := a.sayConnecting(len(cfg.Servers))
 	p.ready(ctx)
+	said.Stop()
 	return do(ctx, p)
+}
+
+// sayConnecting says on a terminal what a person waits for, should it take a
+// while.
+func (a *app) sayConnecting(servers int) *time.Timer {
+	file, ok := a.err.(*os.File)
+	terminal := ok && term.IsTerminal(int(file.Fd()))
+	return time.AfterFunc(2*time.Second, func() {
+		if terminal {
+			fmt.Fprintf(a.err, "connecting to %s...\n", count(servers, "server"))
+		}
+	})
 }
 
 // sayUnasked says, once for each tool, that calls were denied because there is
@@ -171,15 +191,24 @@ func (a *app) sayUnasked() func(*approval.DeniedError) {
 	}
 }
 
-// complain says which servers could not be reached.
+// complain says which servers could not be reached: why, of one or two, and
+// of more, which nobody would read each time, how to find out.
 func (a *app) complain(p *parts) {
+	var down, why []string
 	for _, s := range p.upstreams.Status() {
 		switch {
 		case s.Login != "": // and the program that waits for it ends with us
-			fmt.Fprintf(a.err, "server %s: its program waits for a login: %s\n", s.Name, a.typed("servers test "+s.Name))
+			a.told("server %s: its program waits for a login: %s", s.Name, a.typed("servers test "+s.Name))
 		case s.Err != "":
-			fmt.Fprintf(a.err, "server %s: %s\n", s.Name, firstLine(s.Err))
+			down, why = append(down, s.Name), append(why, firstLine(s.Err))
 		}
+	}
+	if len(down) > 2 {
+		a.told("%s cannot be used: %s (why: %s)", count(len(down), "server"), strings.Join(down, ", "), a.typed("servers list"))
+		return
+	}
+	for i, name := range down {
+		a.told("server %s: %s", name, why[i])
 	}
 }
 

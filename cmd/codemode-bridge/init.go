@@ -135,7 +135,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	}
 	fmt.Fprintf(a.err, "wrote %s, which only you can read\n", a.tilde(path))
 	if slices.ContainsFunc(taken, func(s *adopted) bool { return len(s.Secrets) > 0 }) {
-		fmt.Fprintln(a.err, `values of env and headers stand in it as your clients had them; better: write "${NAME}" and set NAME`)
+		a.told(`values of env and headers stand in it as your clients had them; better: write "${NAME}" and set NAME`)
 	}
 	a.sayPinned(taken)
 	a.nextSteps(d)
@@ -247,7 +247,7 @@ func secretsOf(all []*adopted) []string {
 
 func (a *app) printFound(d *adoption) error {
 	for _, l := range d.left {
-		fmt.Fprintf(a.err, "left out: %s of %s; whoever wrote this folder may have named the programs; to take them as well, name all that you want: --from CLIENT --from %s\n",
+		a.told("left out: %s of %s; whoever wrote this folder may have named the programs (--from %s takes them, beside a --from for each client that you want)",
 			count(l.Servers, "server"), l.Place, l.From)
 	}
 	if len(d.all) == 0 {

@@ -119,12 +119,20 @@ func (a *app) sayPinned(taking []*adopted) {
 		}
 	}
 	if servers > 0 {
-		fmt.Fprintf(a.err, "the %s of %s are accepted as they are; new and changed ones stay hidden until: %s\n", count(tools, "tool"), count(servers, "server"), a.typed("tools review"))
+		a.told("the %s of %s are accepted as they are; new and changed ones stay hidden until: %s", count(tools, "tool"), count(servers, "server"), a.typed("tools review"))
 	}
+	var unpinned []*adopted
 	for _, s := range taking {
 		if s.unpinned != "" {
-			fmt.Fprintf(a.err, "%s: %s; its tools are accepted as they are when the bridge first sees them, and ask when they change\n", s.as, canon.Visible(canon.Redact(masked(s.unpinned, s.Secrets))))
+			unpinned = append(unpinned, s)
 		}
+	}
+	if len(unpinned) == 0 {
+		return
+	}
+	a.told("%s could not be asked for tools, which are accepted as they are when the bridge first sees them, and ask when they change:", count(len(unpinned), "server"))
+	for _, s := range unpinned {
+		a.told("  %s: %s", s.as, canon.Visible(canon.Redact(masked(s.unpinned, s.Secrets))))
 	}
 }
 

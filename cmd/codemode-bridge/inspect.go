@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/config"
 
 	"github.com/spf13/cobra"
 )
@@ -55,14 +56,10 @@ func (a *app) toolsCommand() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Short: "List the tools, all or those of one server", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withCatalog(c.Context(), func(tools *catalog.Catalog, v *catalog.View) error {
-				page := catalog.PageQuery{Server: server}
+			return a.withCatalog(c.Context(), server, func(tools *catalog.Catalog, v *catalog.View) error {
 				var all []catalog.Entry
 				for _, s := range v.Servers() {
-					if server != "" && s.Server != server {
-						continue
-					}
-					for page = (catalog.PageQuery{Server: s.Server}); ; {
+					for page := (catalog.PageQuery{Server: s.Server}); ; {
 						result, err := v.Page(page)
 						if err != nil {
 							return err
@@ -74,18 +71,18 @@ func (a *app) toolsCommand() *cobra.Command {
 					}
 				}
 				if server != "" && len(all) == 0 {
-					return fmt.Errorf("there are no tools of a server %q; servers list shows the servers", server)
+					return fmt.Errorf("the server %q has no tools; servers test %s says more", server, server)
 				}
 				return a.printEntries(tools, all)
 			})
 		},
 	}
-	list.Flags().StringVar(&server, "server", "", "only the tools of this `server`")
+	list.Flags().StringVar(&server, "server", "", "only the tools of this `server`; no other is started")
 	var from string
 	search := &cobra.Command{
 		Use: "search words...", Short: "Find tools by keywords", Args: minArgs(1),
 		RunE: func(c *cobra.Command, words []string) error {
-			return a.withCatalog(c.Context(), func(tools *catalog.Catalog, v *catalog.View) error {
+			return a.withCatalog(c.Context(), from, func(tools *catalog.Catalog, v *catalog.View) error {
 				found := v.Search(catalog.SearchQuery{Query: strings.Join(words, " "), Server: from})
 				if len(found.Unmatched) > 0 {
 					fmt.Fprintf(a.err, "no tool has: %s\n", strings.Join(found.Unmatched, ", "))
@@ -94,11 +91,11 @@ func (a *app) toolsCommand() *cobra.Command {
 			})
 		},
 	}
-	search.Flags().StringVar(&from, "server", "", "only the tools of this `server`")
+	search.Flags().StringVar(&from, "server", "", "only the tools of this `server`; no other is started")
 	show := &cobra.Command{
 		Use: "show name", Short: "Print the TypeScript declaration of a tool", Args: minArgs(1),
 		RunE: func(c *cobra.Command, names []string) error {
-			return a.withCatalog(c.Context(), func(tools *catalog.Catalog, v *catalog.View) error {
+			return a.withCatalog(c.Context(), "", func(tools *catalog.Catalog, v *catalog.View) error {
 				all, missing := []map[string]string{}, 0
 				for _, name := range names {
 					text, err := v.Declare(name)
@@ -133,10 +130,21 @@ func (a *app) toolsCommand() *cobra.Command {
 	return group
 }
 
-// withCatalog connects to the servers and looks at what they have. The person
-// at the command line sees all tools, whatever a profile hides from scripts.
-func (a *app) withCatalog(ctx context.Context, look func(*catalog.Catalog, *catalog.View) error) error {
-	return a.once(ctx, func(_ context.Context, p *parts) error {
+// withCatalog connects to the servers, or to the one that is named, and looks
+// at what they have. The person at the command line sees all tools, whatever a
+// profile hides from scripts.
+func (a *app) withCatalog(ctx context.Context, server string, look func(*catalog.Catalog, *catalog.View) error) error {
+	cfg, err := a.load()
+	if err != nil {
+		return err
+	}
+	if server != "" {
+		if _, err := chosenServers(cfg, []string{server}, false); err != nil {
+			return err
+		}
+		cfg.Servers = map[string]*config.Server{server: cfg.Servers[server]}
+	}
+	return a.unrecorded(ctx, cfg, func(_ context.Context, p *parts) error {
 		a.complain(p)
 		tools := p.gate.View().Catalog
 		return look(tools, tools.View(nil))
@@ -164,9 +172,14 @@ func (a *app) printEntries(v *catalog.Catalog, all []catalog.Entry) error {
 		if t, ok := v.Lookup(e.Name); ok && t.Path() != e.Name {
 			path, differ = t.Path(), true
 		}
-		two, three = append(two, []string{e.Name, summary}), append(three, []string{e.Name, path, summary})
+		three = append(three, []string{e.Name, path, summary})
+		if path != "" {
+			summary += "\nin policies: " + path
+		}
+		two = append(two, []string{e.Name, summary})
 	}
-	if differ {
+	widths, width := columnWidths(three), a.width()
+	if differ && (width == 0 || widths[0]+widths[1]+4+leastRoom <= width) {
 		return a.table(three)
 	}
 	return a.table(two)

@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"codemode-bridge/profiles"
 
+	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
@@ -26,17 +27,127 @@ func (a *app) printJSON(v any) error {
 	return e.Encode(v)
 }
 
+// width is how many characters a line of the terminal has that standard
+// output goes to; 0 if it goes elsewhere, where lines are as long as they are.
+func (a *app) width() int {
+	if file, ok := a.out.(*os.File); ok {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
+			return max(width, 40)
+		}
+	}
+	return 0
+}
+
 // table writes rows in columns to standard output, the first row in capitals.
 func (a *app) table(rows [][]string) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	for i, row := range rows {
-		line := strings.Join(row, "\t")
-		if i == 0 {
-			line = strings.ToUpper(line)
-		}
-		fmt.Fprintln(w, strings.TrimRight(line, "\t"))
+	_, err := io.WriteString(a.out, columns(rows, a.width()))
+	return err
+}
+
+// leastRoom is how much of a line the last column of a table needs.
+const leastRoom = 28
+
+// columns is a table as text. The cells of the last column may have several
+// lines. With a width they are broken to fit, and stand below their rows where
+// the other columns leave too little room.
+func columns(rows [][]string, width int) string {
+	widths := columnWidths(rows)
+	last := len(widths) - 1
+	at := 0 // where the last column begins
+	for _, w := range widths[:last] {
+		at += w + 2
 	}
-	return w.Flush()
+	below := width > 0 && width-at < leastRoom && widths[last] > width-at
+	if below {
+		at = 4
+	}
+	var text strings.Builder
+	for i, row := range rows {
+		line := ""
+		for j, cell := range row[:min(len(row), last)] {
+			line += padded(headed(cell, i), widths[j]+2)
+		}
+		var cells []string
+		if len(row) > last && row[last] != "" {
+			for cell := range strings.SplitSeq(headed(row[last], i), "\n") {
+				if width > 0 {
+					cells = append(cells, hung(cell, width-at, "  ")...)
+				} else {
+					cells = append(cells, cell)
+				}
+			}
+		}
+		if len(cells) > 0 && !below {
+			line, cells = padded(line, at)+cells[0], cells[1:]
+		}
+		text.WriteString(strings.TrimRight(line, " ") + "\n")
+		for _, cell := range cells {
+			text.WriteString(strings.Repeat(" ", at) + strings.TrimRight(cell, " ") + "\n")
+		}
+	}
+	return text.String()
+}
+
+// headed is a cell of a row of a table: the first row is its head.
+func headed(cell string, row int) string {
+	if row == 0 {
+		return strings.ToUpper(cell)
+	}
+	return cell
+}
+
+// columnWidths are the widths of the columns of a table.
+func columnWidths(rows [][]string) []int {
+	var widths []int
+	for _, row := range rows {
+		for j, cell := range row {
+			if j == len(widths) {
+				widths = append(widths, 0)
+			}
+			for line := range strings.SplitSeq(cell, "\n") {
+				widths[j] = max(widths[j], lipgloss.Width(line))
+			}
+		}
+	}
+	return widths
+}
+
+// hung breaks a line where a width ends, after a word if one ends near there;
+// nothing of it is left out. All parts but the first begin with an indent. The
+// width is more than the indent.
+func hung(s string, width int, indent string) []string {
+	var all []string
+	for from := ""; ; from = indent {
+		n := head(s, width-len(from))
+		if at := strings.LastIndexByte(s[:n], ' '); n < len(s) && at > n/2 {
+			n = at + 1
+		}
+		if all = append(all, from+s[:n]); n == len(s) {
+			return all
+		}
+		s = s[n:]
+	}
+}
+
+// told writes a sentence to standard error.
+func (a *app) told(format string, args ...any) {
+	fmt.Fprintln(a.err, a.fitted(fmt.Sprintf(format, args...)))
+}
+
+// fitted is a sentence for standard error, in lines that fit the terminal.
+func (a *app) fitted(text string) string {
+	width := 0
+	if file, ok := a.err.(*os.File); ok {
+		width, _, _ = term.GetSize(int(file.Fd()))
+	}
+	if width < 40 {
+		return text
+	}
+	lines := hung(text, width, "  ")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // jsonFlag gives a command the flag --json.

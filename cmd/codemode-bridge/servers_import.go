@@ -338,26 +338,19 @@ func (s *adopted) remark() string {
 // printAdopted prints servers as a table, with all that they run and use: the
 // person decides by it.
 func (a *app) printAdopted(all []*adopted) error {
-	rows := [][]string{{"client", "name", "how it runs", "variables", ""}}
+	rows := [][]string{{"name", "how it runs"}}
 	for _, s := range all {
-		variables := s.variables()
-		for _, name := range s.uses() {
-			variables += " ${" + name + "}"
+		more := []string{"from " + strings.Join(s.from, ", ")}
+		if names := s.variables(); names != "" {
+			more = append(more, "given "+names)
 		}
-		runs, variable := wrapped(s.runs(), 60), wrapped(strings.TrimSpace(variables), 40)
-		for i := range max(len(runs), len(variable)) {
-			row := make([]string, 5)
-			if i == 0 {
-				row[0], row[1], row[4] = strings.Join(s.from, ", "), canon.Visible(s.Name), s.remark()
-			}
-			if i < len(runs) {
-				row[2] = strings.TrimRight(runs[i], " ")
-			}
-			if i < len(variable) {
-				row[3] = strings.TrimRight(variable[i], " ")
-			}
-			rows = append(rows, row)
+		if uses := s.uses(); len(uses) > 0 {
+			more = append(more, "reads ${"+strings.Join(uses, "} ${")+"}")
 		}
+		if remark := s.remark(); remark != "" {
+			more = append(more, remark)
+		}
+		rows = append(rows, []string{canon.Visible(s.Name), s.runs() + "\n" + strings.Join(more, "; ")})
 	}
 	return a.table(rows)
 }
@@ -423,7 +416,7 @@ func (a *app) confirm(question string, yes bool) error {
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return &usageError{errors.New("there is no terminal to ask at: --yes goes ahead, --dry-run only shows")}
 	}
-	fmt.Fprintf(a.err, "%s [y/N] ", question)
+	fmt.Fprint(a.err, a.fitted(question+" [y/N]"), " ")
 	var answer string
 	if _, err := fmt.Fscanln(file, &answer); err != nil && !errors.Is(err, io.EOF) && err.Error() != "unexpected newline" {
 		return fmt.Errorf("reading the answer: %w", err)

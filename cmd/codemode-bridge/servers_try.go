@@ -144,10 +144,18 @@ func try(ctx context.Context, spec upstream.Spec, asks func(server, link string)
 	return r
 }
 
+// took is how long something took, for people.
+func took(milliseconds int64) string {
+	if milliseconds < 1000 {
+		return fmt.Sprintf("%d ms", milliseconds)
+	}
+	return fmt.Sprintf("%.1f s", float64(milliseconds)/1000)
+}
+
 func (a *app) printTried(rows []tried) error {
 	table := [][]string{{"name", "state", "tools", "time", "protocol", "server"}}
 	for _, r := range rows {
-		table = append(table, []string{r.Name, r.State, strconv.Itoa(len(r.Tools)), fmt.Sprintf("%d ms", r.Took), r.Protocol, strings.TrimSpace(r.Program + " " + r.Version)})
+		table = append(table, []string{r.Name, r.State, strconv.Itoa(len(r.Tools)), took(r.Took), r.Protocol, strings.TrimSpace(r.Program + " " + r.Version)})
 	}
 	if err := a.table(table); err != nil {
 		return err

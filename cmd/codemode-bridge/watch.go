@@ -637,17 +637,4 @@ func padded(s string, width int) string {
 
 // wrapped breaks a line where the screen ends, after a word if one ends near
 // there; nothing of it is left out.
-func wrapped(s string, width int) []string {
-	const indent = "      "
-	var all []string
-	for from := ""; ; from = indent {
-		n := head(s, width-len(from))
-		if at := strings.LastIndexByte(s[:n], ' '); n < len(s) && at > n/2 {
-			n = at + 1
-		}
-		if all = append(all, from+s[:n]); n == len(s) {
-			return all
-		}
-		s = s[n:]
-	}
-}
+func wrapped(s string, width int) []string { return hung(s, width, "      ") }
