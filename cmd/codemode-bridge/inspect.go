@@ -164,25 +164,44 @@ func (a *app) printEntries(v *catalog.Catalog, all []catalog.Entry) error {
 		fmt.Fprintln(a.err, "no tools")
 		return nil
 	}
-	two := [][]string{{"name", "summary"}}
-	three := [][]string{{"name", "in policies", "summary"}}
+	names, paths := [][]string{{"name"}}, [][]string{{"name", "in policies"}}
 	differ := false
 	for _, e := range all {
-		path, summary := "", cut(firstLine(e.Summary), 80)
+		path := ""
 		if t, ok := v.Lookup(e.Name); ok && t.Path() != e.Name {
 			path, differ = t.Path(), true
 		}
-		three = append(three, []string{e.Name, path, summary})
-		if path != "" {
+		names, paths = append(names, []string{e.Name}), append(paths, []string{e.Name, path})
+	}
+	width, rows, below := a.width(), names, false
+	if differ {
+		if room := roomBeside(paths, width); width == 0 || room >= leastRoom {
+			rows = paths
+		} else {
+			below = true
+		}
+	}
+	room := 80
+	if width > 0 {
+		room = min(room, max(leastRoom, roomBeside(rows, width)))
+	}
+	table := [][]string{append(rows[0], "summary")}
+	for i, e := range all {
+		summary := cutTo(firstLine(e.Summary), room)
+		if path := paths[i+1][1]; below && path != "" {
 			summary += "\nin policies: " + path
 		}
-		two = append(two, []string{e.Name, summary})
+		table = append(table, append(rows[i+1], summary))
 	}
-	widths, width := columnWidths(three), a.width()
-	if differ && (width == 0 || widths[0]+widths[1]+4+leastRoom <= width) {
-		return a.table(three)
+	return a.table(table)
+}
+
+// roomBeside is how much of a line is left beside columns.
+func roomBeside(rows [][]string, width int) int {
+	for _, w := range columnWidths(rows) {
+		width -= w + 2
 	}
-	return a.table(two)
+	return width
 }
 
 // firstLine is text up to its first line break.
