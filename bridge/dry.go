@@ -36,7 +36,7 @@ func (s *Server) Replay(ctx context.Context, id string, step func(Step)) (*mcp.C
 	if s.o.Journal == nil {
 		return nil, errNoJournal
 	}
-	_, entries, err := s.o.Journal.Read(ctx, id)
+	kept, entries, err := s.o.Journal.Read(ctx, id)
 	if errors.Is(err, ledger.ErrNoJournal) {
 		return nil, errNoJournal
 	}
@@ -63,7 +63,7 @@ func (s *Server) Replay(ctx context.Context, id string, step func(Step)) (*mcp.C
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })() // a divergence
-	r.result, r.err = sess.sandbox.Run(ctx, script, &onlooker{(*host)(r), step})
+	r.result, r.err = sess.sandbox.Run(ctx, script, &onlooker{(*host)(r), step, kept.State == ledger.Finished})
 	if ctx.Err() != nil {
 		r.err = context.Cause(ctx)
 	} else if err := r.replay.unmet(); err != nil && limitOf(r.err) == nil {
@@ -84,7 +84,8 @@ func (e *noAnswerError) Error() string {
 // An onlooker serves the script of a run that is looked at again.
 type onlooker struct {
 	*host
-	step func(Step)
+	step  func(Step)
+	ended bool // the run has: its script may need no more than is kept
 }
 
 // Preview is not recorded a second time.
@@ -98,8 +99,29 @@ func (o *onlooker) Call(ctx context.Context, c sandbox.Call, settle func(sandbox
 		settle(reply)
 	})
 	if known.live {
-		o.stop(&noAnswerError{c})
+		o.lacks(c)
 	}
+}
+
+// lacks ends the run at a call that has no answer: at once, or, if the script
+// may end without it, when it does nothing else for a while.
+func (o *onlooker) lacks(c sandbox.Call) {
+	if !o.ended {
+		o.stop(&noAnswerError{c})
+		return
+	}
+	time.AfterFunc(sureAfter, func() {
+		o.mu.Lock()
+		waits := o.open > 0
+		o.mu.Unlock()
+		switch {
+		case o.ctx.Err() != nil: // it is over
+		case waits:
+			o.stop(&noAnswerError{c})
+		default:
+			o.lacks(c)
+		}
+	})
 }
 
 func (o *onlooker) count(made, settled int) { (*run)(o.host).count(made, settled) }

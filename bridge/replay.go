@@ -297,6 +297,7 @@ func (p *replay) giveLocked(call int, at time.Time) {
 	}
 	p.idle = 0
 	p.moves++
+	p.r.stirs()
 	a.give(at)
 }
 

@@ -321,9 +321,16 @@ func (r *run) count(made, settled int) {
 	defer r.mu.Unlock()
 	r.made += made
 	r.settled += settled
-	if settled > 0 {
-		r.open = 0 // the answer moves the script; it says when it is idle again
+	if settled > 0 { // as stirs
+		r.open = 0
 	}
+}
+
+// stirs notes that an answer moves the script, which says when it is idle again.
+func (r *run) stirs() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open = 0
 }
 
 // serve answers one call of the script. Tools are behind the gate; the rest

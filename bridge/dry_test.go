@@ -1,0 +1,71 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/memstore"
+)
+
+// A forgetful store does not keep the answers to calls that were stopped.
+type forgetful struct{ *memstore.Store }
+
+func (f forgetful) Record(ctx context.Context, r ledger.Record) error {
+	if r.Outcome == ledger.Unknown {
+		return errors.New("the disk is full")
+	}
+	return f.Store.Record(ctx, r)
+}
+
+// A script that ended without all its answers is looked at again to its end, and
+// one that was stopped to where it waited.
+func TestReplaysGoAsFarAsTheRunDid(t *testing.T) {
+	f := newFleet()
+	b := f.bridge(t, "one", queued(), func(o *Options) {
+		o.Gate = gate.New(o.Gate.View(), gate.Options{Caller: o.Upstreams.(*upstreams), Recorder: forgetful{f.records}})
+		o.KeepJournals = time.Hour
+	})
+	asked := make(chan struct{}, 2)
+	b.up.tools["b__echo"] = func(ctx context.Context, args json.RawMessage) (string, error) {
+		if string(args) != `{"n":0}` {
+			return text(string(args)), nil
+		}
+		asked <- struct{}{}
+		<-ctx.Done()
+		return "", ctx.Err()
+	}
+	for _, tt := range []struct {
+		code, want string
+		stopped    bool
+	}{
+		{`codemode.b__echo({n: 0}).catch(() => {});
+		  const kept = await codemode.b__echo({n: 1});
+		  for (let i = 0; i < 1e6; i++);
+		  return kept`, `"result":"{\"n\":1}"`, false},
+		{`await new Promise(f => setTimeout(f, 1)); await codemode.b__echo({n: 1}); return await codemode.b__echo({n: 0})`,
+			"call 3 (b__echo)", true}, // has no answer, or one that was not kept
+	} {
+		id, err := b.Start(t.Context(), "", tt.code, nil, "ci")
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-asked
+		if tt.stopped {
+			b.StopRun(id, "ann")
+		}
+		waitUntil(t, func() bool { st, _ := b.Run(id); return st.Over() })
+		res, err := b.Replay(t.Context(), id, func(Step) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(res.StructuredContent.(json.RawMessage)); !strings.Contains(got, tt.want) {
+			t.Errorf("it answers %s, want %s", got, tt.want)
+		}
+	}
+}
