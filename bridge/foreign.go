@@ -155,13 +155,67 @@ var (
 	errNoAnswer = errors.New("the client could not ask")
 
 	errTooManyRounds = errors.New("the script has more questions than one call may ask")
+	errNagging       = fmt.Errorf("a server asks at most %d times in a run, and not again after %d refusals", theirsMax, theirsVain)
 )
+
+// Bounds on what one server asks in one run: a server that asks again whatever
+// the person says, or has the client's model work for it without end, is not heard
+// any more.
+const (
+	theirsMax  = 64
+	theirsVain = 3 // answers in a row that are none
+)
+
+// A patience counts the questions of one server.
+type patience struct{ asked, vain int }
+
+// hears counts a question of a server and reports whether it may be put. The last
+// that may not is told apart, so that it is written down once.
+func (v *voice) hears(server string) (may, first bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.patience == nil {
+		v.patience = map[string]*patience{}
+	}
+	p := v.patience[server]
+	if p == nil {
+		p = new(patience)
+		v.patience[server] = p
+	}
+	if p.asked < theirsMax && p.vain < theirsVain {
+		p.asked++
+		return true, false
+	}
+	first = p.asked <= theirsMax
+	p.asked = theirsMax + 1
+	return false, first
+}
+
+// heard notes whether a question of a server was answered.
+func (v *voice) heard(server string, answered bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.patience[server].vain++; answered {
+		v.patience[server].vain = 0
+	}
+}
 
 // Ask puts a server's question to the person at the run's client, or to its
 // model, and writes down what came of it before the server hears it.
 func (v *voice) Ask(ctx context.Context, q upstream.Question) (upstream.Answer, error) {
 	started := v.server.o.Now()
-	kind, about, answer, err := v.put(ctx, q)
+	may, first := v.hears(q.Server)
+	if !may && !first { // it was written down once
+		return upstream.Answer{}, fmt.Errorf("codemode-bridge refuses: %w", errNagging)
+	}
+	kind, about, answer, err := "elicitation", "", upstream.Answer{}, errNagging
+	if q.Form == nil {
+		kind = "sampling"
+	}
+	if may {
+		kind, about, answer, err = v.put(ctx, q)
+		v.heard(q.Server, err == nil && (answer.Form == nil || answer.Form.Action == "accept"))
+	}
 	said := gate.Asked{Server: q.Server, Kind: kind, About: about, Outcome: "answered", Wait: v.server.o.Now().Sub(started)}
 	switch {
 	case err != nil:

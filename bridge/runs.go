@@ -59,6 +59,8 @@ type run struct {
 	made    int // calls
 	settled int
 	open    int // open calls when the script was last idle; 0 while it is not
+
+	patience map[string]*patience // with what servers ask, by name
 }
 
 // start begins a run of a script. An error means that there is no run.

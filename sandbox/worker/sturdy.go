@@ -65,5 +65,5 @@ func defect(x any) *wire.Failure {
 		return &wire.Failure{Kind: wire.FailureLimit, Name: wire.LimitMemory, Message: "the script asked for more memory than there can be"}
 	}
 	return failText("InternalError", fmt.Sprintf("the script engine failed at this script (%s)", text),
-		"this is a defect of the engine, not of the script: write it in another, plainer way")
+		"this is a defect of the engine, not of the script: write it in another, plainer way (where an arrow function uses the `arguments` of the function around it, name them: ...args)")
 }

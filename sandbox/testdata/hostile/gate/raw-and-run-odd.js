@@ -1,0 +1,2 @@
+// expect: result ["UnknownToolError","TypeError","TypeError","TypeError","UnknownToolError","UnknownToolError"]
+const out = []; for (const f of [() => codemode.run("../../etc/passwd"), () => codemode.run("a", {}, {}), () => codemode.run({toString: () => "x"}), () => codemode.raw.echo__nothing({}), () => codemode.resources.read("echo", "file:///etc/passwd"), () => codemode.prompts.get("echo", "__proto__", {__proto__: {a: 1}})]) { try { await f(); out.push("went") } catch (e) { out.push(e.name) } } return out;

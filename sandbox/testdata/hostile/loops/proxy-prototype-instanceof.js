@@ -1,0 +1,2 @@
+// expect: limit cpu time
+const p = new Proxy({}, {getPrototypeOf: () => { for (;;); }}); return p instanceof Object;

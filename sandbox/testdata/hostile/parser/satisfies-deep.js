@@ -1,0 +1,2 @@
+// expect: result 1
+return (1 {{20000 x "as any "}});

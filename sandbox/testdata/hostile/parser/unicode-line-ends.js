@@ -1,0 +1,3 @@
+// expect: result "after"
+const a = 1 // x ; return "after";
+return a;

@@ -1,0 +1,2 @@
+// expect: error RangeError: maximum call stack size exceeded (4000 calls deep)
+const o = {*[Symbol.iterator]() { yield [...o] }}; return [...o];
