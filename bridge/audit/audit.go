@@ -80,6 +80,8 @@ func Line(r ledger.Record) string {
 		}
 	case ledger.Asked:
 		text = "  " + call + " is asked " + cut(Shown(string(r.Args)), 120)
+	case ledger.Answered:
+		text = fmt.Sprintf("  request %s %s", Shown(r.Request), answer(r)) + because
 	case ledger.Verdict:
 		text = fmt.Sprintf("  %s %s", call, answer(r)) + because
 	case ledger.Outcome:

@@ -195,6 +195,13 @@ func TestLines(t *testing.T) {
 	}
 }
 
+func TestTheLineOfAnAnswerSaysWhose(t *testing.T) {
+	r := ledger.Record{Event: ledger.Answered, Request: "q5d2mxk7wan", Approver: "ann", Channel: "page", Answer: "no, declined", Error: "not today"}
+	if got, want := Line(r), "  request q5d2mxk7wan no, declined by ann (page): not today"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestExportCSV(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := filled(rapid.SampledFrom(events).Draw(t, "event"), hostile(t))

@@ -79,7 +79,9 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 	}
 	c.verdict = &verdict
 	rec := c.record(ledger.Verdict)
-	rec.Wait = r.gate.now().Sub(asked)
+	if !question.Again { // else it was asked before the run was put away, and that is on record
+		rec.Wait = r.gate.now().Sub(asked)
+	}
 	rec.Request, rec.Approver, rec.Channel, rec.Answer = verdict.Request, verdict.Who(), verdict.Channel, answerWord(verdict)
 	rec.Error = canon.Visible(r.gate.redact(verdict.Text))
 	if lost := r.record(context.WithoutCancel(ctx), rec); lost != nil {

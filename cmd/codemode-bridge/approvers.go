@@ -88,7 +88,9 @@ func (a *app) approversCommand() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(a.err, "the token of %s, which is not kept anywhere:\n", args[0])
-			_, err = fmt.Fprintln(a.out, token)
+			if _, err = fmt.Fprintln(a.out, token); err == nil {
+				a.told("%s enters it on the approval page (codemode-bridge serve says where) and at: codemode-bridge approvals watch", args[0])
+			}
 			return err
 		},
 	}

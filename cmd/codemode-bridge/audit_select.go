@@ -25,7 +25,7 @@ type selection struct {
 // The words of flags that take one of a few.
 var (
 	eventWords = []string{
-		string(ledger.RunStarted), string(ledger.RunEnded), string(ledger.Preview), string(ledger.Intent), string(ledger.Outcome),
+		string(ledger.RunStarted), string(ledger.RunEnded), string(ledger.RunPaused), string(ledger.RunResumed), string(ledger.Preview), string(ledger.Intent), string(ledger.Outcome),
 		string(ledger.Refusal), string(ledger.SavedScript), string(ledger.Asked), string(ledger.Answered), string(ledger.Verdict), string(ledger.Granted), string(ledger.Revoked),
 		string(ledger.ServerAsked),
 		string(ledger.ConfigChanged), string(ledger.BridgeStarted), string(ledger.BridgeEnded), string(ledger.SignedIn), string(ledger.StopAsked),
@@ -33,7 +33,7 @@ var (
 		string(ledger.Pruned), string(ledger.Repaired),
 	}
 	decisionWords = []string{"allow", "ask", "deny"}
-	outcomeWords  = []string{ledger.Done, ledger.Failed, ledger.Refused, ledger.Unknown, ledger.Stopped}
+	outcomeWords  = []string{ledger.Done, ledger.Failed, ledger.Refused, ledger.Unknown, ledger.Stopped, ledger.Held}
 	riskWords     = []string{"low", "medium", "high", "critical"}
 )
 

@@ -96,6 +96,9 @@ func (a *app) script(file, saved string, args []string) (string, error) {
 		}
 		return string(b), nil
 	case len(args) == 1:
+		if info, err := os.Stat(args[0]); err == nil && info.Mode().IsRegular() {
+			return "", &usageError{fmt.Errorf("%s is a file: eval --file %s runs it", args[0], args[0])}
+		}
 		return args[0], nil
 	default:
 		return "", &usageError{errors.New("no script: give it as an argument, with --file, on standard input with -, or a saved one with --script")}
@@ -184,9 +187,13 @@ func (a *app) sayUnasked() func(*approval.DeniedError) {
 	return func(e *approval.DeniedError) {
 		mu.Lock()
 		defer mu.Unlock()
-		if !said[e.Tool] {
-			said[e.Tool] = true
-			fmt.Fprintln(a.err, "denied:", canon.VisibleLines(e.Message))
+		if said[e.Tool] {
+			return
+		}
+		said[e.Tool] = true
+		fmt.Fprintln(a.err, "denied:", canon.VisibleLines(e.Message))
+		if len(said) == 1 && e.Reason == approval.NoApprover {
+			a.told(`hint: at the command line approvers alone can say yes: codemode-bridge approvers add NAME, and "elicitationFallback": "queue" in the profile, so that it waits for them`)
 		}
 	}
 }

@@ -857,7 +857,7 @@ func TestRealPageHostile(t *testing.T) {
 		if odd := inPage[string](w, check); odd != "" {
 			t.Errorf("%s has become more than text:\n%s", path, odd)
 		}
-		if wide := inPage[bool](w, `document.documentElement.scrollWidth > innerWidth`); wide {
+		if wide := inPage[bool](w, `document.documentElement.scrollWidth > document.documentElement.clientWidth`); wide {
 			t.Errorf("%s is pushed wider than the window", path)
 		}
 	}
@@ -975,7 +975,7 @@ func TestRealPageLooks(t *testing.T) {
 			if nameless := inPage[string](w, namesOf); nameless != "" {
 				t.Errorf("%s: without a name or heading:\n%s", name, nameless)
 			}
-			if wide := inPage[bool](w, `document.documentElement.scrollWidth > innerWidth`); wide {
+			if wide := inPage[bool](w, `document.documentElement.scrollWidth > document.documentElement.clientWidth`); wide {
 				t.Errorf("%s, %s: it is wider than the window", name, look.name)
 			}
 		}

@@ -10,6 +10,8 @@ import (
 	"codemode-bridge/bridge"
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/sqlstore"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -19,20 +21,24 @@ import (
 func (a *app) resumeRunCommand() *cobra.Command {
 	var media string
 	c := &cobra.Command{
-		Use: "resume RUN", Short: "Go on with a paused run, and print its result", Args: exactArgs(1),
+		Use: "resume RUN", Short: "Go on with a paused run, and print its result", Args: exactArgs(1), ValidArgsFunction: a.completeRun,
 		Long: "Goes on with a run that was paused to wait for a person, or whose bridge has ended, and prints its result\n" +
 			"as eval does. Calls that were made are not made again. It approves nothing: while the run waits for\nsomebody, so does this; Ctrl-C pauses the run again.",
 		RunE: func(c *cobra.Command, args []string) error {
+			run, err := a.openRun(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
 			var result *mcp.CallToolResult
-			err := a.recorded(c.Context(), func(ctx context.Context, p *parts) (err error) {
+			err = a.recorded(c.Context(), func(ctx context.Context, p *parts) (err error) {
 				a.complain(p)
-				waited := a.sayWaiting(ctx, p, args[0])
+				waited := a.sayWaiting(ctx, p, run)
 				defer waited()
-				result, err = p.server.Resume(ctx, args[0], "the command line", a.sayUnasked())
+				result, err = p.server.Resume(ctx, run, "the command line", a.sayUnasked())
 				return err
 			})
 			if err != nil {
-				return a.noRun(args[0], err)
+				return a.noRun(run, err)
 			}
 			return a.printAnswer(result, media)
 		},
@@ -66,6 +72,24 @@ func (a *app) sayWaiting(ctx context.Context, p *parts, run string) (end func())
 	return func() { cancel(); <-done }
 }
 
+// openRun is the run that an id, or the beginning of one, names, if it has not
+// ended: that is found out before servers are started for it.
+func (a *app) openRun(ctx context.Context, prefix string) (run string, err error) {
+	err = a.withLog(ctx, func(ctx context.Context, s *sqlstore.DB) (err error) {
+		if run, err = findRun(ctx, s, prefix); err != nil {
+			return err
+		}
+		for row, err := range s.Rows(ctx, ledger.Query{Runs: []string{run}, Events: []ledger.Event{ledger.RunEnded}, Limit: 1}) {
+			if err != nil {
+				return err
+			}
+			return fmt.Errorf("the run %s has ended: %s (codemode-bridge runs show %s says what it did)", run, audit.Shown(row.Record.Outcome), run)
+		}
+		return nil
+	})
+	return run, err
+}
+
 // noRun adds what to do to the error of a run that is not there.
 func (a *app) noRun(run string, err error) error {
 	switch {
@@ -80,15 +104,19 @@ func (a *app) noRun(run string, err error) error {
 // cancelRunCommand ends a run, wherever it is.
 func (a *app) cancelRunCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "cancel RUN", Short: "End a run, running or paused", Args: exactArgs(1),
+		Use: "cancel RUN", Short: "End a run, running or paused", Args: exactArgs(1), ValidArgsFunction: a.completeRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			err := a.apart(c.Context(), func(ctx context.Context, p *parts) error {
-				return p.server.CancelRun(ctx, args[0], "the command line")
+			run, err := a.openRun(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			err = a.apart(c.Context(), func(ctx context.Context, p *parts) error {
+				return p.server.CancelRun(ctx, run, "the command line")
 			})
 			if err != nil {
-				return a.noRun(args[0], err)
+				return a.noRun(run, err)
 			}
-			fmt.Fprintf(a.err, "run %s ends\n", args[0])
+			fmt.Fprintf(a.err, "run %s ends\n", run)
 			return nil
 		},
 	}
@@ -98,17 +126,25 @@ func (a *app) cancelRunCommand() *cobra.Command {
 func (a *app) replayRunCommand() *cobra.Command {
 	var dry bool
 	c := &cobra.Command{
-		Use: "replay RUN --dry", Short: "Run a script again against its recorded answers, and show each step", Args: exactArgs(1),
+		Use: "replay RUN --dry", Short: "Run a script again against its recorded answers, and show each step", Args: exactArgs(1), ValidArgsFunction: a.completeRun,
 		Long: "Runs the script of a run again against the answers that its journal has: nothing is called. Journals of runs\n" +
 			"that have ended are kept for as long as runs.keep says; by default, not at all. Results are shown as they were.",
 		RunE: func(c *cobra.Command, args []string) error {
 			if !dry {
 				return &usageError{errors.New("replay only shows what a run did: say --dry; runs resume goes on with a paused one")}
 			}
+			run := ""
+			err := a.withLog(c.Context(), func(ctx context.Context, s *sqlstore.DB) (err error) {
+				run, err = findRun(ctx, s, args[0])
+				return err
+			})
+			if err != nil {
+				return err
+			}
 			var steps []bridge.Step
 			var result *mcp.CallToolResult
-			err := a.apart(c.Context(), func(ctx context.Context, p *parts) (err error) {
-				result, err = p.server.Replay(ctx, args[0], func(st bridge.Step) { steps = append(steps, st) })
+			err = a.apart(c.Context(), func(ctx context.Context, p *parts) (err error) {
+				result, err = p.server.Replay(ctx, run, func(st bridge.Step) { steps = append(steps, st) })
 				return err
 			})
 			if err != nil {

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Every event that is recorded can be asked for, and is in the documents.
+func TestEveryEventCanBeAskedFor(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	documents := ""
+	for line := range strings.Lines(read("../../docs/reference/cli.md")) {
+		if strings.HasPrefix(line, "| `--event-type` |") {
+			documents = line
+		}
+	}
+	events := regexp.MustCompile(`(?m)\bEvent += "(\w+)"`).FindAllStringSubmatch(read("../../bridge/ledger/record.go"), -1)
+	if len(events) < 20 {
+		t.Fatalf("found %d events in record.go", len(events))
+	}
+	for _, e := range events {
+		if !slices.Contains(eventWords, e[1]) {
+			t.Errorf("audit query --event-type does not know %s", e[1])
+		}
+		if !strings.Contains(documents, "`"+e[1]+"`") {
+			t.Errorf("docs/reference/cli.md does not name the event %s", e[1])
+		}
+	}
+}
