@@ -345,6 +345,13 @@ func (p *replay) divergeLocked(call int, why string) {
 	}
 }
 
+// underWay reports whether the script is not yet where it was: then nothing was sent.
+func (p *replay) underWay() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.over
+}
+
 // unmet says what the script has not done again, now that it has ended; nil if
 // there is nothing.
 func (p *replay) unmet() error {

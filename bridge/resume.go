@@ -126,10 +126,12 @@ func (r *run) putAway() bool {
 	return true
 }
 
-// putOff puts a run away that has something to ask, whatever else it does: for
-// a bridge that ends, or has no room. Its timers begin anew when it goes on.
+// putOff puts a run away that has something to ask, whatever else it does, or that
+// is still on the way to where it was: for a bridge that ends, or has no room. Its
+// timers begin anew when it goes on.
 func (r *run) putOff() bool {
-	if !r.journal.usable() || r.server.o.Gate.Broker().Waiting(r.id) == 0 || !r.gate.PutAway() {
+	waits := r.server.o.Gate.Broker().Waiting(r.id) > 0 || r.replay != nil && r.replay.underWay()
+	if !waits || !r.journal.usable() || !r.gate.PutAway() {
 		return false
 	}
 	r.stop(errPutAway)

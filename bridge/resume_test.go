@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -735,5 +737,50 @@ func TestTheSameScriptAgainIsAnotherRun(t *testing.T) {
 	defer wait.Wait()
 	if got := eval(t, c, code); !strings.Contains(got, `{\"n\":2}`) || len(b.up.made()) != 4 {
 		t.Errorf("the second time it got %s after %q", got, b.up.made())
+	}
+}
+
+// Who breaks off a run that has only just been taken up leaves it as it was.
+func TestARunOnItsWayIsPutOff(t *testing.T) {
+	f := newFleet()
+	first := f.bridge(t, "one", queued())
+	id := f.startPaused(t, first, pauses, 2)
+	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
+	first.Close(0)
+	pool, err := sandbox.NewPool(sandbox.Options{MaxWorkers: 1, Command: func() *exec.Cmd {
+		c := exec.Command(os.Args[0])
+		c.Env = []string{workerVariable + "=1"}
+		return c
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	second := f.bridge(t, "two", queued(), func(o *Options) { o.Pool = pool })
+	other := f.startPaused(t, second, `return await codemode.a__echo({n: 9})`, 3) // has the only worker
+	ctx, cancel := context.WithCancelCause(t.Context())
+	left := errors.New("left")
+	over := make(chan error, 1)
+	go func() {
+		_, err := second.Resume(ctx, id, "the test", nil)
+		over <- err
+	}()
+	waitUntil(t, func() bool { _, live := second.lookup(id); return live })
+	cancel(left)
+	if err := <-over; !errors.Is(err, left) {
+		t.Errorf("it ends with %v", err)
+	}
+	if st, ok := second.Run(id); !ok || st.State != RunPaused {
+		t.Errorf("it is %+v (%v)", st, ok)
+	}
+	second.StopRun(other, "the test")
+	for _, e := range f.open(t, 2) {
+		f.answer(t, e, yes)
+	}
+	if res, err := second.Resume(t.Context(), id, "the test", nil); err != nil || !strings.Contains(string(res.StructuredContent.(json.RawMessage)), `\"n\":5`) {
+		t.Errorf("going on: %+v, %v", res, err)
+	}
+	if made := second.up.made(); len(made) != 3 {
+		t.Errorf("made %q", made)
 	}
 }

@@ -120,7 +120,11 @@ func (a *api) request(ctx context.Context, op *operation, raw json.RawMessage) (
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		return nil, fmt.Errorf("there is no argument %q", cut(name, maxName))
 	}
-	u, err := a.address(op.fill(path), strings.Join(query, "&"))
+	whole := op.fill(func(name string) string { return path[name] })
+	if err := op.checkWhole(whole); err != nil {
+		return nil, err
+	}
+	u, err := a.address(whole, strings.Join(query, "&"))
 	if err != nil {
 		return nil, err
 	}
@@ -171,13 +175,32 @@ func (op *operation) checkName(a *api, p parameter, name string) error {
 }
 
 // fill puts encoded values into the path.
-func (op *operation) fill(values map[string]string) string {
+func (op *operation) fill(value func(name string) string) string {
 	var b strings.Builder
 	for _, p := range op.template {
 		b.WriteString(p.literal)
-		b.WriteString(values[p.parameter])
+		if p.parameter != "" {
+			b.WriteString(value(p.parameter))
+		}
 	}
 	return b.String()
+}
+
+// checkWhole refuses a path in which values that are fine by themselves make
+// another path together, for who decodes it more than once: "%2" and "f", say.
+func (op *operation) checkWhole(path string) error {
+	plain := op.fill(func(string) string { return "x" })
+	slashes := func(text string) int { return strings.Count(text, "/") + strings.Count(text, `\`) }
+	for range 3 {
+		path, plain = decodeOnce(path), decodeOnce(plain)
+		if err := checkSegments(path); err != nil {
+			return err
+		}
+		if slashes(path) != slashes(plain) {
+			return errors.New(`the values would make a "/" or "\" together`)
+		}
+	}
+	return nil
 }
 
 // address is the URL of a path, already encoded, below the base URL.

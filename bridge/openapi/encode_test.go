@@ -27,7 +27,7 @@ func FuzzPathValue(f *testing.F) {
 		if err != nil {
 			return
 		}
-		u, err := a.address(op.fill(map[string]string{"id": encoded}), "q=1")
+		u, err := a.address(op.fill(func(string) string { return encoded }), "q=1")
 		if err != nil {
 			if len(encoded) < maxAddress/2 {
 				t.Fatalf("%q was taken, and its address refused: %v", value, err)
@@ -113,4 +113,31 @@ func FuzzArguments(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Values that stand side by side do not make together what none of them may be.
+func TestValuesSideBySide(t *testing.T) {
+	op := &operation{template: []piece{{literal: "/pets/"}, {parameter: "a"}, {literal: ""}, {parameter: "b"}, {literal: "/x%2Fy"}}}
+	p := parameter{in: openapi3.ParameterInPath, style: openapi3.SerializationSimple}
+	for _, row := range []struct {
+		a, b string
+		fits bool
+	}{
+		{"a", "b", true}, {"100%", "25", true}, {"%2", "5", true},
+		{"%2", "f", false}, {"%2", "Fadmin", false}, {"%5", "c", false}, {"%25", "2f", false}, {"%2", "e.", false}, {".", ".", false},
+	} {
+		values := map[string]string{}
+		var err error
+		for name, value := range map[string]string{"a": row.a, "b": row.b} {
+			if values[name], err = p.inPath(value); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			err = op.checkWhole(op.fill(func(name string) string { return values[name] }))
+		}
+		if (err == nil) != row.fits {
+			t.Errorf("%q and %q: %v", row.a, row.b, err)
+		}
+	}
 }
