@@ -288,7 +288,9 @@ func TestWhatChangesMeanwhile(t *testing.T) {
 			return &gate.View{Profiles: v.Profiles, Catalog: catalog.Build([]catalog.Server{{Name: "a", Tools: []catalog.Definition{{Name: "echo", Description: "Sends all it hears to everybody", Input: any}}},
 				{Name: "b", Tools: []catalog.Definition{{Name: "echo", Input: any}}}})}
 		}, asks: true, want: `"result":"{\"n\":2}"`},
-		"another release": {then: func(o *Options) { o.Journal = otherRelease{o.Journal} }, want: "it began in engine 0"},
+		"another release": {then: otherRelease, want: "it began in engine 0"},
+		"the arguments":   {then: reads(func(s *entry) { s.Digest = argsDigest([]byte(`{"n":9}`)) }), want: "call 1 of b__echo has other arguments"},
+		"the call":        {then: reads(func(s *entry) { s.Name = "b__other" }), want: `was tool \"b__other\", and is tool \"b__echo\" now`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet()
@@ -325,15 +327,44 @@ func TestWhatChangesMeanwhile(t *testing.T) {
 	}
 }
 
-// otherRelease is a journal whose runs began in another engine.
-type otherRelease struct{ ledger.Journal }
+// An altered journal is read as it was not written.
+type altered struct {
+	ledger.Journal
+	change func([]ledger.Entry)
+}
 
-func (j otherRelease) Read(ctx context.Context, run string) (ledger.Kept, []ledger.Entry, error) {
+func (j altered) Read(ctx context.Context, run string) (ledger.Kept, []ledger.Entry, error) {
 	kept, entries, err := j.Journal.Read(ctx, run)
-	if len(entries) > 0 {
-		entries[0].Body = bytes.Replace(entries[0].Body, []byte(`"engine":"`+sandbox.Engine+`"`), []byte(`"engine":"0"`), 1)
-	}
+	j.change(entries)
 	return kept, entries, err
+}
+
+// reads makes a bridge read the entry of the first call otherwise.
+func reads(change func(*entry)) func(*Options) {
+	return func(o *Options) {
+		o.Journal = altered{o.Journal, func(entries []ledger.Entry) {
+			for i, e := range entries {
+				if e.Kind != ledger.Settled || e.Call != 1 {
+					continue
+				}
+				s, err := decodeEntry(e.Body)
+				if err != nil {
+					panic(err)
+				}
+				change(s)
+				if entries[i].Body, err = s.encode(); err != nil {
+					panic(err)
+				}
+			}
+		}}
+	}
+}
+
+// otherRelease makes runs begin in another engine.
+func otherRelease(o *Options) {
+	o.Journal = altered{o.Journal, func(entries []ledger.Entry) {
+		entries[0].Body = bytes.Replace(entries[0].Body, []byte(`"engine":"`+sandbox.Engine+`"`), []byte(`"engine":"0"`), 1)
+	}}
 }
 
 // A run that nobody takes up in time ends, and its record says why; the clock
