@@ -229,9 +229,10 @@ func Summary(r Request) string {
 		return text
 	}
 	fields := describeCall(r.Items[0]).Fields
-	telling := slices.IndexFunc(fields, func(f Field) bool { return f.Text && slices.Contains(tellingNames, strings.ToLower(f.Name)) })
+	says := func(f Field) bool { return f.Text && f.Hidden == 0 }
+	telling := slices.IndexFunc(fields, func(f Field) bool { return says(f) && slices.Contains(tellingNames, strings.ToLower(f.Name)) })
 	if telling < 0 {
-		telling = slices.IndexFunc(fields, func(f Field) bool { return f.Text && len(f.Lines) == 1 })
+		telling = slices.IndexFunc(fields, func(f Field) bool { return says(f) && len(f.Lines) == 1 })
 	}
 	if telling >= 0 {
 		text += " " + clipMiddle(fields[telling].oneLine(), 60)

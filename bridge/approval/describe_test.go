@@ -147,6 +147,8 @@ func TestSummaryOfOurs(t *testing.T) {
 		{`{"body":"hello","to":"bob"}`, "mail__send bob"},
 		{`{"body":"hello"}`, "mail__send hello"},
 		{`{"n":1}`, "mail__send"},
+		{`{"a":"hello","token":"canary"}`, "mail__send hello"},
+		{`{"password":"canary"}`, "mail__send"}, // [hidden] says nothing
 		{`{}`, "mail__send"},
 		{`{"path":"/a\n/b"}`, `mail__send "/a\n/b"`},
 	} {

@@ -35,6 +35,9 @@ func WriteReport(w io.Writer, rows Rows, o ReportOptions) error {
 			case err != nil:
 			case r.Event == ledger.Verdict:
 				verdicts = append(verdicts, row)
+				if r.Outcome == ledger.Refused { // it did not count
+					break
+				}
 				who := person{cmp.Or(r.Approver, "nobody"), r.Channel}
 				if people[who] == nil {
 					people[who] = &tally{}

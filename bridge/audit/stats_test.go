@@ -300,6 +300,20 @@ func TestReport(t *testing.T) {
 	})
 }
 
+// A yes that was not taken is among the verdicts, and decided nothing.
+func TestReportCountsWhatWasTaken(t *testing.T) {
+	yes := ledger.Record{Event: ledger.Verdict, Run: "r", Call: 1, Answer: "yes, once", Approver: "ann", Channel: "api"}
+	late := yes
+	late.Outcome, late.Error = ledger.Refused, "somebody else must allow it"
+	var out bytes.Buffer
+	if err := WriteReport(&out, rowsOf(yes, late, late), ReportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "| ann | api | 1 | 0 |") || strings.Count(text, "somebody else must allow it") != 2 {
+		t.Error(text)
+	}
+}
+
 func TestReportOfAnEditedLog(t *testing.T) {
 	var out bytes.Buffer
 	o := ReportOptions{Verified: ledger.Report{Bad: 7, Kind: ledger.Edited, Message: "row 7 is not what was written"}, Against: true}

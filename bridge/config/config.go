@@ -249,6 +249,8 @@ type Audit struct {
 	Checkpoint string `json:"checkpoint,omitempty"`
 	// Keep is how old records may get; 0 keeps them for ever.
 	Keep Period `json:"keep,omitempty" range:"1h..36500d"`
+	// KeepRows is how many records are kept; 0 keeps them all.
+	KeepRows int `json:"keepRows,omitempty" range:"100..1000000000"`
 }
 
 // Log says what is logged, and how.

@@ -178,17 +178,28 @@ func (c *call) allowed() bool {
 
 // request is the question about c.
 func (r *Run) request(c *call) approval.Request {
+	view := r.gate.View()
+	checks := []string{"arguments", "tool unchanged", "policy unchanged"}
+	for _, check := range r.checks(view, c) {
+		text := check.Expr
+		if !check.Passed {
+			text += " (which fails as of now)"
+		}
+		if !slices.Contains(checks, text) { // two profiles may have the same
+			checks = append(checks, text)
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	decision := c.decision
 	if decision.Fallback == profiles.FallbackQueue && r.gate.approvers() {
-		decision.Timeout = r.gate.View().Profiles.PausedFor() // an approver comes when they come
+		decision.Timeout = view.Profiles.PausedFor() // an approver comes when they come
 	}
-	held, _ := r.gate.View().held(c.tool)
+	held, _ := view.held(c.tool)
 	return approval.Request{
 		Difference: held.Difference,
 		Run:        r.ID, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
-		Decision: decision, Checks: []string{"arguments", "tool unchanged", "policy unchanged"},
+		Decision: decision, Checks: checks,
 		Preview: r.preview, Done: len(r.effects), Again: c.Again && !c.Lost,
 		Items: []approval.Item{{
 			Call: c.Number, Shown: c.asked(), Position: c.Position, Sources: c.sources,

@@ -165,6 +165,22 @@ func TestVerdictIsRecordedAndTold(t *testing.T) {
 	})
 }
 
+// The person who is asked reads which checks follow a yes, and which of them would
+// refuse the call as it is.
+func TestQuestionNamesTheChecks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := ask(t, supervised(profiles.ProfileSpec{Asklist: []string{"fs__*"}, Rules: []profiles.RuleSpec{
+			{Tools: []string{"fs__*"}, Check: []string{`args.path != "/"`, `args.path.startsWith("/home/")`}},
+		}}), &book{}, ByElicitation, deletion)
+		want := []string{"arguments", "tool unchanged", "policy unchanged", `args.path != "/"`, `args.path.startsWith("/home/") (which fails as of now)`}
+		if got := a.question().Checks; !slices.Equal(got, want) {
+			t.Errorf("the checks are %q, want %q", got, want)
+		}
+		a.answer(agreed)
+		a.refused(approval.Denied)
+	})
+}
+
 // Trial P23: what the person was asked about, what was written down and what
 // was sent have one digest.
 func TestOneDigestFromQuestionToWire(t *testing.T) {

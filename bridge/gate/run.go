@@ -269,6 +269,17 @@ func (r *Run) factsLocked(view *View, c *call) []profiles.Call {
 // check runs the checks of the rules that match, after everything that can
 // allow a call and before it is sent. It returns the first that fails.
 func (r *Run) check(view *View, c *call) string {
+	for _, result := range r.checks(view, c) {
+		if !result.Passed {
+			return strconv.Quote(result.Expr)
+		}
+	}
+	return ""
+}
+
+// checks runs the checks of the rules that match, of every profile that binds
+// the run, as of now.
+func (r *Run) checks(view *View, c *call) (results []profiles.CheckResult) {
 	r.mu.Lock()
 	facts := r.factsLocked(view, c)
 	r.mu.Unlock()
@@ -280,14 +291,10 @@ func (r *Run) check(view *View, c *call) string {
 	}
 	for _, p := range all {
 		for _, one := range facts {
-			for _, result := range p.Checks(one) {
-				if !result.Passed {
-					return strconv.Quote(result.Expr)
-				}
-			}
+			results = append(results, p.Checks(one)...)
 		}
 	}
-	return ""
+	return results
 }
 
 // intend records that c is about to be sent and counts it.

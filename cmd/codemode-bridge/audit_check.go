@@ -179,17 +179,29 @@ func (a *app) checkpointCommand() *cobra.Command {
 // pruneCommand removes old rows.
 func (a *app) pruneCommand() *cobra.Command {
 	var age string
+	var rows int64
 	var dry bool
 	c := &cobra.Command{
-		Use: "prune --older-than age", Short: "Remove old rows; the rest can still be verified", Args: noArgs,
+		Use: "prune --older-than age | --keep-rows n", Short: "Remove old rows; the rest can still be verified", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			byAge, byRows := c.Flags().Changed("older-than"), c.Flags().Changed("keep-rows")
 			old, err := period(age)
-			if err != nil || old <= 0 {
+			switch {
+			case byAge == byRows:
+				return &usageError{errors.New("audit prune takes --older-than or --keep-rows")}
+			case byAge && (err != nil || old <= 0):
 				return &usageError{fmt.Errorf("--older-than must be an age such as 90d or 12h, not %q", age)}
+			case byRows && rows <= 0:
+				return &usageError{fmt.Errorf("--keep-rows must be 1 or more, not %d", rows)}
 			}
 			before := time.Now().Add(-old)
 			return a.writeLog(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
 				verb, n := "removed", int64(0)
+				if byRows {
+					if before, err = timeOfNewest(ctx, store, rows); err != nil {
+						return fmt.Errorf("reading the audit log: %w", err)
+					}
+				}
 				if dry {
 					verb = "would remove"
 					n, err = prunable(ctx, store, before)
@@ -200,7 +212,15 @@ func (a *app) pruneCommand() *cobra.Command {
 					return fmt.Errorf("pruning the audit log: %w", err)
 				}
 				if a.json {
-					return a.printJSON(map[string]any{"removed": n, "dry_run": dry, "before": before})
+					about := map[string]any{"removed": n, "dry_run": dry}
+					if !before.IsZero() {
+						about["before"] = before
+					}
+					return a.printJSON(about)
+				}
+				if before.IsZero() {
+					_, err = fmt.Fprintf(a.out, "%s 0 rows: there are no more than %d\n", verb, rows)
+					return err
 				}
 				_, err = fmt.Fprintf(a.out, "%s %s from before %s\n", verb, count(int(n), "row"), before.Local().Format(time.DateTime))
 				return err
@@ -208,6 +228,7 @@ func (a *app) pruneCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&age, "older-than", "", "the `age` of what is removed: 90d, 12h")
+	c.Flags().Int64Var(&rows, "keep-rows", 0, "how `many` of the newest rows stay")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only count")
 	a.jsonFlag(c)
 	return c

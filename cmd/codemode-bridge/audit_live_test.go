@@ -98,6 +98,31 @@ func TestLogOfALiveBridge(t *testing.T) {
 	}
 }
 
+// A bridge removes what is more than audit.keepRows, and what remains can be verified.
+func TestLogKeepsSoManyRows(t *testing.T) {
+	h := newHome(t, map[string]any{
+		"servers": map[string]any{"utils": map[string]any{"type": "builtin", "builtin": "utils"}},
+		"audit":   map[string]any{"keepRows": 100},
+	})
+	h.says([]int{0}, "eval", `for (let i = 0; i < 80; i++) await codemode.utils__hash({text: "abc"})`)
+	if n := h.count(); n < 160 {
+		t.Fatalf("80 calls wrote %d rows", n)
+	}
+	h.connect()
+	for deadline := time.Now().Add(30 * time.Second); h.count("--event-type", "pruned") == 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing was removed")
+		}
+	}
+	if n := h.count(); n < 100 || n > 110 { // those that the bridge writes at its start come on top
+		t.Errorf("%d rows are left", n)
+	}
+	if n := h.count("--event-type", "run_started"); n != 0 {
+		t.Errorf("%d of the oldest rows are left", n)
+	}
+	h.says([]int{0}, "audit", "verify", "--log", filepath.Join(h.dir, "state", "codemode-bridge", "audit.db"))
+}
+
 // A damaged log lets the bridge start, so that it can say why it calls
 // nothing; once it is repaired, calls go on without a new start.
 func TestDamagedLogStopsCalls(t *testing.T) {

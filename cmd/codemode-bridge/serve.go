@@ -137,7 +137,7 @@ func (a *app) live(ctx context.Context, cfg *config.Config, serve func(context.C
 	watching, stop := context.WithCancel(ctx)
 	p.ended.Go(func() { p.watch(watching, a) })
 	p.ended.Go(func() { p.pins.Watch(watching, p.touch) })
-	p.ended.Go(func() { rec.keep(watching, time.Duration(cfg.Audit.Keep)) })
+	p.ended.Go(func() { rec.keep(watching, time.Duration(cfg.Audit.Keep), cfg.Audit.KeepRows) })
 	p.ended.Go(func() { p.tidy(watching, time.Duration(cfg.Audit.Keep)) })
 	p.ended.Go(func() { p.ready(watching); p.server.MoveOn(watching) })
 	err = serve(ctx, p)

@@ -114,22 +114,36 @@ func (a *app) openRecorder(ctx context.Context, place config.Audit, log *slog.Lo
 	return &recorder{store: db, prints: prints, states: states, log: log}, nil
 }
 
-// keep removes records that are too old, now and once a day until ctx ends.
-func (r *recorder) keep(ctx context.Context, age time.Duration) {
-	if r.store == nil || age <= 0 {
+// keep removes records that are too old or too many, now and every hour until
+// ctx ends. An age or a number of 0 is no limit.
+func (r *recorder) keep(ctx context.Context, age time.Duration, rows int) {
+	if r.store == nil || age <= 0 && rows <= 0 {
 		return
 	}
-	tick := time.NewTicker(24 * time.Hour)
+	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
 	for {
-		n, err := r.store.Prune(ctx, time.Now().Add(-age))
+		var before time.Time
+		var err error
+		if rows > 0 {
+			before, err = timeOfNewest(ctx, r.store, int64(rows))
+		}
+		if oldest := time.Now().Add(-age); age > 0 && oldest.After(before) {
+			before = oldest
+		}
+		var n int64
+		if !before.IsZero() {
+			var lost error
+			n, lost = r.store.Prune(ctx, before)
+			err = errors.Join(err, lost)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			r.log.Error("removing old records (audit.keep)", "err", err)
+			r.log.Error("removing old records (audit.keep, audit.keepRows)", "err", err)
 		case n > 0:
-			r.log.Info("old records were removed (audit.keep)", "rows", n)
+			r.log.Info("old records were removed (audit.keep, audit.keepRows)", "rows", n)
 		}
 		select {
 		case <-ctx.Done():
@@ -169,3 +183,16 @@ func (r *recorder) journal() ledger.Journal {
 // stateKey is the purpose of the key that seals what stateless clients carry:
 // any bridge with the same store can read it.
 const stateKey = "request state"
+
+// timeOfNewest is the time of the first of the newest n rows, before which all may
+// go; zero where there are no more than n.
+func timeOfNewest(ctx context.Context, store ledger.Store, n int64) (time.Time, error) {
+	last, _, err := store.Head(ctx)
+	if err != nil || last <= n {
+		return time.Time{}, err
+	}
+	for row, err := range store.Rows(ctx, ledger.Query{After: last - n, Limit: 1}) {
+		return row.Record.Time, err
+	}
+	return time.Time{}, nil
+}
