@@ -365,14 +365,7 @@ func (t *tally) checkGate() error {
 func (t *tally) setDuties() error {
 	d := &t.d
 	for _, r := range t.applied {
-		for key, shown := range r.hidden {
-			if d.Hidden == nil {
-				d.Hidden = map[string]string{}
-			}
-			if have, ok := d.Hidden[key]; !ok || have == "" || shown != "" && shown < have {
-				d.Hidden[key] = shown
-			}
-		}
+		d.Hidden = r.hidden.addTo(d.Hidden)
 		d.Display = d.Display.tighter(r.display)
 	}
 	if d.Disposition != Ask {
@@ -499,6 +492,18 @@ func (p *Profile) Checks(call Call) (results []CheckResult) {
 		}
 	}
 	return results
+}
+
+// Hidden returns the argument keys that some rule hides on display, as
+// [Decision.Hidden] has them: for what is shown before it is known which rules apply.
+func (p *Profile) Hidden() (all map[string]string) {
+	if p == nil {
+		return nil
+	}
+	for _, r := range p.rules {
+		all = r.hidden.addTo(all)
+	}
+	return all
 }
 
 // A CheckResult is the outcome of one `check` expression.

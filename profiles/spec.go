@@ -306,6 +306,19 @@ func (w When) MarshalJSON() ([]byte, error) {
 // value; empty means the usual one.
 type Hidden map[string]string
 
+// addTo adds h to all. Of two texts for a key one is taken, always the same.
+func (h Hidden) addTo(all map[string]string) map[string]string {
+	for key, shown := range h {
+		if all == nil {
+			all = map[string]string{}
+		}
+		if have, ok := all[key]; !ok || have == "" || shown != "" && shown < have {
+			all[key] = shown
+		}
+	}
+	return all
+}
+
 // UnmarshalJSON reads a list of keys, or an object of keys and texts.
 func (h *Hidden) UnmarshalJSON(text []byte) error {
 	*h = Hidden{}

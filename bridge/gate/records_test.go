@@ -65,6 +65,26 @@ func TestRecordsHideSecretsAndTellEqualOnesApart(t *testing.T) {
 	}
 }
 
+// What a rule hides is hidden in the preview too, where nothing is decided yet.
+func TestPreviewHidesWhatRulesHide(t *testing.T) {
+	b := &book{}
+	g := newGate(t, supervised(profiles.ProfileSpec{Rules: []profiles.RuleSpec{
+		{Tools: []string{"mail__*"}, When: &profiles.When{Expr: "run.calls > 5"}, Action: new("ask"), Hidden: profiles.Hidden{"ssn": "<number>", "pin": ""}},
+	}}), &fakeCaller{reply: okReply}, b)
+	r := begin(t, g, "p")
+	report := analysis.Report{Calls: []analysis.CallSite{{Name: "mail__send", Args: `{"a":{"ssn":"123-45-6789"},"pin":4711,"to":"bob"}`}}}
+	if err := r.Preview(t.Context(), report); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"a":{"ssn":"<number>"},"pin":"[hidden]","to":"bob"}`
+	if got := r.preview.Calls[0].Args; got != want {
+		t.Errorf("persons are shown %s", got)
+	}
+	if got := string(b.records[len(b.records)-1].Preview); strings.Contains(got, "6789") || strings.Contains(got, "4711") || !strings.Contains(got, "bob") {
+		t.Errorf("recorded is %s", got)
+	}
+}
+
 func TestRecordsNameTheProfileThatBindsEval(t *testing.T) {
 	b := &book{}
 	spec := supervised(profiles.ProfileSpec{})

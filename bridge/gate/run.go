@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,9 +172,13 @@ func (r *Run) End(ctx context.Context, outcome string, why string, e Entries) er
 // to whoever is asked, and decides nothing.
 func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 	report.Calls = slices.Clone(report.Calls)
+	hidden := map[string]string{} // what any rule hides, since nothing is decided yet
+	for _, p := range r.bound(r.gate.View()) {
+		maps.Copy(hidden, p.Hidden())
+	}
 	for i := range report.Calls {
 		site := &report.Calls[i]
-		site.Name, site.Args = canon.Visible(r.gate.redact(site.Name)), r.shownLiterals(site.Args)
+		site.Name, site.Args = canon.Visible(r.gate.redact(site.Name)), r.shownLiterals(site.Args, hidden)
 	}
 	r.mu.Lock()
 	r.preview = report
@@ -189,7 +194,7 @@ func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 }
 
 // shownLiterals are the arguments of a previewed call as a person may see them.
-func (r *Run) shownLiterals(args string) string {
+func (r *Run) shownLiterals(args string, hidden map[string]string) string {
 	if args == "" {
 		return ""
 	}
@@ -197,7 +202,7 @@ func (r *Run) shownLiterals(args string) string {
 	if err != nil {
 		return "" // no literal that JSON has
 	}
-	shown := canon.Display(whole, canon.DisplayOptions{MaxBytes: recordBytes, FingerprintKey: r.gate.prints}).JSON
+	shown := canon.Display(whole, canon.DisplayOptions{Hidden: hidden, MaxBytes: recordBytes, FingerprintKey: r.gate.prints}).JSON
 	return strings.TrimSuffix(strings.TrimPrefix(string(shown), `{"args":`), "}")
 }
 
@@ -257,6 +262,17 @@ func (r *Run) also() []string {
 	return r.Also()
 }
 
+// bound are the profiles that bind the run; nil stands for one that is gone.
+func (r *Run) bound(view *View) []*profiles.Profile {
+	today, _ := view.profile(r.Profile)
+	all := []*profiles.Profile{today, r.began}
+	for _, name := range r.also() {
+		p, _ := view.profile(name)
+		all = append(all, p)
+	}
+	return all
+}
+
 // factsLocked are the facts of a call: see View.Facts.
 func (r *Run) factsLocked(view *View, c *call) []profiles.Call {
 	facts := view.Facts(c.tool)
@@ -283,13 +299,7 @@ func (r *Run) checks(view *View, c *call) (results []profiles.CheckResult) {
 	r.mu.Lock()
 	facts := r.factsLocked(view, c)
 	r.mu.Unlock()
-	today, _ := view.profile(r.Profile)
-	all := []*profiles.Profile{today, r.began}
-	for _, name := range r.also() {
-		p, _ := view.profile(name)
-		all = append(all, p)
-	}
-	for _, p := range all {
+	for _, p := range r.bound(view) {
 		for _, one := range facts {
 			results = append(results, p.Checks(one)...)
 		}
