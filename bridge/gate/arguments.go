@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
@@ -22,7 +23,11 @@ const maxSchema = 256 << 10
 
 // An argumentSchema is a tool's compiled input schema; nil inside if there is
 // none that could be compiled.
-type argumentSchema struct{ schema *jsonschema.Schema }
+type argumentSchema struct {
+	mu     sync.Mutex // held while the schema is used, which counts in work
+	work   *budget
+	schema *jsonschema.Schema
+}
 
 // check reports what is wrong with a tool's arguments by the tool's own
 // schema. A schema that is missing, odd, large or refers to elsewhere checks
@@ -30,13 +35,10 @@ type argumentSchema struct{ schema *jsonschema.Schema }
 func (v *View) check(tool *catalog.Tool, args canon.Args) *ArgumentError {
 	known, ok := v.schemas.Load(tool.Digest)
 	if !ok {
-		known, _ = v.schemas.LoadOrStore(tool.Digest, &argumentSchema{compile(tool.Input)})
+		work := new(budget)
+		known, _ = v.schemas.LoadOrStore(tool.Digest, &argumentSchema{work: work, schema: compile(tool.Input, work)})
 	}
-	schema := known.(*argumentSchema).schema
-	if schema == nil {
-		return nil
-	}
-	err := schema.Validate(anyMap(args))
+	err := known.(*argumentSchema).validate(anyMap(args))
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
 		return nil
@@ -49,17 +51,40 @@ func (v *View) check(tool *catalog.Tool, args canon.Args) *ArgumentError {
 
 func anyMap(args canon.Args) any { return args.Value() }
 
+// validate returns the error of the arguments, nil if there is none or if it would
+// take too long to find out.
+func (a *argumentSchema) validate(args any) (err error) {
+	if a.schema == nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	defer func() {
+		if x := recover(); x == errWork {
+			err = nil
+		} else if x != nil {
+			panic(x)
+		}
+	}()
+	a.work.spent = 0
+	return a.schema.Validate(args)
+}
+
 // compile reads a schema. References to other documents are not followed.
-func compile(input json.RawMessage) *jsonschema.Schema {
+func compile(input json.RawMessage, work *budget) *jsonschema.Schema {
 	if len(input) == 0 || len(input) > maxSchema {
 		return nil
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(input))
-	if err != nil {
+	if err != nil || !bounded(doc) {
 		return nil
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
+	c.RegisterVocabulary(&jsonschema.Vocabulary{URL: "codemode:work", Compile: func(*jsonschema.CompilerContext, map[string]any) (jsonschema.SchemaExt, error) {
+		return work, nil
+	}})
+	c.AssertVocabs()
 	if c.AddResource("tool:input", doc) != nil {
 		return nil
 	}

@@ -26,6 +26,7 @@ package tsdecl
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -151,7 +152,7 @@ func declare(head, parameter string, input, output json.RawMessage, o Options) s
 		case takesNothing(in):
 		case in.kind == anything:
 			p.str(parameter + "?: Record<string, unknown>")
-		case optional(in, 0):
+		case optional(in, map[*typ]bool{}):
 			p.str(parameter + "?: ")
 			p.typ(in, 0)
 		default:
@@ -185,36 +186,26 @@ func takesNothing(t *typ) bool {
 	return t.kind == object && len(t.fields) == 0 && t.index == nil && t.empty
 }
 
-// optional reports whether an empty object is a value of t.
-func optional(t *typ, depth int) bool {
-	if depth > maxNesting {
-		return false
+// optional reports whether an empty object is a value of t. Known are those that
+// were looked at already, or are being looked at: there may be many ways to one.
+func optional(t *typ, known map[*typ]bool) bool {
+	if is, ok := known[t]; ok {
+		return is
 	}
+	known[t] = false
+	is := false
 	switch t.kind {
 	case anything:
-		return true
+		is = true
 	case object:
-		for _, f := range t.fields {
-			if !f.optional {
-				return false
-			}
-		}
-		return true
+		is = !slices.ContainsFunc(t.fields, func(f field) bool { return !f.optional })
 	case reference:
-		return optional(t.ref.body, depth+1)
+		is = optional(t.ref.body, known)
 	case intersection:
-		for _, m := range t.members {
-			if !optional(m, depth+1) {
-				return false
-			}
-		}
-		return true
+		is = !slices.ContainsFunc(t.members, func(m *typ) bool { return !optional(m, known) })
 	case union:
-		for _, m := range t.members {
-			if optional(m, depth+1) {
-				return true
-			}
-		}
+		is = slices.ContainsFunc(t.members, func(m *typ) bool { return optional(m, known) })
 	}
-	return false
+	known[t] = is
+	return is
 }
