@@ -23,7 +23,7 @@ type RunState struct {
 	Session   string
 	Client    string // the client's own name for itself
 	Requester string // whose token it came with
-	Profile   string
+	Profile   string // that binds it; empty if none does
 	State     string // one of the words below
 	Started   time.Time
 	Ended     time.Time
@@ -244,7 +244,7 @@ func (s *Server) lookup(id string) (*run, bool) {
 
 // state looks at a run.
 func (s *Server) state(r *run) RunState {
-	st := RunState{ID: r.id, Session: r.session.id, Client: r.session.client, Requester: r.principal, Profile: r.gate.Profile, Started: r.started, State: RunRunning}
+	st := RunState{ID: r.id, Session: r.session.id, Client: r.session.client, Requester: r.principal, Profile: r.gate.Bound(), Started: r.started, State: RunRunning}
 	r.mu.Lock()
 	st.Calls = r.made
 	r.mu.Unlock()

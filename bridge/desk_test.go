@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -223,6 +224,50 @@ func TestTightenedSession(t *testing.T) {
 	}
 	if got := []string{eval(t, c, code), eval(t, other, code)}; got[0] != got[1] {
 		t.Errorf("in the end: %q", got)
+	}
+}
+
+// A session is there as soon as its client is, so that it can be tightened
+// before its first script.
+func TestSessionIsListedBeforeItsFirstCall(t *testing.T) {
+	spec := asks()
+	spec.Profiles["strict"] = &profiles.ProfileSpec{Denylist: []string{"b__*"}}
+	b := newBench(t, spec)
+	c := b.connect(t, nil)
+	if err := c.Ping(t.Context(), nil); err != nil { // what came before it has been read
+		t.Fatal(err)
+	}
+	var sessions []SessionState
+	for len(sessions) == 0 { // notifications are handled beside requests
+		sessions = b.Sessions()
+		runtime.Gosched()
+	}
+	if sessions[0].Client == "" || len(sessions) != 1 {
+		t.Fatalf("sessions %+v", sessions)
+	}
+	if err := b.Tighten(sessions[0].ID, "strict"); err != nil {
+		t.Fatal(err)
+	}
+	if got := eval(t, c, `try { return await codemode.b__echo({}) } catch (e) { return e.reason }`); got != `"denied"` {
+		t.Errorf("its first call: %s", got)
+	}
+	if again := b.Sessions(); len(again) != 1 || again[0].ID != sessions[0].ID {
+		t.Errorf("after it: %+v", again)
+	}
+}
+
+// Whatever binds eval has a name, and that is the one which people see.
+func TestRunNamesTheProfileThatBindsIt(t *testing.T) {
+	spec := asks()
+	for want, b := range map[string]*bench{*spec.DefaultProfile: newBench(t, spec), "": newBench(t, profiles.Spec{})} {
+		id, err := b.Start(t.Context(), "", `return 1`, nil, "ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.result(t, id)
+		if st, ok := b.Run(id); !ok || st.Profile != want {
+			t.Errorf("the run is under %q, want %q", st.Profile, want)
+		}
 	}
 }
 

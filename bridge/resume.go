@@ -272,6 +272,9 @@ func (s *Server) awayState(ctx context.Context, k ledger.Kept) RunState {
 	if b, ok := b.(beginning); ok {
 		st.Session, st.Client, st.Requester, st.Profile = b.Session, b.Client, b.Principal, b.Profile
 	}
+	if st.Profile == "" {
+		st.Profile = s.o.Gate.View().Profiles.Default().Name() // what binds eval when it goes on
+	}
 	return st
 }
 

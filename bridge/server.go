@@ -154,8 +154,9 @@ func New(o Options) *Server {
 		panic("bridge: AES is missing: " + err.Error()) // it is part of Go
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "codemode", Title: "codemode-bridge", Version: o.Version}, &mcp.ServerOptions{
-		Instructions: instructions,
-		Logger:       o.Logger.With("part", "mcp"),
+		Instructions:       instructions,
+		InitializedHandler: func(_ context.Context, req *mcp.InitializedRequest) { s.greet(req) },
+		Logger:             o.Logger.With("part", "mcp"),
 		//lint:ignore SA1019 logging is deprecated by the newest protocol; servers use it
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Logging: &mcp.LoggingCapabilities{}},
 	})

@@ -41,8 +41,8 @@ type session struct {
 // one client cannot take all workers. Further ones wait their turn.
 const maxRuns = 16
 
-// session returns the session that a request came on, and makes it at the
-// session's first request. It ends when the connection does.
+// session returns the session that a request came on, and makes it where there
+// is none yet. It ends when the connection does.
 func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,6 +82,16 @@ func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
 		s.release(sess)
 	}()
 	return sess, nil
+}
+
+// greet makes the session of a client that has just connected, so that it is
+// listed, and can be tightened, before its first script.
+func (s *Server) greet(req *mcp.InitializedRequest) {
+	if req.Extra != nil && req.Extra.Header != nil && req.Session.ID() == "" {
+		return // its connection ends with this message
+	}
+	// An error means that the bridge is closing: the next request is told.
+	_, _ = s.session(&mcp.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &mcp.CallToolParamsRaw{}})
 }
 
 // loose makes a session that no connection has: scripts run in it one at a

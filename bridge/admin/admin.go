@@ -93,7 +93,7 @@ type Runs interface {
 // A Run is one execution of a script, at one moment.
 type Run struct {
 	ID        string    `json:"run"`
-	Profile   string    `json:"profile"`
+	Profile   string    `json:"profile,omitempty"`   // that binds it; empty if none does
 	Client    string    `json:"client,omitempty"`    // as it calls itself
 	Requester string    `json:"requester,omitempty"` // whose token it came with
 	State     RunState  `json:"state"`

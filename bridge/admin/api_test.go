@@ -363,9 +363,15 @@ func TestProfilesAndSessions(t *testing.T) {
 	b.as("vic").do("GET", "/api/sessions", "").want(200).says(`"session":"s1"`)
 	tighten := func(id, body string) response { return b.as("ada").do("POST", "/api/sessions/"+id+"/profile", body) }
 	tighten("s1", `{"profile":"supervised"}`).want(200)
+	if rec := b.recorded(ledger.ConfigChanged); !slices.Equal(rec[len(rec)-1].Reasons, []string{"session s1 is put under profile supervised"}) {
+		t.Errorf("recorded %+v", rec[len(rec)-1])
+	}
 	tighten("s1", `{}`).refused(422, "invalid")
 	tighten("s1", `{"profile":"nowhere"}`).refused(422, "invalid")
 	tighten("s2", `{"profile":"supervised"}`).refused(404, "not_found")
+	if rec := b.recorded(ledger.ConfigChanged); rec[len(rec)-1].Outcome != ledger.Refused {
+		t.Errorf("of what was not done the record says %+v", rec[len(rec)-1])
+	}
 	if b.session.profile["s1"] != "supervised" {
 		t.Errorf("the session is under %q", b.session.profile["s1"])
 	}

@@ -28,7 +28,7 @@ type Request struct {
 	Verdict *approval.Verdict `json:"verdict,omitempty"`
 
 	Run     string    `json:"run"`
-	Profile string    `json:"profile"`
+	Profile string    `json:"profile,omitempty"`
 	Asked   time.Time `json:"asked"`
 	Until   time.Time `json:"until"` // then it is answered no
 	// What a yes may and must have.

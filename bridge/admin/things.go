@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -189,7 +190,7 @@ type Grant struct {
 	Script  string    `json:"script"` // the tool's name in scripts
 	Server  string    `json:"server"`
 	Tool    string    `json:"tool"`
-	Profile string    `json:"profile"`
+	Profile string    `json:"profile,omitempty"`
 	Session string    `json:"session"`
 	AnyArgs bool      `json:"any_args"`
 	Args    string    `json:"args,omitempty"` // the digest of the only arguments it covers
@@ -207,7 +208,7 @@ func (s *Site) grants(ctx context.Context) ([]Grant, error) {
 	shown := []Grant{}
 	for _, g := range all {
 		one := Grant{ID: g.ID, Script: canon.Visible(g.Script), Server: canon.Visible(g.Key.Server), Tool: canon.Visible(g.Key.Tool),
-			Profile: g.Key.Profile, Session: g.Key.Session, AnyArgs: g.AnyArgs, By: canon.Visible(g.By), Made: g.Made, Until: g.Until, Left: g.Left}
+			Profile: cmp.Or(g.Profile, g.Key.Profile), Session: g.Key.Session, AnyArgs: g.AnyArgs, By: canon.Visible(g.By), Made: g.Made, Until: g.Until, Left: g.Left}
 		if !g.AnyArgs {
 			one.Args = g.Key.Args.String()
 		}
@@ -409,10 +410,19 @@ func (s *Site) tighten(who *caller, w http.ResponseWriter, r *http.Request) erro
 		return invalid("profile is missing", `"" takes back what was set before`)
 	}
 	id := r.PathValue("id")
-	if err := s.record(r.Context(), who, ledger.Record{Event: ledger.ConfigChanged, Session: id, Profile: *profile}); err != nil {
+	what := "session " + canon.Visible(id) + " is put under profile " + canon.Visible(*profile)
+	if *profile == "" {
+		what = "session " + canon.Visible(id) + " is under the profile of its tools alone again"
+	}
+	rec := ledger.Record{Event: ledger.ConfigChanged, Session: id, Profile: *profile, Reasons: []string{what}}
+	if err := s.record(r.Context(), who, rec); err != nil {
 		return err
 	}
 	if err := s.o.Sessions.Tighten(r.Context(), id, *profile, who.Name); err != nil {
+		rec.Outcome, rec.Error = ledger.Refused, canon.Visible(err.Error())
+		if lost := s.record(r.Context(), who, rec); lost != nil {
+			s.o.Logger.Error("recording that a session stays as it was", "err", lost)
+		}
 		if classify(err).status != http.StatusInternalServerError {
 			return err
 		}

@@ -244,9 +244,22 @@ func (b *Broker) addLocked(r Request) *open {
 	if b.roomLocked(r) {
 		b.openLocked(o)
 	} else {
-		b.waiting = append(b.waiting, o)
+		b.queueLocked(o)
 	}
 	return o
+}
+
+// queueLocked lets a request wait for its turn: after those that came before,
+// but calls of one run in the order in which they were made, however they
+// came here.
+func (b *Broker) queueLocked(o *open) {
+	at := slices.IndexFunc(b.waiting, func(w *open) bool {
+		return w.request.Run == o.request.Run && w.request.Items[0].Call > o.request.Items[0].Call
+	})
+	if at < 0 {
+		at = len(b.waiting)
+	}
+	b.waiting = slices.Insert(b.waiting, at, o)
 }
 
 // newID names a request: short, since people type it, and not to be guessed.
@@ -269,19 +282,23 @@ func (b *Broker) openLocked(o *open) {
 	b.wakeLocked(o.request.Run)
 }
 
+// joinableLocked finds the open request that a call belongs to.
+func (b *Broker) joinableLocked(r Request) *open {
+	same := func(i Item) bool { return i.Key == r.Items[0].Key }
+	for _, o := range b.open {
+		if o.request.Run == r.Run && !o.seen && len(o.request.Items) < maxItems && reflect.DeepEqual(o.request.Decision, r.Decision) &&
+			(o.request.sameLoop(r) || slices.ContainsFunc(o.request.Items, same)) {
+			return o
+		}
+	}
+	return nil
+}
+
 // joinLocked finds the open request that a call belongs to, and adds it.
 func (b *Broker) joinLocked(r Request) *open {
-	item := r.Items[0]
-	for _, o := range b.open {
-		same := func(i Item) bool { return i.Key == item.Key }
-		if o.request.Run != r.Run || o.seen || len(o.request.Items) >= maxItems || !reflect.DeepEqual(o.request.Decision, r.Decision) {
-			continue
-		}
-		if !o.request.sameLoop(r) && !slices.ContainsFunc(o.request.Items, same) {
-			continue
-		}
+	if o := b.joinableLocked(r); o != nil {
 		more := o.request
-		more.Items = append(slices.Clone(o.request.Items), item)
+		more.Items = append(slices.Clone(o.request.Items), r.Items[0])
 		slices.SortFunc(more.Items, func(x, y Item) int { return x.Call - y.Call })
 		more.Summary, more.Grown = b.summarise(more), time.Now()
 		if o.asked {
@@ -293,7 +310,7 @@ func (b *Broker) joinLocked(r Request) *open {
 				return nil
 			})
 			if err != nil {
-				continue
+				return nil // it has an answer by now
 			}
 		}
 		o.request.Items, o.request.Summary, o.request.Grown = more.Items, more.Summary, more.Grown // Ask reads the others

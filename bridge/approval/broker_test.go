@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -326,6 +327,49 @@ func TestQueueKeepsItsOrderAndItsTime(t *testing.T) {
 		wantAnswer(t, asks(t.Context(), b, question(5)), ElicitationDeclined)
 		time.Sleep(minute)
 		wantAnswer(t, cs[3], Timeout)
+	})
+}
+
+// Calls of one run come here in any order: each has a goroutine of its own.
+func TestQueueIsInTheOrderOfTheCalls(t *testing.T) {
+	bubble(t, Limits{PerRun: 1}, func(t *testing.T, b *Broker) {
+		ctx, cancel := context.WithCancel(t.Context())
+		asks(ctx, b, question(9))
+		asks(ctx, b, question(4))
+		asks(ctx, b, question(1, inRun("r2")))
+		asks(ctx, b, question(2, inRun("r2")))
+		asks(ctx, b, question(3))
+		asks(ctx, b, question(5))
+		var got []int
+		for range 4 {
+			got = append(got, b.Take("r1")[0].Items[0].Call)
+			settle(t, b, b.Take("r1")[0], yes)
+		}
+		if want := []int{9, 3, 4, 5}; !slices.Equal(got, want) {
+			t.Errorf("asked were %v, want %v", got, want)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+func TestRefusedInsteadOfQueued(t *testing.T) {
+	bubble(t, Limits{PerRun: 2, Refuse: true}, func(t *testing.T, b *Broker) {
+		first, second := asks(t.Context(), b, question(1)), asks(t.Context(), b, question(2))
+		asks(t.Context(), b, question(1)) // the same call shares the question that is open
+		wantAnswer(t, asks(t.Context(), b, question(3)), RateLimited)
+		if v, known, err := b.Known(t.Context(), question(3)); !known || v.Reason != RateLimited || err != nil {
+			t.Errorf("it is not known before anything is recorded: %+v, %v, %v", v, known, err)
+		}
+		settle(t, b, b.Take("r1")[0], yes)
+		wantAnswer(t, first, "yes")
+		third := asks(t.Context(), b, question(3))
+		stillAsks(t, third)
+		for _, q := range b.Take("r1") {
+			settle(t, b, q, yes)
+		}
+		wantAnswer(t, second, "yes")
+		wantAnswer(t, third, "yes")
 	})
 }
 

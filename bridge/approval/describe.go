@@ -129,6 +129,9 @@ func Describe(r Request, o DescribeOptions) Description {
 		if i == 0 && reason.Kind != profiles.KindRisk {
 			d.Rule = text
 		}
+		if reason.Kind == profiles.KindRule && reason.Risk == r.Decision.Risk {
+			text += ", risk " + d.Risk
+		}
 		d.Why = append(d.Why, text)
 	}
 	if p := r.Decision.Profile; p != "" && !strings.Contains(strings.Join(d.Why, " "), "[profile "+p+"]") {
@@ -243,11 +246,12 @@ func Summary(r Request) string {
 // tellingNames are the arguments that say whom or what a call is about.
 var tellingNames = []string{"to", "path", "file", "url", "uri", "recipient", "channel", "command", "query", "title", "name", "id"}
 
-// reasons are the reasons why r is asked.
+// reasons are the reasons why r is asked, and why its risk is what it is:
+// what speaks for a lower one would only confuse.
 func (r Request) reasons() []profiles.Reason {
 	var all []profiles.Reason
 	for _, reason := range r.Decision.Reasons {
-		if reason.Disposition == profiles.Ask || reason.Kind == profiles.KindRisk {
+		if reason.Disposition == profiles.Ask || reason.Risk == r.Decision.Risk {
 			all = append(all, reason)
 		}
 	}

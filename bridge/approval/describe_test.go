@@ -3,6 +3,7 @@ package approval
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -86,6 +87,26 @@ func TestDescriptionSaysWhatAYesNeeds(t *testing.T) {
 	want := "a reason|the tool's name typed|an approver on the page, in the terminal or through the API|somebody other than ann"
 	if got := strings.Join(d.Needs, "|"); got != want {
 		t.Errorf("needs %q", got)
+	}
+}
+
+// The rule that makes a call critical is named, though it does not ask; what
+// speaks for a lower risk is not.
+func TestDescriptionSaysWhatMakesTheRisk(t *testing.T) {
+	r := question(1)
+	r.Decision.Risk = profiles.Critical
+	r.Decision.Reasons = []profiles.Reason{
+		{Kind: profiles.KindRule, Disposition: profiles.Ask, Action: profiles.ActionAsk, Rule: "deleting", Profile: "p"},
+		{Kind: profiles.KindRule, Rule: "system folders", Profile: "p", Risk: profiles.Critical},
+		{Kind: profiles.KindRule, Rule: "all files", Profile: "p", Risk: profiles.Medium},
+		{Kind: profiles.KindRisk, Risk: profiles.High, Detail: `"delete" in the name`},
+	}
+	d := Describe(r, DescribeOptions{})
+	if want := []string{"rule deleting (ask) [profile p]", "rule system folders [profile p], risk critical"}; !slices.Equal(d.Why, want) {
+		t.Errorf("why is %q, want %q", d.Why, want)
+	}
+	if d.Rule != d.Why[0] {
+		t.Errorf("the rule that asked is %q", d.Rule)
 	}
 }
 

@@ -22,6 +22,7 @@ type Grant struct {
 	Key     Key       `json:"key"`
 	AnyArgs bool      `json:"any_args,omitempty"` // Key.Args does not count
 	Script  string    `json:"script"`             // the tool's name in scripts
+	Profile string    `json:"profile,omitempty"`  // that was asked under, by its name: Key has none for what binds eval
 	By      string    `json:"by"`
 	Made    time.Time `json:"made"`
 	Until   time.Time `json:"until"`
@@ -40,7 +41,7 @@ func (g Grant) covers(k Key) bool {
 // with any arguments.
 func (b *Broker) addGrants(r Request, v Verdict) error {
 	for _, i := range r.Items {
-		g := Grant{ID: "g" + newID()[1:], Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: r.Script, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
+		g := Grant{ID: "g" + newID()[1:], Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: r.Script, Profile: r.Decision.Profile, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
 		if g.AnyArgs {
 			g.Key.Args = canon.Digest{}
 		}

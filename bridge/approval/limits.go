@@ -17,6 +17,7 @@ type Limits struct {
 	Budget     int           // new questions of a session in BudgetTime; 20. After that low and medium risk is refused
 	BudgetTime time.Duration // 10 minutes
 	Flood      int           // refused questions of one run, after which it is stopped; 50
+	Refuse     bool          // what would have to wait its turn is refused instead
 	// BackOff is how long a session's next question waits after a person's
 	// no; 1 s. It doubles with every no, up to MaxBackOff, and a yes ends it.
 	BackOff    time.Duration
@@ -55,9 +56,12 @@ type pause struct {
 
 // roomLocked reports whether one more request may be open.
 func (b *Broker) roomLocked(r Request) bool {
-	if time.Now().Before(b.spared[r.session()].until) {
-		return false
-	}
+	return !time.Now().Before(b.spared[r.session()].until) && !b.fullLocked(r)
+}
+
+// fullLocked reports whether as many requests are open as there may be beside
+// r.
+func (b *Broker) fullLocked(r Request) bool {
 	run, session, all := 0, 0, 0
 	for _, o := range b.open {
 		if !o.asked {
@@ -71,16 +75,21 @@ func (b *Broker) roomLocked(r Request) bool {
 			session++
 		}
 	}
-	return run < b.limits.PerRun && session < b.limits.PerSession && all < b.limits.PerBridge
+	return run >= b.limits.PerRun || session >= b.limits.PerSession || all >= b.limits.PerBridge
 }
 
 // refuseLocked answers without asking: a run is not asked the same twice
-// after a no, a session has a budget, and a flood stops the run.
+// after a no, a session has a budget, what cannot be open may not have to wait,
+// and a flood stops the run.
 func (b *Broker) refuseLocked(r Request) (Verdict, error, bool) {
 	v, ok := b.refused[r.Run][r.Items[0].Key]
 	if !ok && r.Decision.Risk <= profiles.Medium && b.overBudgetLocked(r.session()) {
 		v = Verdict{Reason: RateLimited, Channel: "limit", Time: time.Now(),
 			Text: fmt.Sprintf("%d questions in %v are enough", b.limits.Budget, b.limits.BudgetTime)}
+		ok = true
+	}
+	if !ok && b.limits.Refuse && b.fullLocked(r) && b.joinableLocked(r) == nil {
+		v = Verdict{Reason: RateLimited, Channel: "limit", Time: time.Now(), Text: "as many questions are open as may be"}
 		ok = true
 	}
 	if !ok {

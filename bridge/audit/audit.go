@@ -84,6 +84,9 @@ func Line(r ledger.Record) string {
 		text = fmt.Sprintf("  request %s %s", Shown(r.Request), answer(r)) + because
 	case ledger.Verdict:
 		text = fmt.Sprintf("  %s %s", call, answer(r)) + because
+		if r.Outcome == ledger.Refused { // too late, or by somebody who may not
+			text = fmt.Sprintf("  %s %s does not count", call, answer(r)) + because
+		}
 	case ledger.Outcome:
 		text = fmt.Sprintf("  %s %s %s%s", call, Shown(r.Outcome), span(r.Duration), because)
 	case ledger.Refusal:
@@ -93,6 +96,13 @@ func Line(r ledger.Record) string {
 	case ledger.ServerAsked:
 		text = fmt.Sprintf("  server %s asks by %s: %s, %s", Shown(r.Server), Shown(r.Tool), cut(Shown(string(r.Args)), 120), Shown(r.Outcome)) + because
 	case ledger.ConfigChanged:
+		if r.Session != "" { // of one session, on the page
+			text = join(", by ", strings.Join(shownAll(r.Reasons), "; "), Shown(r.Approver))
+			if r.Outcome == ledger.Refused {
+				text = "not done: " + text + because
+			}
+			break
+		}
 		text = "configuration " + configState(r) + ": " + cut(join("; ", append(shownAll(r.Reasons), Shown(firstLine(r.Error)))...), 200)
 	case ledger.BridgeStarted, ledger.BridgeEnded:
 		text = strings.ReplaceAll(string(r.Event), "_", " ") + "  " + join("  ", Shown(r.Client), cut(Shown(string(r.Detail)), 160))

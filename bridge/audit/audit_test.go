@@ -202,6 +202,25 @@ func TestTheLineOfAnAnswerSaysWhose(t *testing.T) {
 	}
 }
 
+// An answer that counts for nothing must not read like one that let a call pass.
+func TestLinesOfWhatDoesNotCount(t *testing.T) {
+	for want, r := range map[string]ledger.Record{
+		"  #3 mail__send yes, once by ann (api) does not count: it was settled before: bob said no at 14:41:07": {
+			Event: ledger.Verdict, Call: 3, Server: "mail", Tool: "send", Answer: "yes, once", Approver: "ann", Channel: "api",
+			Outcome: ledger.Refused, Error: "it was settled before: bob said no at 14:41:07"},
+		"  #3 mail__send yes, once by bob (page): as agreed": {
+			Event: ledger.Verdict, Call: 3, Server: "mail", Tool: "send", Disposition: "ask", Answer: "yes, once", Approver: "bob", Channel: "page", Error: "as agreed"},
+		"session s1 is put under profile strict, by ada": {
+			Event: ledger.ConfigChanged, Session: "s1", Profile: "strict", Reasons: []string{"session s1 is put under profile strict"}, Approver: "ada"},
+		"not done: session s1 is put under profile x, by ada: there is no profile": {
+			Event: ledger.ConfigChanged, Session: "s1", Reasons: []string{"session s1 is put under profile x"}, Approver: "ada", Outcome: ledger.Refused, Error: "there is no profile"},
+	} {
+		if got := Line(r); got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+}
+
 func TestExportCSV(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := filled(rapid.SampledFrom(events).Draw(t, "event"), hostile(t))

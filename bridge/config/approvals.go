@@ -34,9 +34,24 @@ type Approvals struct {
 	PerRun     int      `json:"perRun" range:"1..100"`       // open requests of one run
 	PerSession int      `json:"perSession" range:"1..1000"`  // of one session
 	PerBridge  int      `json:"perBridge" range:"1..100000"` // in all; further ones queue
+	Overflow   Overflow `json:"overflow"`                    // what becomes of those
 	Budget     int      `json:"budget" range:"1..10000"`     // new questions of a session in BudgetTime
 	BudgetTime Duration `json:"budgetTime" range:"1s..24h"`
 	Flood      int      `json:"flood" range:"1..10000"` // refused questions after which a run is stopped
+}
+
+// An Overflow says what becomes of questions beyond those that may be open.
+type Overflow string
+
+// What becomes of them.
+const (
+	OverflowQueue  Overflow = "queue"  // they wait their turn
+	OverflowRefuse Overflow = "refuse" // their calls are refused
+)
+
+// UnmarshalText reads one of the words.
+func (o *Overflow) UnmarshalText(text []byte) error {
+	return choose(o, text, OverflowQueue, OverflowRefuse)
 }
 
 // An Approver is somebody who may answer questions.
@@ -143,7 +158,7 @@ func (m Moment) Time() time.Time {
 func (a *Approvals) setDefaults() {
 	*a = Approvals{
 		Listen: newValue("127.0.0.1:7421", "127.0.0.1:7421"),
-		PerRun: 5, PerSession: 20, PerBridge: 200, Budget: 20, BudgetTime: duration("10m"), Flood: 50,
+		PerRun: 5, PerSession: 20, PerBridge: 200, Overflow: OverflowQueue, Budget: 20, BudgetTime: duration("10m"), Flood: 50,
 	}
 }
 

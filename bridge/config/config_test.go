@@ -126,6 +126,7 @@ func TestEveryKeyArrives(t *testing.T) {
 		{"desktop", c.Approvals.Desktop, true},
 		{"summaries", c.Approvals.Summaries, true},
 		{"how much may be asked", []int{c.Approvals.PerRun, c.Approvals.PerSession, c.Approvals.PerBridge, c.Approvals.Budget, c.Approvals.Flood}, []int{3, 10, 100, 30, 20}},
+		{"overflow", c.Approvals.Overflow, OverflowRefuse},
 		{"budgetTime", time.Duration(c.Approvals.BudgetTime), time.Hour},
 		{"log", c.Log, Log{Level: LogDebug, Format: LogJSON}},
 		{"slog", c.Log.Level.Slog(), slog.LevelDebug},

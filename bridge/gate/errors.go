@@ -107,7 +107,7 @@ func denied(c *call, reason approval.Reason, text string) *approval.DeniedError 
 	case approval.Expired:
 		words = "the run has ended"
 	case approval.RateLimited:
-		words = "this session has asked too often"
+		words = "too much is asked"
 	case approval.Stale:
 		words = "what was allowed is not what would be sent now"
 	default:

@@ -382,12 +382,18 @@ func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) error 
 	return errors.Join(why, r.keep(context.WithoutCancel(ctx), rec, c.journal().Ended(Answer{}, why, past)))
 }
 
+// Bound is the name of the profile that the run began under, also where that
+// is whatever binds `eval`; empty if nothing does.
+func (r *Run) Bound() string {
+	if r.began == nil {
+		return r.Profile
+	}
+	return r.began.Name()
+}
+
 // record writes one record of this run.
 func (r *Run) record(ctx context.Context, rec ledger.Record) error {
-	rec.Time, rec.Run, rec.Session, rec.Client, rec.Profile = r.gate.now(), r.ID, r.Session, canon.Visible(r.Client), r.Profile
-	if r.began != nil {
-		rec.Profile = r.began.Name() // the one that binds `eval`, if that was run
-	}
+	rec.Time, rec.Run, rec.Session, rec.Client, rec.Profile = r.gate.now(), r.ID, r.Session, canon.Visible(r.Client), r.Bound()
 	if rec.Call > 0 {
 		rec.Trace = trace(r.ID, rec.Call)
 	}

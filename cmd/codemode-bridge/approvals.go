@@ -48,7 +48,7 @@ func (a *app) openRequests(ctx context.Context) (*config.Config, *sqlstore.Reque
 		return nil, nil, err
 	}
 	if _, err := os.Stat(cfg.Audit.Requests()); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, &configError{errors.New("nothing was ever asked here"), "a bridge that runs with this configuration puts its questions into " + cfg.Audit.Requests()}
+		return nil, nil, &configError{errNeverAsked, "a bridge that runs with this configuration puts its questions into " + cfg.Audit.Requests()}
 	}
 	store, err := sqlstore.OpenRequests(ctx, cfg.Audit.Requests())
 	if err != nil {
@@ -58,6 +58,19 @@ func (a *app) openRequests(ctx context.Context) (*config.Config, *sqlstore.Reque
 		return nil, nil, errors.Join(err, store.Close())
 	}
 	return cfg, store, nil
+}
+
+// errNeverAsked is what there is to say where no bridge has asked anything yet.
+var errNeverAsked = errors.New("nothing was ever asked here")
+
+// readRequests is withRequests for lists, which are empty where nothing was
+// ever asked.
+func (a *app) readRequests(ctx context.Context, do func(approval.Store) error) error {
+	err := a.withRequests(ctx, func(_ *config.Config, store *sqlstore.Requests) error { return do(store) })
+	if errors.Is(err, errNeverAsked) {
+		return do(new(approval.Memory))
+	}
+	return err
 }
 
 // withRequests opens the requests, does something with them, and closes them.
@@ -79,10 +92,15 @@ type requestRow struct {
 	Verdict *approval.Verdict `json:"verdict,omitempty"`
 }
 
+// shownVerdict is a verdict without what nobody else should read.
+func shownVerdict(v approval.Verdict) approval.Verdict {
+	v.Args, v.Text = nil, canon.Visible(canon.Redact(v.Text))
+	return v
+}
+
 func newRequestRow(e approval.Entry) requestRow {
-	if e.Verdict != nil { // what the person wrote may hold what nobody else should read
-		v := *e.Verdict
-		v.Args, v.Text = nil, canon.Visible(canon.Redact(v.Text))
+	if e.Verdict != nil {
+		v := shownVerdict(*e.Verdict)
 		e.Verdict = &v
 	}
 	return requestRow{ID: e.ID, Description: approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes}), Asked: e.Asked, Ends: e.Until, Verdict: e.Verdict}
@@ -93,7 +111,7 @@ func (a *app) approvalsList() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List the calls that wait for a person", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRequests(c.Context(), func(_ *config.Config, store *sqlstore.Requests) error {
+			return a.readRequests(c.Context(), func(store approval.Store) error {
 				f := approval.Filter{Open: time.Now()}
 				if all {
 					f = approval.Filter{Newest: 200}
@@ -441,7 +459,7 @@ func (a *app) settleOne(ctx context.Context, s settling, people *approval.Approv
 	line := map[string]any{"id": e.ID, "by": signed.Who(), "settled": e.Verdict != nil}
 	text := fmt.Sprintf("%s: %s, and still needed: %s", e.ID, answered(signed), e.Missing())
 	if e.Verdict != nil {
-		line["status"], line["at"] = answered(*e.Verdict), e.Verdict.Time
+		line["status"], line["at"], line["verdict"] = answered(*e.Verdict), e.Verdict.Time, shownVerdict(*e.Verdict)
 		text = fmt.Sprintf("%s: %s by %s", e.ID, answered(*e.Verdict), e.Verdict.Who())
 	}
 	if a.json {
@@ -518,7 +536,7 @@ func (a *app) grantsCommand() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Short: "List what was allowed for a session", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRequests(c.Context(), func(_ *config.Config, store *sqlstore.Requests) error {
+			return a.readRequests(c.Context(), func(store approval.Store) error {
 				all, err := approval.New(approval.Options{Store: store}).Grants(c.Context())
 				if err != nil {
 					return err

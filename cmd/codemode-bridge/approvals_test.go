@@ -108,7 +108,12 @@ const queueing = `{
 
 func TestApprovalsAtTheCommandLine(t *testing.T) {
 	c := newCommandLine(t, queueing)
-	c.refuses("nothing was ever asked", "", "approvals", "list")
+	for _, list := range []string{"approvals", "grants"} { // where nothing was ever asked, lists are empty
+		if got := strings.TrimSpace(c.does("", list, "list", "--json")); got != "[]" {
+			t.Errorf("%s list prints %q", list, got)
+		}
+	}
+	c.refuses("nothing was ever asked", "", "approvals", "show", "q1")
 	if out, _, _ := c.run("", "eval", `await codemode.utils__hash({text: "x"})`); out != "" {
 		t.Errorf("without approvers the call was made: %s", out)
 	}

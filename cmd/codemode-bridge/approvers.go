@@ -28,7 +28,7 @@ func (a *app) approversCommand() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.printJSON(map[string]any{"approvers": slices.Concat([]config.Approver{}, cfg.Approvals.Approvers), "delegations": slices.Concat([]config.Delegation{}, cfg.Approvals.Delegations)})
+				return a.printJSON(map[string]any{"approvers": append([]config.Approver{}, cfg.Approvals.Approvers...), "delegations": append([]config.Delegation{}, cfg.Approvals.Delegations...)})
 			}
 			if len(cfg.Approvals.Approvers) == 0 {
 				fmt.Fprintln(a.err, "there are no approvers; codemode-bridge approvers add NAME makes one")

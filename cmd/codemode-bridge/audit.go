@@ -11,6 +11,7 @@ import (
 
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/memstore"
 	"codemode-bridge/bridge/sqlstore"
 
 	"github.com/spf13/cobra"
@@ -40,12 +41,18 @@ func (a *app) withLog(ctx context.Context, do func(context.Context, *sqlstore.DB
 	return a.withStore(ctx, true, do)
 }
 
-// readLog is withLog for commands to which no log is an empty one.
-func (a *app) readLog(ctx context.Context, do func(context.Context, *sqlstore.DB) error) error {
-	return noLogIsEmpty(a.withStore(ctx, true, do))
+// readLog is withLog for commands to which no log is an empty one: they say
+// what they would say of that.
+func (a *app) readLog(ctx context.Context, do func(context.Context, ledger.Store) error) error {
+	err := a.withLog(ctx, func(ctx context.Context, s *sqlstore.DB) error { return do(ctx, s) })
+	if errors.Is(err, errNoLog) {
+		return do(ctx, memstore.New(nil))
+	}
+	return err
 }
 
-// writeLog is readLog for commands that change the log.
+// writeLog is withLog for commands that change the log; where there is none
+// they have nothing to do.
 func (a *app) writeLog(ctx context.Context, do func(context.Context, *sqlstore.DB) error) error {
 	return noLogIsEmpty(a.withStore(ctx, false, do))
 }
@@ -104,7 +111,7 @@ func (a *app) queryCommand() *cobra.Command {
 			if err := oneOf("format", o.format, "table", "json", "csv"); err != nil {
 				return err
 			}
-			return a.readLog(c.Context(), func(ctx context.Context, s *sqlstore.DB) error {
+			return a.readLog(c.Context(), func(ctx context.Context, s ledger.Store) error {
 				q, err := o.query(ctx, s, time.Now())
 				if err != nil {
 					return err
@@ -199,7 +206,7 @@ func (a *app) exportCommand() *cobra.Command {
 		Use: "export", Short: "Write rows as JSON Lines, CSV or CEF", Args: noArgs,
 		Long: "Writes rows of the audit log to standard output, the oldest first: JSON Lines (jsonl),\nCSV that is safe to open in a spreadsheet, or CEF for log collectors.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.readLog(c.Context(), func(ctx context.Context, s *sqlstore.DB) error {
+			return a.readLog(c.Context(), func(ctx context.Context, s ledger.Store) error {
 				q, err := o.query(ctx, s, time.Now())
 				if err != nil {
 					return err

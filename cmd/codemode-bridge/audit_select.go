@@ -42,7 +42,7 @@ func (s *selection) flags(a *app, c *cobra.Command) {
 	f := c.Flags()
 	s.period(c)
 	f.StringSliceVar(&s.events, "event-type", nil, "only these `events`: "+strings.Join(eventWords, ", "))
-	f.StringSliceVar(&s.decisions, "decision", nil, "only what policy `decided` so: allow, ask, deny")
+	f.StringSliceVar(&s.decisions, "decision", nil, "only what policy `decided` so: allow, ask, deny; denied alone is what was refused, whoever said no")
 	f.StringSliceVar(&s.outcomes, "outcome", nil, "only what `ended` so: done, failed, refused (or denied), unknown, stopped")
 	f.StringSliceVar(&s.risks, "risk", nil, "only calls of this `risk`: low, medium, high, critical")
 	f.StringVar(&s.tool, "tool", "", "only tools that a `pattern` over server__tool matches; * stands for anything")
@@ -69,6 +69,10 @@ func (s *selection) period(c *cobra.Command) {
 
 // query is what the flags ask of a store.
 func (s *selection) query(ctx context.Context, store ledger.Store, now time.Time) (q ledger.Query, err error) {
+	denied := len(s.decisions) == 1 && s.decisions[0] == "denied"
+	if denied { // by policy, a person or nobody: not only where policy denies
+		s.decisions = nil
+	}
 	for _, list := range []struct {
 		flag    string
 		given   []string
@@ -102,6 +106,12 @@ func (s *selection) query(ctx context.Context, store ledger.Store, now time.Time
 			q.Fields = map[string]string{}
 		}
 		q.Fields[field] = value
+	}
+	if denied {
+		if q.Fields == nil {
+			q.Fields = map[string]string{}
+		}
+		q.Fields["event"] = string(ledger.Refusal)
 	}
 	if q.Since, err = moment("since", s.since, now); err != nil {
 		return q, err

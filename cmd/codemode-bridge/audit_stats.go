@@ -8,9 +8,11 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"codemode-bridge/bridge/audit"
+	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/sqlstore"
 
 	"github.com/spf13/cobra"
@@ -23,7 +25,7 @@ func (a *app) statsCommand() *cobra.Command {
 		Use: "stats", Short: "Count questions, answers, refusals, and suggest rules", Args: noArgs,
 		Long: "Counts what was asked and how it was answered, what was refused and why, and which rules nothing\nneeded. For a rule that is nearly always answered yes, it prints the narrowest rule that would have\ncovered those answers, with every no that it would have let through. Nothing is changed.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.readLog(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+			return a.readLog(c.Context(), func(ctx context.Context, store ledger.Store) error {
 				q, err := s.query(ctx, store, time.Now())
 				if err != nil {
 					return err
@@ -114,11 +116,13 @@ func (a *app) printStats(s *audit.Stats, unused []string) error {
 func (a *app) printSuggestion(s audit.Suggestion) {
 	out := func(format string, args ...any) { fmt.Fprintf(a.out, format, args...) }
 	line := func(v any) string {
-		text, err := json.Marshal(v)
-		if err != nil {
+		var text strings.Builder
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(false) // it is for pasting: && is to stay what it is
+		if err := e.Encode(v); err != nil {
 			return err.Error()
 		}
-		return string(text)
+		return strings.TrimSpace(text.String())
 	}
 	profile := s.Profile
 	if profile == "" {

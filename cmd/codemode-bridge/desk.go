@@ -94,7 +94,7 @@ func (d *desk) at(path string) string {
 func (d *desk) broker(a config.Approvals) *approval.Broker {
 	return approval.New(approval.Options{
 		Store: d.store, Bridge: d.id, Separate: d.separate.Load, Approvers: d.approvers.Load, Asked: d.asked,
-		Limits: approval.Limits{PerRun: a.PerRun, PerSession: a.PerSession, PerBridge: a.PerBridge, Budget: a.Budget, BudgetTime: time.Duration(a.BudgetTime), Flood: a.Flood},
+		Limits: approval.Limits{PerRun: a.PerRun, PerSession: a.PerSession, PerBridge: a.PerBridge, Refuse: a.Overflow == config.OverflowRefuse, Budget: a.Budget, BudgetTime: time.Duration(a.BudgetTime), Flood: a.Flood},
 	})
 }
 

@@ -47,7 +47,7 @@ func (a *app) listRunsCommand() *cobra.Command {
 				return &usageError{errors.New("--limit must not be negative; 0 is no limit")}
 			}
 			rows := []runRow{}
-			err := a.readLog(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+			err := noLogIsEmpty(a.withLog(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
 				q, err := s.query(ctx, store, time.Now())
 				if err != nil {
 					return err
@@ -57,7 +57,7 @@ func (a *app) listRunsCommand() *cobra.Command {
 					return err
 				}
 				return a.sayPaused(ctx, store, rows)
-			})
+			}))
 			if err != nil {
 				return err
 			}

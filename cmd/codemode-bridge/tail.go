@@ -33,7 +33,7 @@ func (a *app) tailCommand() *cobra.Command {
 			}
 			t := &tail{app: a, all: o.all, back: o.lines, once: o.once}
 			if o.once {
-				return a.readLog(c.Context(), func(ctx context.Context, s *sqlstore.DB) error { return t.follow(ctx, s, o.run) })
+				return a.readLog(c.Context(), func(ctx context.Context, s ledger.Store) error { return t.follow(ctx, s, o.run) })
 			}
 			if err := a.awaitLog(c.Context()); err != nil {
 				return nil // told to end
