@@ -179,16 +179,17 @@ func (c *call) allowed() bool {
 // request is the question about c.
 func (r *Run) request(c *call) approval.Request {
 	view := r.gate.View()
-	checks := []string{"arguments", "tool unchanged", "policy unchanged"}
+	var checks []string // those of rules first: a prompt may have no room for all
 	for _, check := range r.checks(view, c) {
 		text := check.Expr
 		if !check.Passed {
-			text += " (which fails as of now)"
+			text = "fails as of now: " + text
 		}
 		if !slices.Contains(checks, text) { // two profiles may have the same
 			checks = append(checks, text)
 		}
 	}
+	checks = append(checks, "arguments", "tool unchanged", "policy unchanged")
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	decision := c.decision
