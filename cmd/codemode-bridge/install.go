@@ -31,7 +31,7 @@ type installOptions struct {
 func (a *app) installCommand() *cobra.Command {
 	var o installOptions
 	c := &cobra.Command{
-		Use: "install client", Short: "Put the bridge into the configuration of a client", Args: exactArgs(1),
+		Use: "install client", Short: "Put the bridge into the configuration of a client", Args: oneClient,
 		Long: "Adds the server " + entryName + " to the configuration of a client: " + strings.Join(clientNames(), ", ") + ".\n" +
 			"It shows the change and asks; comments and order stay, and a copy of the file is kept beside it. With\n" +
 			"--take-over, the client's own servers move into the bridge's configuration: otherwise the model can call\n" +
@@ -50,13 +50,21 @@ func (a *app) installCommand() *cobra.Command {
 func (a *app) uninstallCommand() *cobra.Command {
 	var o installOptions
 	c := &cobra.Command{
-		Use: "uninstall client", Short: "Take the bridge out of the configuration of a client", Args: exactArgs(1),
+		Use: "uninstall client", Short: "Take the bridge out of the configuration of a client", Args: oneClient,
 		Long: "Removes what install added, and puts back the servers that it took over. Other edits since then stay.\n" +
 			"The bridge's own configuration keeps its servers.",
 		RunE: func(_ *cobra.Command, args []string) error { return a.uninstall(args[0], o) },
 	}
 	a.installFlags(c, &o)
 	return c
+}
+
+// oneClient is wrong usage without a client: it says which there are.
+func oneClient(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return &usageError{fmt.Errorf("%s needs a client: %s", command(c), strings.Join(clientNames(), ", "))}
+	}
+	return maxArgs(1)(c, args)
 }
 
 func (a *app) installFlags(c *cobra.Command, o *installOptions) {

@@ -414,7 +414,7 @@ type explained struct {
 func (a *app) explain(ctx context.Context, profile, tool, arguments string) error {
 	args, err := canon.Parse([]byte(arguments))
 	if err != nil {
-		return &usageError{err}
+		return &usageError{fmt.Errorf(`%w (they are an object in JSON, such as '{"path": "/etc/passwd"}')`, err)}
 	}
 	var x explained
 	var title string
