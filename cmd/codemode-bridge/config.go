@@ -51,23 +51,32 @@ func (a *app) file() (string, error) {
 
 // load reads the configuration.
 func (a *app) load() (*config.Config, error) {
+	cfg, _, err := a.loadLooked()
+	return cfg, err
+}
+
+// loadLooked reads the configuration and names the variables that it was read
+// with. Those that say where it is are not among them.
+func (a *app) loadLooked() (cfg *config.Config, looked []string, err error) {
 	path, err := a.file()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	cfg, err := a.loadFile(path)
+	names := a.rememberLookups()
+	cfg, err = a.loadFile(path)
+	looked = names()
 	var problems config.Problems
 	var usage *usageError
 	switch {
 	case err == nil, errors.As(err, &problems), errors.As(err, &usage):
-		return cfg, err
+		return cfg, looked, err
 	case errors.Is(err, errNoOverlay):
-		return nil, &configError{err, "without --env, the configuration holds as it is"}
+		return nil, nil, &configError{err, "without --env, the configuration holds as it is"}
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, &configError{fmt.Errorf("there is no configuration at %s", path),
+		return nil, nil, &configError{fmt.Errorf("there is no configuration at %s", path),
 			"codemode-bridge init writes one, with the servers that your clients have; --config names another"}
 	default:
-		return nil, &configError{err: err}
+		return nil, nil, &configError{err: err}
 	}
 }
 

@@ -33,12 +33,10 @@ func (a *app) hostCommand() *cobra.Command {
 			ready := os.NewFile(uintptr(descriptor), "ready")
 			defer ready.Close()
 			tuneMemory()
-			looked := a.rememberLookups()
-			cfg, err := a.load()
+			cfg, names, err := a.loadLooked()
 			if err != nil {
 				return err
 			}
-			names := looked()
 			place, err := a.meeting(cfg, names)
 			if err != nil {
 				return err

@@ -45,13 +45,12 @@ func (a *app) runCommand() *cobra.Command {
 			stdout := os.Stdout
 			os.Stdout = os.Stderr
 			client := newStdio(os.Stdin, stdout)
-			looked := a.rememberLookups()
-			cfg, err := a.load()
+			cfg, looked, err := a.loadLooked()
 			if err != nil {
 				return err
 			}
 			if cfg.Windows.Share && !alone {
-				joined, err := a.join(c.Context(), client, cfg, looked())
+				joined, err := a.join(c.Context(), client, cfg, looked)
 				if joined || err != nil {
 					return err
 				}

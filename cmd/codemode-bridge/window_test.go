@@ -122,6 +122,38 @@ func TestWindowsAtOnce(t *testing.T) {
 	}
 }
 
+// However the configuration is found, by a flag, a variable or where it always
+// is, its windows meet, and the process that they start is one that they find.
+func TestWindowsMeetHoweverTheFileIsNamed(t *testing.T) {
+	h := newHome(t, map[string]any{"servers": map[string]any{"fake": fakeServer(t, filepath.Join(t.TempDir(), "effects"), "x")}})
+	usual := filepath.Join(h.dir, "config", "codemode-bridge", "config.json")
+	text, err := os.ReadFile(h.config)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(usual), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(usual, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.config = usual
+	h.env = append(h.env, "XDG_CONFIG_HOME="+filepath.Join(h.dir, "config"))
+	unnamed := h.command("run")
+	unnamed.Args = slices.Delete(unnamed.Args, 1, 3)
+	byVariable := h.command("run")
+	byVariable.Args = slices.Delete(byVariable.Args, 1, 3)
+	byVariable.Env = append(byVariable.Env, "CODEMODE_CONFIG="+usual)
+	for _, cmd := range []*exec.Cmd{unnamed, byVariable, h.command("run")} {
+		if _, err := h.connectBy(cmd); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if hosts := h.hosts(); len(hosts) != 1 || len(hosts[0].Windows) != 3 {
+		t.Errorf("three windows are served by %+v\n%s", hosts, h.talk.String())
+	}
+}
+
 func TestHostIsKilled(t *testing.T) {
 	effects := filepath.Join(t.TempDir(), "effects")
 	h := newHome(t, map[string]any{"servers": map[string]any{"fake": fakeServer(t, effects, "x")}})
