@@ -110,6 +110,19 @@ func TestDescriptionSaysWhatMakesTheRisk(t *testing.T) {
 	}
 }
 
+func TestPromptNamesCallsWhole(t *testing.T) {
+	d := Describe(question(1), DescribeOptions{})
+	d.Model.Calls = []string{"a call of a computed name", "fs__delete_file x5", "fs__list_dir", "fs__read_file", "fs__write_file", "mail__send"}
+	const want = "Written by the model, unchecked: its script has a call of a computed\n     name, fs__delete_file x5, fs__list_dir and 3 more tools\n"
+	if got := d.Prompt(); !strings.Contains(got, want) {
+		t.Errorf("got\n%s", got)
+	}
+	d.Model.Calls = []string{strings.Repeat("x", 500)}
+	if got := d.Prompt(); !strings.Contains(got, " more\n") {
+		t.Errorf("a name that is too long:\n%s", got)
+	}
+}
+
 func TestClockSaysTheDayWhenItIsAnother(t *testing.T) {
 	asked := time.Date(2026, 3, 4, 23, 59, 0, 0, time.UTC)
 	for _, row := range []struct {

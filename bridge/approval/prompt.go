@@ -43,7 +43,7 @@ func (d Description) Prompt() string {
 		bottom = append(bottom, clipEnd("Checked before sending: "+strings.Join(d.Checks, ", "), promptWidth))
 	}
 	if len(d.Model.Calls) > 0 {
-		bottom = append(bottom, wrap("Written by the model, unchecked: its script has "+strings.Join(d.Model.Calls, ", "))...)
+		bottom = append(bottom, d.modelLines()...)
 	}
 	if d.Model.Says != "" {
 		bottom = append(bottom, wrap("A model's summary, unchecked: "+d.Model.Says)...)
@@ -70,6 +70,28 @@ func (d Description) coversLine() string {
 		text += " So far: " + d.Missing + "."
 	}
 	return text
+}
+
+// modelLines are the calls that the script seems to make: whole names, as many
+// as fit.
+func (d Description) modelLines() []string {
+	const lead = "Written by the model, unchecked: its script has "
+	all := d.Model.Calls
+	for n := len(all); n > 0; n-- {
+		text := lead + strings.Join(all[:n], ", ")
+		if n < len(all) {
+			text += " and " + Counted(len(all)-n, "more tool")
+		}
+		lines := wrap(text)
+		var whole []string
+		for _, line := range lines {
+			whole = append(whole, strings.TrimSpace(line))
+		}
+		if strings.Join(whole, " ") == text {
+			return lines
+		}
+	}
+	return wrap(lead + strings.Join(all, ", ")) // a name that is too long by itself
 }
 
 // warningLines are the warnings, as far as they fit.
