@@ -119,6 +119,7 @@ func newBench(t testing.TB, spec profiles.Spec, change ...func(*Options)) *bench
 			c.Env = []string{workerVariable + "=1"}
 			return c
 		},
+		Warm:   -1, // a test pays for the workers that it uses
 		Limits: sandbox.Limits{CPU: 5 * time.Second},
 	})
 	if err != nil {
