@@ -181,6 +181,27 @@ func TestQuestionNamesTheChecks(t *testing.T) {
 	})
 }
 
+// Who edits arguments so that the tool would not take them is told so, and the
+// question stays open.
+func TestEditedArgumentsThatDoNotFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := ask(t, supervised(asksFs), &book{}, ByElicitation, deletion)
+		q := a.question()
+		for _, args := range []string{`{"path":7}`, `{}`, `{"path":"x","pth":"y"}`} {
+			_, err := a.g.Settle(t.Context(), q.ID, q.Digest(), approval.Verdict{Approve: true, Args: json.RawMessage(args), By: "ann", Channel: "page"})
+			var refused *approval.RefusedError
+			if !errors.As(err, &refused) || !strings.Contains(err.Error(), "do not fit the tool") {
+				t.Errorf("%s: %v", args, err)
+			}
+		}
+		a.answer(approval.Verdict{Approve: true, Args: json.RawMessage(`{"path":"/tmp/y"}`), By: "ann", Channel: "page"})
+		a.sent()
+		if !strings.Contains(a.caller.calls[0], "/tmp/y") {
+			t.Errorf("sent %q", a.caller.calls)
+		}
+	})
+}
+
 // Trial P23: what the person was asked about, what was written down and what
 // was sent have one digest.
 func TestOneDigestFromQuestionToWire(t *testing.T) {

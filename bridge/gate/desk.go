@@ -2,6 +2,8 @@ package gate
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"codemode-bridge/bridge/approval"
@@ -21,6 +23,9 @@ type Desk struct {
 	Now       func() time.Time // nil means time.Now
 	// Redact hides secrets in what people wrote; nil means canon.Redact.
 	Redact func(string) string
+	// Fits says what is wrong with arguments that a person wrote for a call; nil
+	// means that nobody here knows. They are checked again before they are sent.
+	Fits func(e approval.Entry, args json.RawMessage) error
 }
 
 // Settle brings a person's verdict to the request with the given id. What a
@@ -37,7 +42,10 @@ func (d *Desk) Settle(ctx context.Context, id string, about canon.Digest, v appr
 			return approval.Entry{}, err
 		}
 	}
-	e, err := d.Broker.Settle(ctx, id, about, v)
+	e, err := d.fitting(ctx, id, v)
+	if err == nil {
+		e, err = d.Broker.Settle(ctx, id, about, v)
+	}
 	if err == nil && e.Verdict != nil {
 		return e, nil // its call records it as the verdict
 	}
@@ -45,6 +53,22 @@ func (d *Desk) Settle(ctx context.Context, id string, about canon.Digest, v appr
 		err = lost
 	}
 	return e, err
+}
+
+// fitting refuses a yes with edited arguments that the tool would not take:
+// the person who wrote them can mend them, the script could not.
+func (d *Desk) fitting(ctx context.Context, id string, v approval.Verdict) (approval.Entry, error) {
+	if d.Fits == nil || !v.Approve || v.Args == nil {
+		return approval.Entry{}, nil
+	}
+	found, err := d.Broker.Entries(ctx, approval.Filter{ID: id})
+	if err != nil || len(found) != 1 || found[0].Verdict != nil {
+		return approval.Entry{}, err // settling says what is wrong with it
+	}
+	if err := d.Fits(found[0], v.Args); err != nil {
+		return found[0], &approval.RefusedError{Err: fmt.Errorf("the edited arguments do not fit the tool: %w", err)}
+	}
+	return approval.Entry{}, nil
 }
 
 // record writes down what a person said to a request, or what was wrong with

@@ -81,9 +81,26 @@ func New(view *View, o Options) *Gate {
 		o.Approvers = func() bool { return false }
 	}
 	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, approvers: o.Approvers, prints: o.Fingerprints, now: o.Now}
-	g.desk = &Desk{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact}
+	g.desk = &Desk{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
 	g.view.Store(view)
 	return g
+}
+
+// fits checks arguments that a person wrote by the tool as it is listed now.
+func (g *Gate) fits(e approval.Entry, raw json.RawMessage) error {
+	view := g.View()
+	tool, ok := view.Catalog.Lookup(e.Server + "__" + e.Tool)
+	if !ok {
+		return nil // it is looked up again before anything is sent
+	}
+	args, err := canon.Parse(raw)
+	if err != nil {
+		return err
+	}
+	if wrong := view.check(tool, args); wrong != nil {
+		return wrong
+	}
+	return nil
 }
 
 // Broker returns the broker that the gate asks.
