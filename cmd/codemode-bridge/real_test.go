@@ -232,8 +232,9 @@ type (
 		Lent     []struct {
 			SystemPrompt string `json:"systemPrompt"`
 		} `json:"lent"`
-		Logged []struct{ Level, Logger, Data string } `json:"logged"`
+		Logged []clientLog `json:"logged"`
 	}
+	clientLog  struct{ Level, Logger, Data string }
 	clientDone struct {
 		Result struct {
 			Tools             []clientTool    `json:"tools"`

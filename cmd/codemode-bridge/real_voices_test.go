@@ -5,6 +5,7 @@ package main_test
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -103,7 +104,8 @@ func realServersSpeak(t *testing.T, kind, transport string) {
 	}
 	holds("what the model reads", a.Lent[0].SystemPrompt, "written by the MCP server asks, not by the user", "You are a helpful test server.")
 	holds("what the model reads", a.Lent[1].SystemPrompt, "written by the MCP server borrows")
-	if len(a.Logged) != 1 || a.Logged[0].Logger != "watch" || a.Logged[0].Level != "warning" || a.Logged[0].Data != `low on ink\x1b[2J` {
+	logged := slices.DeleteFunc(a.Logged, func(l clientLog) bool { return l.Logger == "everything" }) // which says when it has the roots
+	if len(logged) != 1 || logged[0].Logger != "watch" || logged[0].Level != "warning" || logged[0].Data != `low on ink\x1b[2J` {
 		t.Errorf("logged %+v", a.Logged)
 	}
 }
