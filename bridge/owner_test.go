@@ -4,9 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"codemode-bridge/bridge/ledger"
 )
 
 // A run that somebody holds is not given to another bridge, however long that
@@ -83,5 +87,152 @@ func TestARunThatSendsIsNotPutAway(t *testing.T) {
 	<-r.done
 	if !errors.Is(r.err, errPutAway) {
 		t.Errorf("it ended: %v", r.err)
+	}
+}
+
+// Of bridges that want the same run, one gets it, and nothing is made twice.
+func TestBridgesRaceForARun(t *testing.T) {
+	f := newFleet()
+	first := f.bridge(t, "one", queued())
+	id := f.startPaused(t, first, pauses, 2)
+	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
+	first.Close(0)
+	for _, e := range f.open(t, 2) {
+		f.answer(t, e, yes)
+	}
+	racers := make([]*bench, 4)
+	for i := range racers {
+		racers[i] = f.bridge(t, fmt.Sprint("racer ", i), queued())
+	}
+	var wait sync.WaitGroup
+	for _, b := range racers {
+		wait.Go(func() {
+			if err := b.GoOn(t.Context(), id, "the test"); err != nil && !errors.Is(err, ErrNoRun) && !errors.Is(err, errElsewhere) {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	waitUntil(t, func() bool { left, err := f.records.Runs(t.Context()); return err == nil && len(left) == 0 })
+	made := 0
+	for _, b := range racers {
+		made += len(b.up.made())
+	}
+	if made != 3 {
+		t.Errorf("%d calls were made, not the 3 that were left", made)
+	}
+}
+
+// A run is known at every moment, also while a bridge takes it up.
+func TestARunThatIsTakenUpIsKnown(t *testing.T) {
+	f := newFleet()
+	b := f.bridge(t, "one", queued())
+	id := f.startPaused(t, b, `return await codemode.a__echo({n: 1})`, 1)
+	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.putAway() })
+	waitUntil(t, func() bool { _, live := b.lookup(id); return !live })
+	if _, err := b.claim(t.Context(), id, false); err != nil {
+		t.Fatal(err)
+	}
+	st, ok := b.Run(id)
+	if !ok || st.State != RunPaused || len(b.Runs()) != 1 || b.Status().Paused != 1 {
+		t.Errorf("it is %q (%v), %d are listed", st.State, ok, len(b.Runs()))
+	}
+}
+
+// Who ends a run that its bridge puts away in the same moment, or that dies before it
+// has seen that, has ended it: nobody goes on with it.
+func TestAWishToEndOutlivesTheBridge(t *testing.T) {
+	ended := func(t *testing.T, f *fleet, b *bench, id string) {
+		t.Helper()
+		if err := b.GoOn(t.Context(), id, "the test"); !errors.Is(err, ErrNoRun) {
+			t.Errorf("going on with it: %v", err)
+		}
+		if made := b.up.made(); len(made) > 0 {
+			t.Errorf("made %q", made)
+		}
+		f.open(t, 0)
+		if left, err := f.records.Runs(t.Context()); err != nil || len(left) > 0 {
+			t.Errorf("journals are left: %v, %v", left, err)
+		}
+		why := ""
+		for row, err := range f.records.Rows(t.Context(), ledger.Query{Runs: []string{id}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if row.Record.Event == ledger.RunEnded {
+				why += row.Record.Error
+			}
+		}
+		if why != "bob stopped the run" {
+			t.Errorf("it ended: %q", why)
+		}
+	}
+	t.Run("as it is put away", func(t *testing.T) {
+		f := newFleet()
+		first, second := f.bridge(t, "one", queued()), f.bridge(t, "two", queued())
+		id := f.startPaused(t, first, pauses, 2)
+		r, _ := first.lookup(id)
+		waitUntil(t, func() bool { return r.quiet(first.o.Gate.Broker()) })
+		if err := second.CancelRun(t.Context(), id, "bob"); err != nil {
+			t.Fatal(err)
+		}
+		r.putAway()
+		<-r.done
+		ended(t, f, second, id)
+	})
+	t.Run("after its bridge died", func(t *testing.T) {
+		f := newFleet()
+		first := f.bridge(t, "one", queued())
+		id := f.startPaused(t, first, pauses, 2)
+		waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
+		first.Close(0)
+		_, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.Kept) error {
+			k.Owner, k.State, k.Wanted = "dead", ledger.Live, endRun+"bob"
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.gone["dead"] = true
+		ended(t, f, f.bridge(t, "two", queued()), id)
+	})
+}
+
+// A meddler is a journal in which something happens right after a read.
+type meddler struct {
+	ledger.Journal
+	once sync.Once
+	then func()
+}
+
+func (m *meddler) Read(ctx context.Context, run string) (ledger.Kept, []ledger.Entry, error) {
+	k, all, err := m.Journal.Read(ctx, run)
+	m.once.Do(m.then)
+	return k, all, err
+}
+
+// A run that ended while a bridge was about to take it up has ended, also where its
+// journal is kept.
+func TestWhatHasEndedIsNotTakenUp(t *testing.T) {
+	f := newFleet()
+	first := f.bridge(t, "one", queued())
+	id := f.startPaused(t, first, pauses, 2)
+	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
+	first.Close(0)
+	for _, e := range f.open(t, 2) {
+		f.answer(t, e, yes)
+	}
+	m := &meddler{Journal: f.records, then: func() {
+		_, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.Kept) error { k.State = ledger.Finished; return nil })
+		if err != nil {
+			t.Error(err)
+		}
+	}}
+	second := f.bridge(t, "two", queued(), func(o *Options) { o.Journal = m })
+	if err := second.GoOn(t.Context(), id, "the test"); !errors.Is(err, ErrNoRun) {
+		t.Errorf("going on with it: %v", err)
+	}
+	if made := second.up.made(); len(made) > 0 {
+		t.Errorf("made %q", made)
 	}
 }

@@ -237,39 +237,6 @@ func TestACallThatIsLost(t *testing.T) {
 	}
 }
 
-// Of bridges that want the same run, one gets it, and nothing is made twice.
-func TestBridgesRaceForARun(t *testing.T) {
-	f := newFleet()
-	first := f.bridge(t, "one", queued())
-	id := f.startPaused(t, first, pauses, 2)
-	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
-	first.Close(0)
-	for _, e := range f.open(t, 2) {
-		f.answer(t, e, yes)
-	}
-	racers := make([]*bench, 4)
-	for i := range racers {
-		racers[i] = f.bridge(t, fmt.Sprint("racer ", i), queued())
-	}
-	var wait sync.WaitGroup
-	for _, b := range racers {
-		wait.Go(func() {
-			if err := b.GoOn(t.Context(), id, "the test"); err != nil && !errors.Is(err, ErrNoRun) && !errors.Is(err, errElsewhere) {
-				t.Error(err)
-			}
-		})
-	}
-	wait.Wait()
-	waitUntil(t, func() bool { left, err := f.records.Runs(t.Context()); return err == nil && len(left) == 0 })
-	made := 0
-	for _, b := range racers {
-		made += len(b.up.made())
-	}
-	if made != 3 {
-		t.Errorf("%d calls were made, not the 3 that were left", made)
-	}
-}
-
 // What changes while a run is away is heeded when it goes on.
 func TestWhatChangesMeanwhile(t *testing.T) {
 	const code = `await codemode.b__echo({n: 1}); try { return await codemode.a__echo({n: 2}) } catch (e) { return e.name + " " + e.reason }`
@@ -404,26 +371,6 @@ func TestAPausedRunExpires(t *testing.T) {
 	}
 }
 
-// A run whose journal is full goes on, and cannot be put away.
-func TestAFullJournal(t *testing.T) {
-	f := newFleet()
-	b := f.bridge(t, "one", queued(), func(o *Options) { o.JournalBytes = 3000 })
-	id := f.startPaused(t, b, `await codemode.b__echo({x: "y".repeat(4000)}); return await codemode.a__echo({n: 1})`, 1)
-	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.quiet(b.o.Gate.Broker()) })
-	r, _ := b.lookup(id)
-	if r.putAway() {
-		t.Error("it was put away")
-	}
-	if left, err := f.records.Runs(t.Context()); err != nil || len(left) > 0 {
-		t.Errorf("journals are left: %v, %v", left, err)
-	}
-	f.answer(t, f.open(t, 1)[0], yes)
-	<-r.done
-	if out := string(r.answer().StructuredContent.(json.RawMessage)); !strings.Contains(out, `\"n\":1`) {
-		t.Errorf("it answers %s", out)
-	}
-}
-
 // The verdict moves a run on that no bridge has; a restart alone does not.
 func TestTheVerdictMovesAPausedRunOn(t *testing.T) {
 	f := newFleet()
@@ -496,17 +443,17 @@ func TestAPauseLoosensNothing(t *testing.T) {
 	}
 }
 
-// A client that sends its script again goes on with its run that was put away.
-func TestTheSameScriptFindsItsPausedRun(t *testing.T) {
-	f := newFleet()
-	b := f.bridge(t, "one", queued())
-	c := b.connect(t, nil)
-	const code = `return [await codemode.b__echo({n: 1}), await codemode.a__echo({n: 2})]`
+const leftScript = `return [await codemode.b__echo({n: 1}), await codemode.a__echo({n: 2})]`
+
+// leftBy has a client send leftScript and leave while it asks, and the run put
+// away, as when there is no room for it.
+func (f *fleet) leftBy(t *testing.T, b *bench, c *mcp.ClientSession) (id string) {
+	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		c.CallTool(ctx, &mcp.CallToolParams{Name: "eval", Arguments: map[string]any{"code": code}})
+		c.CallTool(ctx, &mcp.CallToolParams{Name: "eval", Arguments: map[string]any{"code": leftScript}})
 	}()
 	f.open(t, 1)
 	var r *run
@@ -517,214 +464,24 @@ func TestTheSameScriptFindsItsPausedRun(t *testing.T) {
 		}
 		return r != nil
 	})
-	waitUntil(t, func() bool { return r.putAway() }) // as when there is no room for it
+	waitUntil(t, r.putAway)
 	<-r.done
 	leave()
 	<-gone
+	return r.id
+}
+
+// A client that sends its script again goes on with its run that was put away.
+func TestTheSameScriptFindsItsPausedRun(t *testing.T) {
+	f := newFleet()
+	b := f.bridge(t, "one", queued())
+	c := b.connect(t, nil)
+	f.leftBy(t, b, c)
 	f.answer(t, f.open(t, 1)[0], yes)
-	if got := eval(t, c, code); !strings.Contains(got, `{\"n\":2}`) {
+	if got := eval(t, c, leftScript); !strings.Contains(got, `{\"n\":2}`) {
 		t.Errorf("got %s", got)
 	}
 	if made := b.up.made(); len(made) != 2 {
-		t.Errorf("made %q", made)
-	}
-}
-
-// A journal whose end cannot be written is not forgotten: no call goes without
-// it, and nothing is left of it.
-func TestAJournalIsEndedBeforeAnythingGoesWithoutIt(t *testing.T) {
-	j := newJournal("r", "one", 2000)
-	j.began = func() ledger.Entry {
-		return ledger.Entry{Run: "r", Owner: "one", Kind: ledger.Began, Body: []byte("{}")}
-	}
-	j.taken = func() { t.Error("it was taken") }
-	kinds := func(e gate.Entries) (all string) {
-		for _, one := range e.All {
-			all += string(one.Kind) + " "
-		}
-		return all
-	}
-	first := j.entries(ledger.Sent, 1, &entry{value: make([]byte, 100)})
-	if got := kinds(first); got != "began sent " {
-		t.Fatalf("the first entries are %s", got)
-	}
-	first.Done(nil)
-	waiting := j.entries(ledger.Settled, 1, &entry{value: make([]byte, 100)})
-	overflow := make(chan gate.Entries)
-	go func() { overflow <- j.entries(ledger.Settled, 2, &entry{value: make([]byte, 5000)}) }()
-	select {
-	case e := <-overflow:
-		t.Fatalf("%sgoes before what is being kept", kinds(e))
-	case <-time.After(20 * time.Millisecond): // it may still be on its way: then it waits later
-	}
-	waiting.Done(nil)
-	end := <-overflow
-	if got := kinds(end); got != "ended " || j.usable() {
-		t.Fatalf("a journal that is full goes on with %s", got)
-	}
-	end.Done(errors.New("the disk is full"))
-	again := j.entries(ledger.Sent, 3, new(entry))
-	if got := kinds(again) + kinds(j.over(time.Hour, time.Now())); got != "ended ended " {
-		t.Errorf("after a write that failed: %s", got)
-	}
-	again.Done(nil)
-	if got := kinds(j.entries(ledger.Sent, 4, new(entry))) + kinds(j.over(time.Hour, time.Now())); got != "" {
-		t.Errorf("after its end: %s", got)
-	}
-}
-
-// What a script reads of what the bridge has counts as well.
-func TestWhatAJournalCarriesIsBounded(t *testing.T) {
-	j := newJournal("r", "one", 1000)
-	for i := range 10 {
-		if err := j.carry(i, &entry{value: make([]byte, 200)}); err != nil {
-			t.Fatal(err)
-		}
-		j.settled(i, time.Now())
-	}
-	if j.usable() || len(j.turns) > 0 || len(j.answers) > 0 {
-		t.Errorf("it keeps %d turns and %d answers", len(j.turns), len(j.answers))
-	}
-}
-
-// What a replay meets again is kept already; no turn after it is forgotten with
-// it, whoever comes first, and it takes no room.
-func TestWhatAReplayMeetsIsNotKeptAgain(t *testing.T) {
-	for _, early := range []bool{true, false} {
-		j := newJournal("r", "one", 10000)
-		j.open = true
-		j.settled(2, time.Now())
-		if err := j.carry(1, &entry{value: make([]byte, 200)}); err != nil {
-			t.Fatal(err)
-		}
-		j.settled(1, time.Now())
-		if !early {
-			j.replayed(2)
-		}
-		sent := j.entries(ledger.Sent, 3, new(entry))
-		sent.Done(nil)
-		j.settled(3, time.Now())
-		j.replayed(2)
-		s, err := decodeEntry(j.entries(ledger.Sent, 4, new(entry)).All[0].Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s.First != 2 || len(s.Turns) != 1 || s.Turns[0].Call != 3 || j.held != 0 {
-			t.Errorf("early %v: from turn %d on it keeps %v, and holds %d bytes", early, s.First, s.Turns, j.held)
-		}
-	}
-}
-
-// A run is known at every moment, also while a bridge takes it up.
-func TestARunThatIsTakenUpIsKnown(t *testing.T) {
-	f := newFleet()
-	b := f.bridge(t, "one", queued())
-	id := f.startPaused(t, b, `return await codemode.a__echo({n: 1})`, 1)
-	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.putAway() })
-	waitUntil(t, func() bool { _, live := b.lookup(id); return !live })
-	if _, err := b.claim(t.Context(), id, false); err != nil {
-		t.Fatal(err)
-	}
-	st, ok := b.Run(id)
-	if !ok || st.State != RunPaused || len(b.Runs()) != 1 || b.Status().Paused != 1 {
-		t.Errorf("it is %q (%v), %d are listed", st.State, ok, len(b.Runs()))
-	}
-}
-
-// Who ends a run that its bridge puts away in the same moment, or that dies before it
-// has seen that, has ended it: nobody goes on with it.
-func TestAWishToEndOutlivesTheBridge(t *testing.T) {
-	ended := func(t *testing.T, f *fleet, b *bench, id string) {
-		t.Helper()
-		if err := b.GoOn(t.Context(), id, "the test"); !errors.Is(err, ErrNoRun) {
-			t.Errorf("going on with it: %v", err)
-		}
-		if made := b.up.made(); len(made) > 0 {
-			t.Errorf("made %q", made)
-		}
-		f.open(t, 0)
-		if left, err := f.records.Runs(t.Context()); err != nil || len(left) > 0 {
-			t.Errorf("journals are left: %v, %v", left, err)
-		}
-		why := ""
-		for row, err := range f.records.Rows(t.Context(), ledger.Query{Runs: []string{id}}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if row.Record.Event == ledger.RunEnded {
-				why += row.Record.Error
-			}
-		}
-		if why != "bob stopped the run" {
-			t.Errorf("it ended: %q", why)
-		}
-	}
-	t.Run("as it is put away", func(t *testing.T) {
-		f := newFleet()
-		first, second := f.bridge(t, "one", queued()), f.bridge(t, "two", queued())
-		id := f.startPaused(t, first, pauses, 2)
-		r, _ := first.lookup(id)
-		waitUntil(t, func() bool { return r.quiet(first.o.Gate.Broker()) })
-		if err := second.CancelRun(t.Context(), id, "bob"); err != nil {
-			t.Fatal(err)
-		}
-		r.putAway()
-		<-r.done
-		ended(t, f, second, id)
-	})
-	t.Run("after its bridge died", func(t *testing.T) {
-		f := newFleet()
-		first := f.bridge(t, "one", queued())
-		id := f.startPaused(t, first, pauses, 2)
-		waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
-		first.Close(0)
-		_, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.Kept) error {
-			k.Owner, k.State, k.Wanted = "dead", ledger.Live, endRun+"bob"
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.gone["dead"] = true
-		ended(t, f, f.bridge(t, "two", queued()), id)
-	})
-}
-
-// A meddler is a journal in which something happens right after a read.
-type meddler struct {
-	ledger.Journal
-	once sync.Once
-	then func()
-}
-
-func (m *meddler) Read(ctx context.Context, run string) (ledger.Kept, []ledger.Entry, error) {
-	k, all, err := m.Journal.Read(ctx, run)
-	m.once.Do(m.then)
-	return k, all, err
-}
-
-// A run that ended while a bridge was about to take it up has ended, also where its
-// journal is kept.
-func TestWhatHasEndedIsNotTakenUp(t *testing.T) {
-	f := newFleet()
-	first := f.bridge(t, "one", queued())
-	id := f.startPaused(t, first, pauses, 2)
-	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
-	first.Close(0)
-	for _, e := range f.open(t, 2) {
-		f.answer(t, e, yes)
-	}
-	m := &meddler{Journal: f.records, then: func() {
-		_, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.Kept) error { k.State = ledger.Finished; return nil })
-		if err != nil {
-			t.Error(err)
-		}
-	}}
-	second := f.bridge(t, "two", queued(), func(o *Options) { o.Journal = m })
-	if err := second.GoOn(t.Context(), id, "the test"); !errors.Is(err, ErrNoRun) {
-		t.Errorf("going on with it: %v", err)
-	}
-	if made := second.up.made(); len(made) > 0 {
 		t.Errorf("made %q", made)
 	}
 }
@@ -735,38 +492,19 @@ func TestTheSameScriptAgainIsAnotherRun(t *testing.T) {
 	f := newFleet()
 	b := f.bridge(t, "one", queued())
 	c := b.connect(t, nil)
-	const code = `return [await codemode.b__echo({n: 1}), await codemode.a__echo({n: 2})]`
-	ctx, leave := context.WithCancel(t.Context())
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		c.CallTool(ctx, &mcp.CallToolParams{Name: "eval", Arguments: map[string]any{"code": code}})
-	}()
-	f.open(t, 1)
-	var r *run
-	waitUntil(t, func() bool {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		for _, r = range b.live {
-		}
-		return r != nil
-	})
-	waitUntil(t, func() bool { return r.putAway() })
-	<-r.done
-	leave()
-	<-gone
+	id := f.leftBy(t, b, c)
 	f.answer(t, f.open(t, 1)[0], yes)
-	if err := b.GoOn(t.Context(), r.id, "ann answered"); err != nil { // as the answer brings it about
+	if err := b.GoOn(t.Context(), id, "ann answered"); err != nil { // as the answer brings it about
 		t.Fatal(err)
 	}
-	waitUntil(t, func() bool { st, ok := b.Run(r.id); return ok && st.Over() })
-	if got := eval(t, c, code); !strings.Contains(got, `{\"n\":2}`) || len(b.up.made()) != 2 {
+	waitUntil(t, func() bool { st, ok := b.Run(id); return ok && st.Over() })
+	if got := eval(t, c, leftScript); !strings.Contains(got, `{\"n\":2}`) || len(b.up.made()) != 2 {
 		t.Errorf("got %s after %q", got, b.up.made())
 	}
 	var wait sync.WaitGroup
 	wait.Go(func() { f.answer(t, f.open(t, 1)[0], yes) })
 	defer wait.Wait()
-	if got := eval(t, c, code); !strings.Contains(got, `{\"n\":2}`) || len(b.up.made()) != 4 {
+	if got := eval(t, c, leftScript); !strings.Contains(got, `{\"n\":2}`) || len(b.up.made()) != 4 {
 		t.Errorf("the second time it got %s after %q", got, b.up.made())
 	}
 }
