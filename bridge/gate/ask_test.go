@@ -202,6 +202,22 @@ func TestEditedArgumentsThatDoNotFit(t *testing.T) {
 	})
 }
 
+// A script whose question came to nothing reads what was in the way.
+func TestNobodyHasAllowed(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                  "and nobody could be reached",
+		"a yes to this call needs a reason": "and nobody has: a yes to this call needs a reason",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a := ask(t, supervised(asksFs), &book{}, ByElicitation, deletion)
+			a.answer(approval.Verdict{Reason: approval.NoApprover, Channel: "elicitation", Text: text})
+			if got := a.refused(approval.NoApprover).Message; !strings.HasSuffix(got, want) {
+				t.Errorf("it reads %q, want %q", got, want)
+			}
+		})
+	}
+}
+
 // Trial P23: what the person was asked about, what was written down and what
 // was sent have one digest.
 func TestOneDigestFromQuestionToWire(t *testing.T) {

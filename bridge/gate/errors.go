@@ -102,6 +102,9 @@ func denied(c *call, reason approval.Reason, text string) *approval.DeniedError 
 		words = fmt.Sprintf("a person must allow it (%s), and this client cannot ask one", why)
 	case approval.NoApprover:
 		words = fmt.Sprintf("a person must allow it (%s), and nobody could be reached", why)
+		if text != "" { // somebody may have been, in vain
+			words = fmt.Sprintf("a person must allow it (%s), and nobody has", why)
+		}
 	case approval.Timeout:
 		words = fmt.Sprintf("a person was asked and did not answer within %v", c.decision.Timeout)
 	case approval.Expired:
