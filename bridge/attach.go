@@ -67,8 +67,8 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 	if !stateless {
 		defer floor.forget(a.r) // what is still being asked is not, from here on
 	}
+	turned := floor.watch() // always from before the last look: nothing is missed
 	for {
-		turned := floor.watch()
 		select {
 		case <-a.r.done:
 			if errors.Is(a.r.err, errPutAway) {
@@ -86,6 +86,7 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 			ask.Reset(min(gather, max(0, quietFor-time.Since(since))))
 			continue
 		case <-turned:
+			turned = floor.watch()
 			if since.IsZero() { // else what is being gathered is put soon
 				ask.Reset(0)
 			}
