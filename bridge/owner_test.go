@@ -93,10 +93,7 @@ func TestARunThatSendsIsNotPutAway(t *testing.T) {
 // Of bridges that want the same run, one gets it, and nothing is made twice.
 func TestBridgesRaceForARun(t *testing.T) {
 	f := newFleet()
-	first := f.bridge(t, "one", queued())
-	id := f.startPaused(t, first, pauses, 2)
-	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
-	first.Close(0)
+	id := f.endsAsking(t, pauses, 2)
 	for _, e := range f.open(t, 2) {
 		f.answer(t, e, yes)
 	}
@@ -182,10 +179,7 @@ func TestAWishToEndOutlivesTheBridge(t *testing.T) {
 	})
 	t.Run("after its bridge died", func(t *testing.T) {
 		f := newFleet()
-		first := f.bridge(t, "one", queued())
-		id := f.startPaused(t, first, pauses, 2)
-		waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
-		first.Close(0)
+		id := f.endsAsking(t, pauses, 2)
 		_, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.Kept) error {
 			k.Owner, k.State, k.Wanted = "dead", ledger.Live, endRun+"bob"
 			return nil
@@ -215,10 +209,7 @@ func (m *meddler) Read(ctx context.Context, run string) (ledger.Kept, []ledger.E
 // journal is kept.
 func TestWhatHasEndedIsNotTakenUp(t *testing.T) {
 	f := newFleet()
-	first := f.bridge(t, "one", queued())
-	id := f.startPaused(t, first, pauses, 2)
-	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
-	first.Close(0)
+	id := f.endsAsking(t, pauses, 2)
 	for _, e := range f.open(t, 2) {
 		f.answer(t, e, yes)
 	}

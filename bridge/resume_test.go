@@ -166,6 +166,16 @@ func TestARunGoesOnElsewhere(t *testing.T) {
 	}
 }
 
+// endsAsking has a bridge end while a run of it asks so many questions.
+func (f *fleet) endsAsking(t testing.TB, code string, questions int) (id string) {
+	t.Helper()
+	b := f.bridge(t, "one", queued())
+	id = f.startPaused(t, b, code, questions)
+	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.quiet(b.o.Gate.Broker()) })
+	b.Close(0)
+	return id
+}
+
 // waitUntil returns when what a test waits for has come.
 func waitUntil(t testing.TB, done func() bool) {
 	t.Helper()
@@ -261,10 +271,7 @@ func TestWhatChangesMeanwhile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet()
-			first := f.bridge(t, "one", queued())
-			id := f.startPaused(t, first, code, 1)
-			waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
-			first.Close(0)
+			id := f.endsAsking(t, code, 1)
 			f.answer(t, f.open(t, 1)[0], yes)
 			second := f.bridge(t, "two", queued(), func(o *Options) {
 				if row.then != nil {
@@ -338,10 +345,7 @@ func otherRelease(o *Options) {
 // may jump meanwhile.
 func TestAPausedRunExpires(t *testing.T) {
 	f := newFleet()
-	first := f.bridge(t, "one", queued())
-	id := f.startPaused(t, first, pauses, 2)
-	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
-	first.Close(0)
+	id := f.endsAsking(t, pauses, 2)
 	for _, jump := range []time.Duration{-1000 * time.Hour, 167 * time.Hour} {
 		b := f.bridge(t, fmt.Sprint("after ", jump), queued(), func(o *Options) { o.Now = func() time.Time { return time.Now().Add(jump) } })
 		if err := b.expire(t.Context()); err != nil {
@@ -374,10 +378,7 @@ func TestAPausedRunExpires(t *testing.T) {
 // The verdict moves a run on that no bridge has; a restart alone does not.
 func TestTheVerdictMovesAPausedRunOn(t *testing.T) {
 	f := newFleet()
-	first := f.bridge(t, "one", queued())
-	id := f.startPaused(t, first, pauses, 2)
-	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
-	first.Close(0)
+	id := f.endsAsking(t, pauses, 2)
 	second := f.bridge(t, "two", queued())
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan struct{})
@@ -397,10 +398,7 @@ func TestTheVerdictMovesAPausedRunOn(t *testing.T) {
 
 func TestARestartMakesNoCalls(t *testing.T) {
 	f := newFleet()
-	first := f.bridge(t, "one", queued())
-	id := f.startPaused(t, first, pauses, 2)
-	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
-	first.Close(0)
+	f.endsAsking(t, pauses, 2)
 	before := time.Now()
 	for _, e := range f.open(t, 2) {
 		f.answer(t, e, yes)
@@ -512,10 +510,7 @@ func TestTheSameScriptAgainIsAnotherRun(t *testing.T) {
 // Who breaks off a run that has only just been taken up leaves it as it was.
 func TestARunOnItsWayIsPutOff(t *testing.T) {
 	f := newFleet()
-	first := f.bridge(t, "one", queued())
-	id := f.startPaused(t, first, pauses, 2)
-	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
-	first.Close(0)
+	id := f.endsAsking(t, pauses, 2)
 	pool, err := sandbox.NewPool(sandbox.Options{MaxWorkers: 1, Command: func() *exec.Cmd {
 		c := exec.Command(os.Args[0])
 		c.Env = []string{workerVariable + "=1"}
