@@ -63,21 +63,28 @@ func (e *DeniedError) Retryable() bool {
 
 // A Key names a call exactly enough that a yes to one is a yes to another.
 type Key struct {
-	Session    string       `json:"session"`
-	Profile    string       `json:"profile"`
-	Server     string       `json:"server"`
-	Tool       string       `json:"tool"`       // the raw name
-	Definition string       `json:"definition"` // digest of the tool's definition
-	Revision   string       `json:"revision"`   // of the policy
-	Args       canon.Digest `json:"args"`
+	// Configuration is the id of the configuration that asks, and Identity says
+	// what the server is, beside its name there.
+	Configuration string       `json:"configuration,omitempty"`
+	Identity      string       `json:"identity,omitempty"`
+	Session       string       `json:"session"`
+	Profile       string       `json:"profile"`
+	Server        string       `json:"server"`
+	Tool          string       `json:"tool"`       // the raw name
+	Definition    string       `json:"definition"` // digest of the tool's definition
+	Revision      string       `json:"revision"`   // of the policy
+	Args          canon.Digest `json:"args"`
 }
 
 // A Request is a question put to a person, made only from frozen calls. It is
 // about one call, or about the calls of one loop that were made together.
 type Request struct {
-	ID     string `json:"id"`
-	Run    string `json:"run"`
-	Client string `json:"client"` // the client's own name for itself, untrusted
+	ID  string `json:"id"`
+	Run string `json:"run"`
+	// Configuration names for people the configuration that asks: its verdicts
+	// are judged by the approvers of that one alone.
+	Configuration string `json:"configuration,omitempty"`
+	Client        string `json:"client"` // the client's own name for itself, untrusted
 	// Requester is whose call it is, as the bridge knows it: the name of the
 	// token that the client came with. Empty if it came with none.
 	Requester string `json:"requester,omitempty"`
@@ -135,6 +142,9 @@ func (r Request) NeedsApprover() bool {
 	return r.Decision.Manual || len(r.Decision.Quorums) > 0 || r.Separate
 }
 
+// ConfigurationID is the id of the configuration that asks.
+func (r Request) ConfigurationID() string { return r.Items[0].Key.Configuration }
+
 // SameCalls reports whether two requests are about the same calls with the
 // same arguments, of whatever run and session.
 func (r Request) SameCalls(o Request) bool {
@@ -161,7 +171,7 @@ func (r Request) Editable() bool {
 func (r Request) Digest() canon.Digest {
 	h := sha256.New()
 	for _, i := range r.Items {
-		fmt.Fprintf(h, "%d %q %q %q %q %q %q %s\n", i.Call, i.Key.Session, i.Key.Profile, i.Key.Server, i.Key.Tool, i.Key.Definition, i.Key.Revision, i.Key.Args)
+		fmt.Fprintf(h, "%d %q %q %q %q %q %q %q %q %s\n", i.Call, i.Key.Configuration, i.Key.Identity, i.Key.Session, i.Key.Profile, i.Key.Server, i.Key.Tool, i.Key.Definition, i.Key.Revision, i.Key.Args)
 	}
 	return canon.Digest(h.Sum(nil))
 }

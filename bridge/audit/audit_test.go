@@ -150,6 +150,10 @@ func filled(event ledger.Event, text string) ledger.Record {
 			f.Set(reflect.ValueOf(time.Unix(1, 0).UTC()))
 		case bool:
 			f.SetBool(true)
+		case *bool:
+			f.Set(reflect.ValueOf(new(bool)))
+		case []ledger.Find:
+			f.Set(reflect.ValueOf([]ledger.Find{{Call: 7, Argument: text, Offset: 12, Length: 28, Labels: []string{text}}}))
 		}
 	}
 	r.Event = event
@@ -268,6 +272,10 @@ func TestExportHasEveryField(t *testing.T) {
 				want = "1970-01-01T00:00:01Z"
 			case []string:
 				want = "x"
+			case *bool:
+				want = fmt.Sprint(*x)
+			case []ledger.Find:
+				want = map[Format]string{JSONLines: `"offset":12,"length":28`, CSV: "x[12:40] of call 7 (x)"}[format]
 			case json.RawMessage:
 				want = "v"
 			}

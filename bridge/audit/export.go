@@ -75,6 +75,7 @@ var columns = []string{
 	"disposition", "risk", "reasons", "revision", "notify", "line", "column",
 	"request", "approver", "channel", "answer", "outcome", "error", "wait_ms", "duration_ms", "bytes_sent", "bytes_received",
 	"name", "script", "script_hash", "input", "preview", "detail", "hash",
+	"configuration", "principal", "trace_id", "server_identity", "repeatable", "finds", "on_behalf_of", "comment", "counted",
 }
 
 // cells are a row for CSV, in the order of columns.
@@ -85,6 +86,7 @@ func cells(row ledger.Row) []string {
 		r.Disposition, r.Risk, strings.Join(r.Reasons, "; "), r.Revision, yes(r.Notify), count(r.Line), count(r.Column),
 		r.Request, r.Approver, r.Channel, r.Answer, r.Outcome, r.Error, millis(r.Wait), millis(r.Duration), count(r.Sent), count(r.Received),
 		r.Name, r.Script, r.ScriptHash, string(r.Input), string(r.Preview), string(r.Detail), row.Hash.String(),
+		r.Configuration, r.Principal, r.TraceID, r.Identity, yes(r.Repeatable), finds(r.Finds), r.OnBehalfOf, r.Comment, whether(r.Counted),
 	}
 	for i, text := range all {
 		all[i] = cell(text)
@@ -122,6 +124,27 @@ func yes(b bool) string {
 		return "true"
 	}
 	return ""
+}
+
+// whether is what is said of a fact that may not be known.
+func whether(b *bool) string {
+	if b == nil {
+		return ""
+	}
+	return strconv.FormatBool(*b)
+}
+
+// finds are what a call sent of what its run had read, as "body[12:40] of call 3 (private)".
+func finds(all []ledger.Find) string {
+	var texts []string
+	for _, f := range all {
+		text := fmt.Sprintf("%s[%d:%d] of call %d", f.Argument, f.Offset, f.Offset+f.Length, f.Call)
+		if len(f.Labels) > 0 {
+			text += " (" + strings.Join(f.Labels, ", ") + ")"
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "; ")
 }
 
 func millis(d time.Duration) string {

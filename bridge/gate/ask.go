@@ -199,12 +199,12 @@ func (r *Run) request(c *call) approval.Request {
 	held, _ := view.held(c.tool)
 	return approval.Request{
 		Difference: held.Difference,
-		Run:        r.ID, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
+		Run:        r.ID, Configuration: r.gate.conf.Name, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
 		Decision: decision, Checks: checks,
 		Preview: r.preview, Done: len(r.effects), Again: c.Again && !c.Lost,
 		Items: []approval.Item{{
 			Call: c.Number, Shown: c.asked(), Position: c.Position, Sources: c.sources,
-			Key: approval.Key{Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
+			Key: approval.Key{Configuration: r.gate.conf.ID, Identity: view.Identities[c.tool.Server], Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
 				Definition: c.tool.Digest, Revision: c.decision.Revision, Args: c.args.Digest()},
 		}},
 	}

@@ -43,6 +43,8 @@ type Options struct {
 	Reader   Reader // nil means that there are no resources and prompts
 	Recorder ledger.Recorder
 	Broker   *approval.Broker // nil means one with default limits
+	// Configuration is the one that the gate decides by, whatever becomes of its text.
+	Configuration Configuration
 	// Confirm, if not nil, waits until a server that is only remembered from
 	// the last run has listed its tools, for as long as that is worth it.
 	Confirm func(ctx context.Context, server string)
@@ -55,6 +57,13 @@ type Options struct {
 	Now          func() time.Time // nil means time.Now
 }
 
+// A Configuration is one of those that may share a store. Runs, requests and
+// grants belong to the one that they began with.
+type Configuration struct {
+	ID   string // stays the same as long as it is the same configuration
+	Name string // for people
+}
+
 // A Gate decides and sends calls. Any number of goroutines may use it.
 type Gate struct {
 	desk      *Desk
@@ -64,6 +73,7 @@ type Gate struct {
 	broker    *approval.Broker
 	confirm   func(ctx context.Context, server string)
 	approvers func() bool
+	conf      Configuration
 	prints    []byte // key of fingerprints
 	now       func() time.Time
 	view      atomic.Pointer[View]
@@ -80,7 +90,7 @@ func New(view *View, o Options) *Gate {
 	if o.Approvers == nil {
 		o.Approvers = func() bool { return false }
 	}
-	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, approvers: o.Approvers, prints: o.Fingerprints, now: o.Now}
+	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, now: o.Now}
 	g.desk = &Desk{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
 	g.view.Store(view)
 	return g
@@ -110,6 +120,9 @@ func (g *Gate) Broker() *approval.Broker { return g.broker }
 func (g *Gate) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.Entry, error) {
 	return g.desk.Settle(ctx, id, about, v)
 }
+
+// Configuration returns the configuration that the gate decides by.
+func (g *Gate) Configuration() Configuration { return g.conf }
 
 // View returns what the gate decides on at this moment.
 func (g *Gate) View() *View { return g.view.Load() }

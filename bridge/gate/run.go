@@ -31,6 +31,8 @@ type Origin struct {
 	// Requester is whose run it is, as far as the bridge can tell: the name of
 	// the client's token.
 	Requester string
+	// TraceID is the client's own trace of what started the run; empty if it has none.
+	TraceID string
 	// Script and Input are what is run, for the record; Name is the saved
 	// script's, if it is one.
 	Script string
@@ -394,6 +396,7 @@ func (r *Run) Bound() string {
 // record writes one record of this run.
 func (r *Run) record(ctx context.Context, rec ledger.Record) error {
 	rec.Time, rec.Run, rec.Session, rec.Client, rec.Profile = r.gate.now(), r.ID, r.Session, canon.Visible(r.Client), r.Bound()
+	rec.Configuration, rec.Principal, rec.TraceID = r.gate.conf.ID, canon.Visible(r.Requester), r.TraceID
 	if rec.Call > 0 {
 		rec.Trace = trace(r.ID, rec.Call)
 	}

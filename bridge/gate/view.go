@@ -16,6 +16,9 @@ type View struct {
 	// Trusted reports, by server, that the person who runs the bridge
 	// believes the server's readOnlyHint.
 	Trusted map[string]bool
+	// Identities say, by server, what the server is beside its name: a keyed
+	// digest of its command, address, arguments and environment.
+	Identities map[string]string
 	// Known reports that the tools of every enabled server are in the
 	// catalogue, be it from the last run.
 	Known bool

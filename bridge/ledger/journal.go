@@ -31,8 +31,11 @@ type Entry struct {
 	// nothing: the error is ErrNotOwner, and a Record that the entry came with
 	// is not kept either. Began makes Owner the owner.
 	Owner string
-	Call  int       // the call's number in its run; of Sent and Settled
-	Until time.Time // of Began: when the run expires; of Ended: when the journal goes, zero for at once
+	Call  int // the call's number in its run; of Sent and Settled
+	// Configuration is the id of the configuration that the run belongs to; of
+	// Began. Nobody with another one goes on with the run.
+	Configuration string
+	Until         time.Time // of Began: when the run expires; of Ended: when the journal goes, zero for at once
 	// Shared names bytes that many runs depend on, such as the names of the
 	// tools, and is kept once for all of them; of Began. Common are those bytes,
 	// the same wherever the name is. They are no secret: they are not encrypted.
@@ -54,6 +57,8 @@ func (e *Entry) Check() error {
 		wrong = "nobody owns it"
 	case e.Kind != Began && e.Kind != Sent && e.Kind != Settled && e.Kind != Noted && e.Kind != Ended:
 		wrong = fmt.Sprintf("there is no kind %q", e.Kind)
+	case e.Kind != Began && e.Configuration != "":
+		wrong = "it names a configuration, and does not begin the run"
 	case e.Kind != Began && (e.Shared != "" || len(e.Common) > 0), e.Shared == "" && len(e.Common) > 0:
 		wrong = "it has shared bytes without a name, or does not begin the run"
 	case len(e.Body) > MaxEntry || len(e.Common) > MaxEntry:
@@ -79,9 +84,12 @@ type Kept struct {
 	Owner  string // the bridge that runs it; empty when none does
 	Wanted string // what somebody asks of the owner; empty when nobody asks
 	State  JournalState
-	Began  time.Time
-	Until  time.Time // when it expires
-	Bytes  int64     // of its entries' bodies
+	// Configuration is the id of the configuration that it belongs to; empty for
+	// a run that began in a release that kept none.
+	Configuration string
+	Began         time.Time
+	Until         time.Time // when it expires
+	Bytes         int64     // of its entries' bodies
 }
 
 // Change returns what k is after change, of whose changes those of Owner, Wanted,
@@ -126,7 +134,7 @@ type Journal interface {
 	// those above, or as Record's.
 	Append(ctx context.Context, entries ...Entry) error
 	// Read returns a run with its entries in the order in which they were kept,
-	// without their Owner and Until, which are in Kept; the first is Began, with
+	// without their Owner, Configuration and Until, which are in Kept; the first is Began, with
 	// its Common. Or ErrNoJournal, or ErrDamaged if what is kept is not what
 	// was written.
 	Read(ctx context.Context, run string) (Kept, []Entry, error)

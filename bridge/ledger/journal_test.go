@@ -13,6 +13,8 @@ func TestEntriesThatAreWrong(t *testing.T) {
 		{Entry{Run: "r", Owner: "x", Kind: Sent}, ""},
 		{Entry{Run: "r", Owner: "x", Kind: Began, Shared: "s", Common: []byte("c")}, ""},
 		{Entry{Run: "r", Owner: "x", Kind: Began, Shared: "s"}, ""},
+		{Entry{Run: "r", Owner: "x", Kind: Began, Configuration: "c"}, ""},
+		{Entry{Run: "r", Owner: "x", Kind: Sent, Configuration: "c"}, "names a configuration"},
 		{Entry{Owner: "x", Kind: Sent}, "names no run"},
 		{Entry{Run: "r", Kind: Sent}, "nobody owns"},
 		{Entry{Run: "r", Owner: "x", Kind: "paused"}, `no kind "paused"`},

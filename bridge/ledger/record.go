@@ -75,25 +75,47 @@ type Record struct {
 	Session string    `json:"session,omitempty"`
 	Client  string    `json:"client,omitempty"` // the client's own name for itself
 	Profile string    `json:"profile,omitempty"`
+	// Configuration is the id of the configuration that the run began with, and
+	// Principal whose run it is: the name of the token that its client came with.
+	Configuration string `json:"configuration,omitempty"`
+	Principal     string `json:"principal,omitempty"`
+	// TraceID is the client's own trace (W3C Trace Context), 32 hexadecimal digits.
+	TraceID string `json:"trace_id,omitempty"`
 
-	Call        int             `json:"call,omitempty"`  // the call's number in its run, from 1
-	Trace       string          `json:"trace,omitempty"` // one for request, decision and execution of a call
-	Server      string          `json:"server,omitempty"`
-	Tool        string          `json:"tool,omitempty"`   // the raw name at its server
+	Call   int    `json:"call,omitempty"`  // the call's number in its run, from 1
+	Trace  string `json:"trace,omitempty"` // one for request, decision and execution of a call
+	Server string `json:"server,omitempty"`
+	Tool   string `json:"tool,omitempty"` // the raw name at its server
+	// Identity is a keyed digest of what the server is: its command, address,
+	// arguments and environment. It tells that a name came to mean another one.
+	Identity    string          `json:"server_identity,omitempty"`
 	Args        json.RawMessage `json:"args,omitempty"`   // in display form
 	Digest      string          `json:"digest,omitempty"` // of the exact arguments
 	Disposition string          `json:"disposition,omitempty"`
 	Risk        string          `json:"risk,omitempty"`
 	Reasons     []string        `json:"reasons,omitempty"`
-	Revision    string          `json:"revision,omitempty"` // of the policy
-	Notify      bool            `json:"notify,omitempty"`   // policy wants the call announced
-	Line        int             `json:"line,omitempty"`     // of the call in the script, from 1
-	Column      int             `json:"column,omitempty"`
+	Revision    string          `json:"revision,omitempty"` // of the compiled policy
+	// Repeatable reports that the call may be made again without harm, as far as
+	// somebody who is believed says so. It has nothing to do with its risk.
+	Repeatable bool `json:"repeatable,omitempty"`
+	// Finds are the arguments' bytes that the run has read before.
+	Finds  []Find `json:"finds,omitempty"`
+	Notify bool   `json:"notify,omitempty"` // policy wants the call announced
+	Line   int    `json:"line,omitempty"`   // of the call in the script, from 1
+	Column int    `json:"column,omitempty"`
 
 	Request  string `json:"request,omitempty"`  // the id of the question
 	Approver string `json:"approver,omitempty"` // who decided
-	Channel  string `json:"channel,omitempty"`  // how: elicitation, fallback, grant, timeout, limit
-	Answer   string `json:"answer,omitempty"`   // yes and how far, or no and why
+	// OnBehalfOf is in whose name the approver decided, if not in their own.
+	OnBehalfOf string `json:"on_behalf_of,omitempty"`
+	// Comment is what the person wrote. Before there was such a field it stood
+	// in Error.
+	Comment string `json:"comment,omitempty"`
+	// Counted, of an answer or verdict, is false where it settled nothing and
+	// counts as no vote; nil says nothing of it.
+	Counted *bool  `json:"counted,omitempty"`
+	Channel string `json:"channel,omitempty"` // how: elicitation, fallback, grant, timeout, limit
+	Answer  string `json:"answer,omitempty"`  // yes and how far, or no and why
 
 	Outcome  string        `json:"outcome,omitempty"`
 	Error    string        `json:"error,omitempty"`
@@ -116,6 +138,15 @@ type Record struct {
 	// Journal are entries of the run's journal that are kept in one transaction
 	// with the record, by a store that is a Journal too; others drop them.
 	Journal []Entry `json:"-"`
+}
+
+// A Find is a piece of a call's arguments that one answer of the run held.
+type Find struct {
+	Call     int      `json:"call"`             // that read it
+	Argument string   `json:"argument"`         // dotted path, in display form
+	Offset   int      `json:"offset"`           // in the argument, in bytes
+	Length   int      `json:"length"`           // in bytes
+	Labels   []string `json:"labels,omitempty"` // of what was read
 }
 
 // Path returns the tool as policy writes it: server__tool, or the one name
@@ -169,10 +200,14 @@ func (r Record) attrs() []slog.Attr {
 	text("session", r.Session)
 	text("client", r.Client)
 	text("profile", r.Profile)
+	text("configuration", r.Configuration)
+	text("principal", r.Principal)
+	text("trace_id", r.TraceID)
 	number("call", r.Call)
 	text("trace", r.Trace)
 	text("server", r.Server)
 	text("tool", r.Tool)
+	text("server_identity", r.Identity)
 	text("args", string(r.Args))
 	text("digest", r.Digest)
 	text("disposition", r.Disposition)
@@ -181,6 +216,12 @@ func (r Record) attrs() []slog.Attr {
 		as = append(as, slog.Any("reasons", r.Reasons))
 	}
 	text("revision", r.Revision)
+	if r.Repeatable {
+		as = append(as, slog.Bool("repeatable", true))
+	}
+	if len(r.Finds) > 0 {
+		as = append(as, slog.Any("finds", r.Finds))
+	}
 	if r.Notify {
 		as = append(as, slog.Bool("notify", true))
 	}
@@ -188,6 +229,11 @@ func (r Record) attrs() []slog.Attr {
 	number("column", r.Column)
 	text("request", r.Request)
 	text("approver", r.Approver)
+	text("on_behalf_of", r.OnBehalfOf)
+	text("comment", r.Comment)
+	if r.Counted != nil {
+		as = append(as, slog.Bool("counted", *r.Counted))
+	}
 	text("channel", r.Channel)
 	text("answer", r.Answer)
 	text("outcome", r.Outcome)

@@ -13,7 +13,7 @@ import (
 // A journal is what is kept of a run.
 type journal struct {
 	ledger.Kept
-	entries []ledger.Entry // without Owner, Until and Common
+	entries []ledger.Entry // without Owner, Configuration, Until and Common
 }
 
 // Append keeps entries.
@@ -68,7 +68,7 @@ func (s *Store) entryLocked(e *ledger.Entry) error {
 		if e.Shared != "" {
 			s.shared[e.Shared] = bytes.Clone(e.Common)
 		}
-		j = &journal{Kept: ledger.Kept{Run: e.Run, Owner: e.Owner, State: ledger.Live, Began: s.clock().Round(0).UTC(), Until: e.Until.Round(0).UTC()}}
+		j = &journal{Kept: ledger.Kept{Run: e.Run, Owner: e.Owner, State: ledger.Live, Configuration: e.Configuration, Began: s.clock().Round(0).UTC(), Until: e.Until.Round(0).UTC()}}
 		s.journals = append(s.journals, j)
 	case j == nil && e.Kind == ledger.Ended:
 		return nil

@@ -288,7 +288,7 @@ func (f *file) begin(ctx context.Context, o *Options, known *mark, afresh bool) 
 		rand.Read(id)
 		store := hex.EncodeToString(id)
 		return f.exec(ctx, strings.Join(migrations, "")+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", application, version)+
-			fmt.Sprintf("INSERT INTO meta VALUES ('oldest', '1'), ('store', '%s'), ('key', '%s'), ('seal', '%s');", store, keyName(key), metaSeal(key, store)))
+			fmt.Sprintf("INSERT INTO meta VALUES ('oldest', '%d'), ('store', '%s'), ('key', '%s'), ('seal', '%s');", oldestReader, store, keyName(key), metaSeal(key, store)))
 	})
 }
 

@@ -42,11 +42,21 @@ CREATE TABLE shared (
 );
 `
 
+// schema3 adds whose runs they are: a run belongs to the configuration that it
+// began with.
+const schema3 = `CREATE TABLE configurations (
+	journal INTEGER PRIMARY KEY, -- its number
+	id      TEXT NOT NULL        -- of the configuration
+);
+`
+
 const (
 	// fromJournals joins each journal with its last entry.
 	fromJournals = ` FROM journals LEFT JOIN entries ON id = (
 		SELECT max(e.id) FROM entries AS e WHERE e.id > number << 32 AND e.id < (number + 1) << 32)`
-	keptQuery = "SELECT number, run, owner, wanted, state, began, until, shared, coalesce(total, 0)" + fromJournals
+	// keptQuery has a place for the expression that says whose a run is.
+	keptQuery = "SELECT number, run, owner, wanted, state, began, until, shared, coalesce(total, 0), %s" + fromJournals
+	whoseRun  = "coalesce((SELECT c.id FROM configurations AS c WHERE c.journal = number), '')"
 
 	placeBits = 32
 	placeMask = 1<<placeBits - 1
@@ -242,7 +252,12 @@ func (f *file) beginJournal(ctx context.Context, e *ledger.Entry, now time.Time)
 		e.Run, e.Owner, ledger.Live, nanos(now), nanos(e.Until), e.Shared)); err != nil {
 		return nil, err
 	}
-	return f.journal(ctx, e.Run)
+	j, err := f.journal(ctx, e.Run)
+	if err != nil || e.Configuration == "" {
+		return j, err
+	}
+	// A release that knows no configurations leaves the row of a journal that it drops.
+	return j, f.exec(ctx, "INSERT OR REPLACE INTO configurations (journal, id) VALUES (?, ?)", j.number, e.Configuration)
 }
 
 // share keeps the bytes that e shares with other runs, and returns their hash.
@@ -271,6 +286,9 @@ func (f *file) dropJournal(ctx context.Context, j *journal) error {
 	delete(f.journals, j.run)
 	f.loose = true
 	if err := f.exec(ctx, "DELETE FROM entries WHERE id > ? AND id < ?", j.number<<placeBits, (j.number+1)<<placeBits); err != nil {
+		return err
+	}
+	if err := f.exec(ctx, "DELETE FROM configurations WHERE journal = ?", j.number); err != nil {
 		return err
 	}
 	return one(f.conn.ExecContext(ctx, "DELETE FROM journals WHERE number = ?", j.number))
@@ -371,7 +389,15 @@ type kept struct {
 
 // readKept reads rows of journals, the oldest first.
 func readKept(ctx context.Context, c *sql.Conn, where string, args ...any) ([]kept, error) {
-	rows, err := c.QueryContext(ctx, keptQuery+where+" ORDER BY number", args...)
+	whose := whoseRun
+	var has int
+	if err := c.QueryRowContext(ctx, "PRAGMA user_version").Scan(&has); err != nil {
+		return nil, err
+	}
+	if has < 3 { // opened to be read only, as an older release left it
+		whose = "''"
+	}
+	rows, err := c.QueryContext(ctx, fmt.Sprintf(keptQuery, whose)+where+" ORDER BY number", args...)
 	if err != nil {
 		return nil, err
 	}
@@ -380,7 +406,7 @@ func readKept(ctx context.Context, c *sql.Conn, where string, args ...any) ([]ke
 	for rows.Next() {
 		var k kept
 		var began, until int64
-		if err := rows.Scan(&k.number, &k.Run, &k.Owner, &k.Wanted, &k.State, &began, &until, &k.shared, &k.Bytes); err != nil {
+		if err := rows.Scan(&k.number, &k.Run, &k.Owner, &k.Wanted, &k.State, &began, &until, &k.shared, &k.Bytes, &k.Configuration); err != nil {
 			return nil, err
 		}
 		k.Began, k.Until = moment(began), moment(until)

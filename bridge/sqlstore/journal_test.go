@@ -170,10 +170,53 @@ func TestJournalIsEncrypted(t *testing.T) {
 }
 
 // older makes the file what the release before had written.
-const older = "DROP TABLE entries; DROP TABLE journals; DROP TABLE shared; PRAGMA user_version = 1"
+const older = "DROP TABLE entries; DROP TABLE journals; DROP TABLE shared; DROP TABLE configurations; " +
+	"UPDATE meta SET value = '1' WHERE name = 'oldest'; PRAGMA user_version = 1"
+
+// withoutConfigurations makes it what the release wrote that had journals, and no
+// configurations in them.
+const withoutConfigurations = "DROP TABLE configurations; UPDATE meta SET value = '1' WHERE name = 'oldest'; PRAGMA user_version = 2"
+
+// A run that began in a release without configurations belongs to none, in a file
+// that is only read as in one that is written to; and that release is kept from a
+// file in which runs belong to one.
+func TestConfigurationsAreAdded(t *testing.T) {
+	o := place(t, 1)
+	db := open(t, o)
+	begin(t, db, "old")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, o.Path, withoutConfigurations)
+	whose := func(db *DB, run, want string) {
+		t.Helper()
+		k, _, err := db.Read(t.Context(), run)
+		if err != nil || k.Configuration != want {
+			t.Errorf("run %s belongs to %q, want %q: %v", run, k.Configuration, want, err)
+		}
+	}
+	reader := o
+	reader.ReadOnly = true
+	whose(open(t, reader), "old", "")
+	db = open(t, o)
+	must(t, db.Append(t.Context(), ledger.Entry{Run: "new", Kind: ledger.Began, Owner: "x", Until: time.Now().Add(time.Hour), Configuration: "conf"}))
+	whose(db, "old", "")
+	whose(db, "new", "conf")
+	must(t, db.Drop(t.Context(), "new"))
+	begin(t, db, "next") // which may get the number of the one that was dropped
+	whose(db, "next", "")
+	oldest := int64(0)
+	must(t, db.ask(t.Context(), func(ctx context.Context, f *file) (err error) {
+		oldest, err = f.number(ctx, "SELECT value FROM meta WHERE name = 'oldest'")
+		return err
+	}))
+	if oldest != oldestReader {
+		t.Errorf("release %d may use the file, want %d", oldest, oldestReader)
+	}
+}
 
 // A file of the release before has no journals until it is opened for writing;
-// then it has, and that release can use it all the same.
+// then it has.
 func TestJournalsAreAdded(t *testing.T) {
 	o := place(t, 6)
 	edit(t, o.Path, older)
@@ -204,7 +247,7 @@ func TestJournalsAreAdded(t *testing.T) {
 			return err
 		}
 		oldest, err := f.number(ctx, "SELECT value FROM meta WHERE name = 'oldest'")
-		if has != 2 || oldest != 1 {
+		if has != version || oldest != oldestReader {
 			t.Errorf("schema %d, which needs at least %d", has, oldest)
 		}
 		return err
@@ -402,10 +445,11 @@ func TestJournalsWithoutTheirLog(t *testing.T) {
 func TestJournalPlans(t *testing.T) {
 	db := open(t, Options{Path: filepath.Join(t.TempDir(), "audit.db")})
 	begin(t, db, "r")
+	kept := fmt.Sprintf(keptQuery, whoseRun)
 	for _, row := range []struct{ query, index string }{
-		{keptQuery + " ORDER BY number", "SCAN journals"},
-		{keptQuery + " WHERE run = 'r' ORDER BY number", "SEARCH journals USING INDEX sqlite_autoindex_journals_1"},
-		{keptQuery + " WHERE owner = 'x' AND wanted <> '' ORDER BY number", "SEARCH journals USING INDEX journals_wanted"},
+		{kept + " ORDER BY number", "SCAN journals"},
+		{kept + " WHERE run = 'r' ORDER BY number", "SEARCH journals USING INDEX sqlite_autoindex_journals_1"},
+		{kept + " WHERE owner = 'x' AND wanted <> '' ORDER BY number", "SEARCH journals USING INDEX journals_wanted"},
 	} {
 		var plan []string
 		if err := db.ask(t.Context(), func(ctx context.Context, f *file) error {
@@ -600,5 +644,12 @@ func TestProcessesClaimRuns(t *testing.T) {
 		if _, entries, err := db.Read(t.Context(), k.Run); err != nil || len(entries) != 5 || k.Owner != owners[k.Run] {
 			t.Errorf("%s is of %s, claimed by %s, with %d entries, %v", k.Run, k.Owner, owners[k.Run], len(entries), err)
 		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

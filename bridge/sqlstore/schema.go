@@ -12,7 +12,11 @@ import (
 )
 
 // version is the schema that this release writes; see the package comment.
-const version = 2
+const version = 3
+
+// oldestReader is the oldest version whose release may use the file: one that
+// knows no configurations would take up the runs of others.
+const oldestReader = 3
 
 // application marks our files: "cmbr" in SQLite's header.
 const application = 0x636d6272
@@ -20,7 +24,7 @@ const application = 0x636d6272
 // migrations[v] leads from version v to v+1. They add tables and never change
 // one that is there. What is written down of one kind of thing (journal
 // entries, say) gets tables of its own, in a migration of its own.
-var migrations = []string{schema1, schema2}
+var migrations = []string{schema1, schema2, schema3}
 
 // facts are what rows are searched by, each with its expression over body.
 var facts = []struct{ name, expression string }{
@@ -136,6 +140,6 @@ func migrate(ctx context.Context, c *sql.Conn, readOnly bool) error {
 			return fmt.Errorf("changing the schema: %w", err)
 		}
 	}
-	_, err := c.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version))
+	_, err := c.ExecContext(ctx, fmt.Sprintf("UPDATE meta SET value = '%d' WHERE name = 'oldest'; PRAGMA user_version = %d", oldestReader, version))
 	return err
 }

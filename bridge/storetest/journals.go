@@ -56,7 +56,7 @@ func Journals(t *testing.T, open func(t *testing.T) (store Journaled, again func
 var until = time.Date(2026, 11, 22, 8, 0, 0, 5, time.FixedZone("", 3600))
 
 func begun(run, owner string) ledger.Entry {
-	return ledger.Entry{Run: run, Kind: ledger.Began, Owner: owner, Until: until, Body: []byte("script of " + run)}
+	return ledger.Entry{Run: run, Kind: ledger.Began, Owner: owner, Configuration: "conf", Until: until, Body: []byte("script of " + run)}
 }
 
 func sent(run, owner string, call int) ledger.Entry {
@@ -125,11 +125,11 @@ func journalComesBack(t *testing.T, a, b Journaled) {
 	size := int64(0)
 	for i := range want {
 		size += int64(len(want[i].Body))
-		want[i].Owner, want[i].Until = "", time.Time{}
+		want[i].Owner, want[i].Configuration, want[i].Until = "", "", time.Time{}
 	}
 	for name, s := range map[string]Journaled{"its writer": a, "another": b} {
 		k, got := journalOf(t, s, "r")
-		if want := (ledger.Kept{Run: "r", Owner: "x", State: ledger.Live, Until: until.UTC(), Bytes: size}); k != want {
+		if want := (ledger.Kept{Run: "r", Owner: "x", State: ledger.Live, Configuration: "conf", Until: until.UTC(), Bytes: size}); k != want {
 			t.Errorf("%s reads %+v, want %+v", name, k, want)
 		}
 		for i := range got {
@@ -165,7 +165,7 @@ func finishedIsKept(t *testing.T, a, b Journaled) {
 	must(t, a.Append(t.Context(), ledger.Entry{Run: "r", Kind: ledger.Ended, Owner: "x", Until: later, Body: []byte("result")}))
 	hasEntries(t, b, "r", "began 0", "sent 1", "ended 0")
 	k, entries := journalOf(t, b, "r")
-	if want := (ledger.Kept{Run: "r", State: ledger.Finished, Until: later.UTC(), Bytes: k.Bytes}); k != want || string(entries[2].Body) != "result" {
+	if want := (ledger.Kept{Run: "r", State: ledger.Finished, Configuration: "conf", Until: later.UTC(), Bytes: k.Bytes}); k != want || string(entries[2].Body) != "result" {
 		t.Errorf("a finished run is %+v, its last entry %q", k, entries[2].Body)
 	}
 	for _, s := range []Journaled{a, b} {
@@ -323,11 +323,11 @@ func runIsChanged(t *testing.T, a, b Journaled) {
 		if *k != before {
 			t.Errorf("to be changed is %+v, want %+v", *k, before)
 		}
-		*k = ledger.Kept{Run: "another", Owner: "y", Wanted: "pause", State: ledger.Paused, Until: later, Bytes: 1}
+		*k = ledger.Kept{Run: "another", Configuration: "another", Owner: "y", Wanted: "pause", State: ledger.Paused, Until: later, Bytes: 1}
 		return nil
 	})
 	must(t, err)
-	want := ledger.Kept{Run: "r", Owner: "y", Wanted: "pause", State: ledger.Paused, Began: before.Began, Until: later.UTC(), Bytes: before.Bytes}
+	want := ledger.Kept{Run: "r", Owner: "y", Wanted: "pause", State: ledger.Paused, Configuration: "conf", Began: before.Began, Until: later.UTC(), Bytes: before.Bytes}
 	if got != want {
 		t.Errorf("changed to %+v, want %+v", got, want)
 	}
