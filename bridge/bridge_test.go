@@ -44,7 +44,7 @@ type upstreams struct {
 	tools map[string]func(ctx context.Context, args json.RawMessage) (string, error)
 }
 
-func (u *upstreams) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+func (u *upstreams) Call(ctx context.Context, server, _, tool string, args json.RawMessage) (json.RawMessage, error) {
 	u.mu.Lock()
 	u.calls = append(u.calls, server+"__"+tool+string(args))
 	f := u.tools[server+"__"+tool]
@@ -56,11 +56,11 @@ func (u *upstreams) Call(ctx context.Context, server, tool string, args json.Raw
 func (u *upstreams) Status() []upstream.Status { return nil }
 
 // Read answers methods like tools of their name.
-func (u *upstreams) Read(ctx context.Context, server, method string, args json.RawMessage) (json.RawMessage, error) {
+func (u *upstreams) Read(ctx context.Context, server, _, method string, args json.RawMessage) (json.RawMessage, error) {
 	if u.tools[server+"__"+method] == nil {
 		return nil, errors.New("the server has no such thing")
 	}
-	return u.Call(ctx, server, method, args)
+	return u.Call(ctx, server, "", method, args)
 }
 
 func (u *upstreams) Offers(string) []string { return []string{"a"} }

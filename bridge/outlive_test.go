@@ -105,11 +105,11 @@ type mortalServers struct {
 	life *life
 }
 
-func (m mortalServers) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+func (m mortalServers) Call(ctx context.Context, server, identity, tool string, args json.RawMessage) (json.RawMessage, error) {
 	if !m.life.alive() {
 		return nil, errDead
 	}
-	return m.upstreams.Call(ctx, server, tool, args)
+	return m.upstreams.Call(ctx, server, identity, tool, args)
 }
 
 // A world is a fleet whose bridges die, with somebody who answers, and servers

@@ -61,6 +61,7 @@ func (d *decoder) checkServers(c *Config) {
 		d.checkTools(s, at)
 		d.checkAuth(s, at)
 		d.checkReactions(c, s, at)
+		d.checkRotating(s, at)
 		if s.Timeout == 0 {
 			s.Timeout = c.Sandbox.CallTimeout
 		}

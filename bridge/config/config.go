@@ -48,6 +48,9 @@ import (
 type Config struct {
 	// Schema is for editors and has no meaning here.
 	Schema string `json:"$schema,omitempty"`
+	// ID tells the configuration from others that share its store; empty where
+	// the places of its files do. See [Config.Identity].
+	ID string `json:"id,omitempty"`
 	// Servers are the upstream servers by name, disabled ones included.
 	Servers map[string]*Server `json:"servers" alias:"mcpServers" keys:"fold" expand:"yes"`
 	// Evaluation is the policy as it was written; Profiles is what it means.
@@ -97,6 +100,9 @@ type Server struct {
 	PassEnv []string         `json:"passEnv,omitempty" expand:"no"`
 	// Cwd is the child's folder, absolute; empty means the bridge's own.
 	Cwd Value `json:"cwd,omitzero"`
+	// Rotating names those of its variables, headers and credentials whose
+	// values may change while it is the same server: see [Server.Identity].
+	Rotating []string `json:"rotating,omitempty" expand:"no"`
 	// OpenAPI is the document of a server of KindOpenAPI: an absolute path, or a
 	// URL. Credentials are for its security schemes, by their names.
 	OpenAPI     Value            `json:"openapi,omitzero" show:"url"`
@@ -382,6 +388,7 @@ func build(src *source, tree hujson.Value, env Env, policy []profiles.Options) (
 	c.setDefaults()
 	d := &decoder{src: src, env: env, places: map[string]place{}, unusable: map[string]bool{}, strangers: map[string]bool{}}
 	d.decode(tree, reflect.ValueOf(c).Elem(), spot{name: "the configuration"})
+	d.checkIdentity(c)
 	d.checkServers(c)
 	d.checkSandbox(c)
 	d.checkHTTP(c)

@@ -537,3 +537,84 @@ func TestRate(t *testing.T) {
 		}
 	}
 }
+
+// A configuration is the same one by its id wherever its file is, and without an
+// id by where its files are, whatever leads there.
+func TestIdentityOfConfigurations(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config.json")
+	if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link.json")
+	if err := os.Symlink(file, link); err != nil {
+		t.Skip("no links here: ", err)
+	}
+	id := func(c Config) string { id, _ := c.Identity(); return id }
+	if a, b := id(Config{File: file}), id(Config{File: link}); a != b {
+		t.Errorf("by its name %q, by a link %q", a, b)
+	}
+	if a, b := id(Config{File: file, ID: "work"}), id(Config{File: "/elsewhere", ID: "work"}); a != b {
+		t.Errorf("with an id here %q, there %q", a, b)
+	}
+	different := map[string]string{}
+	for name, c := range map[string]Config{
+		"a file": {File: file}, "another": {File: file + "c"}, "with an overlay": {File: file, Overlay: file + "c"},
+		"an id": {File: file, ID: "work"}, "another id": {File: file, ID: "home"},
+	} {
+		if other := different[id(c)]; other != "" {
+			t.Errorf("%s is the same as %s", name, other)
+		}
+		different[id(c)] = name
+	}
+}
+
+// A server is another one as soon as anything differs that it is given, and the
+// same whatever else does.
+func TestIdentityOfServers(t *testing.T) {
+	const base = `{"command": "db", "args": ["--url", "${URL}"], "cwd": "/srv", "env": {"TOKEN": "a", "MODE": "x"}, "passEnv": ["REGION", "PATH"], "rotating": ["TOKEN", "KEY"]`
+	env := func(values ...string) Env {
+		return func(name string) (string, bool) {
+			for _, v := range values {
+				if text, ok := strings.CutPrefix(v, name+"="); ok {
+					return text, true
+				}
+			}
+			return "", false
+		}
+	}
+	given := env("URL=staging", "REGION=eu", "PATH=/bin", "KEY=k")
+	identity := func(text string, key string, env Env) string {
+		t.Helper()
+		c, err := Parse("/c.json", []byte(`{"servers": {"db": `+text+`}}`), env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Servers["db"].Identity([]byte(key), env, func(name string) bool { return name == "PATH" })
+	}
+	whole := strings.Replace(base, `"REGION"`, `"REGION", "KEY"`, 1) + "}"
+	is := identity(whole, "key", given)
+	for what, same := range map[string]string{
+		"a time-out":            identity(strings.TrimSuffix(whole, "}")+`, "timeout": "5s"}`, "key", given),
+		"PATH":                  identity(whole, "key", env("URL=staging", "REGION=eu", "PATH=/usr/bin", "KEY=k")),
+		"a variable that turns": identity(whole, "key", env("URL=staging", "REGION=eu", "PATH=/bin", "KEY=l")),
+		"a token that rotates":  identity(strings.Replace(whole, `"TOKEN": "a"`, `"TOKEN": "b"`, 1), "key", given),
+	} {
+		if same != is {
+			t.Errorf("%s makes it another server", what)
+		}
+	}
+	for what, other := range map[string]string{
+		"another store":     identity(whole, "other", given),
+		"a variable in it":  identity(whole, "key", env("URL=production", "REGION=eu", "PATH=/bin", "KEY=k")),
+		"a passed variable": identity(whole, "key", env("URL=staging", "REGION=us", "PATH=/bin", "KEY=k")),
+		"its environment":   identity(strings.Replace(whole, `"MODE": "x"`, `"MODE": "y"`, 1), "key", given),
+		"its program":       identity(strings.Replace(whole, `"db"`, `"db2"`, 1), "key", given),
+		"its folder":        identity(strings.Replace(whole, `"/srv"`, `"/tmp"`, 1), "key", given),
+		"an address":        identity(`{"url": "https://db.example.com"}`, "key", given),
+	} {
+		if other == is {
+			t.Errorf("%s makes no difference", what)
+		}
+	}
+}

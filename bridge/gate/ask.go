@@ -204,7 +204,7 @@ func (r *Run) request(c *call) approval.Request {
 		Preview: r.preview, Done: len(r.effects), Again: c.Again && !c.Lost,
 		Items: []approval.Item{{
 			Call: c.Number, Shown: c.asked(), Position: c.Position, Sources: c.sources,
-			Key: approval.Key{Configuration: r.gate.conf.ID, Identity: view.Identities[c.tool.Server], Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
+			Key: approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
 				Definition: c.tool.Digest, Revision: c.decision.Revision, Args: c.args.Digest()},
 		}},
 	}

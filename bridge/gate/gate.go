@@ -28,13 +28,14 @@ import (
 )
 
 // A Caller sends one call to an upstream server and returns the whole
-// CallToolResult as the exact JSON that came back. Args are the frozen bytes:
-// they are sent as they are. When ctx ends, the far end is told.
+// CallToolResult as the exact JSON that came back. The server of that name must
+// still be the one that the identity says, unless that is empty. Args are the
+// frozen bytes: they are sent as they are. When ctx ends, the far end is told.
 //
 // An error that has a method WasSent() bool says with it whether the upstream
 // may have received the call. One without counts as sent.
 type Caller interface {
-	Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error)
+	Call(ctx context.Context, server, identity, tool string, args json.RawMessage) (json.RawMessage, error)
 }
 
 // Options are the parts a gate works with. Caller and Recorder are required.
@@ -173,7 +174,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	if err != nil {
 		return Answer{}, r.refuse(ctx, c, &call{Call: c, gate: g, tool: tool}, unfit(tool, err))
 	}
-	made := &call{Call: c, gate: g, tool: tool, args: args}
+	made := &call{Call: c, gate: g, tool: tool, identity: view.Identities[tool.Server], args: args}
 	made.decision = r.decide(view, made)
 	if err := view.check(tool, args); err != nil && made.decision.Disposition != profiles.Deny {
 		return Answer{}, r.refuse(ctx, c, made, err) // before a person is asked in vain
@@ -238,7 +239,7 @@ func (g *Gate) send(ctx context.Context, view *View, r *Run, c *call) (json.RawM
 	if c.tool.Method {
 		return g.read(ctx, view, r, c)
 	}
-	return g.caller.Call(ctx, c.tool.Server, c.tool.Name, c.args.Bytes())
+	return g.caller.Call(ctx, c.tool.Server, c.identity, c.tool.Name, c.args.Bytes())
 }
 
 // discover answers a discovery function as a tool would: what it returns is

@@ -24,7 +24,7 @@ type fakeCaller struct {
 	calls []string
 }
 
-func (f *fakeCaller) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+func (f *fakeCaller) Call(ctx context.Context, server, _, tool string, args json.RawMessage) (json.RawMessage, error) {
 	f.mu.Lock()
 	f.calls = append(f.calls, server+"|"+tool+"|"+string(args))
 	f.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 // errors are like those of a Caller. Offers are the servers that have what a
 // method asks for.
 type Reader interface {
-	Read(ctx context.Context, server, method string, args json.RawMessage) (json.RawMessage, error)
+	Read(ctx context.Context, server, identity, method string, args json.RawMessage) (json.RawMessage, error)
 	Offers(method string) []string
 }
 
@@ -31,7 +31,7 @@ func (g *Gate) read(ctx context.Context, view *View, r *Run, c *call) (json.RawM
 	if c.tool.Server == "" {
 		return g.readAll(ctx, view, r, c)
 	}
-	reply, err := g.reader.Read(ctx, c.tool.Server, c.tool.Name, c.args.Bytes())
+	reply, err := g.reader.Read(ctx, c.tool.Server, c.identity, c.tool.Name, c.args.Bytes())
 	if err != nil {
 		return nil, err
 	}
@@ -79,13 +79,13 @@ func (g *Gate) readAll(ctx context.Context, view *View, r *Run, c *call) (json.R
 		p := &part{server: server}
 		parts = append(parts, p)
 		tool, _ := catalog.Method(server + "__" + c.tool.Name)
-		one := &call{Call: c.Call, gate: g, tool: tool, args: c.args, counted: true}
+		one := &call{Call: c.Call, gate: g, tool: tool, identity: view.Identities[server], args: c.args, counted: true}
 		if d := r.decide(view, one); d.Disposition != profiles.Allow {
 			p.why = fmt.Sprintf("policy wants it asked for by itself (%s)", d.Because())
 			continue
 		}
 		asking.Go(func() {
-			reply, err := g.reader.Read(ctx, server, c.tool.Name, c.args.Bytes())
+			reply, err := g.reader.Read(ctx, server, one.identity, c.tool.Name, c.args.Bytes())
 			if err == nil {
 				r.read.Read(provenance.Source{Call: c.Number, Server: server, Tool: c.tool.Name, Args: c.args}, reply)
 				p.entries, _, err = listed(server, member, reply)

@@ -18,7 +18,7 @@ type fakeReader map[string]string // by server and method
 
 func (f fakeReader) Offers(string) []string { return []string{"docs", "down", "mail"} }
 
-func (f fakeReader) Read(_ context.Context, server, method string, args json.RawMessage) (json.RawMessage, error) {
+func (f fakeReader) Read(_ context.Context, server, _, method string, args json.RawMessage) (json.RawMessage, error) {
 	if server == "down" {
 		return nil, errors.New("it is not connected")
 	}

@@ -91,6 +91,7 @@ type call struct {
 	Call
 	gate     *Gate
 	tool     *catalog.Tool
+	identity string // of the tool's server, as the call is meant for it
 	args     canon.Args
 	decision profiles.Decision
 	verdict  *approval.Verdict // of a person, if one was asked
@@ -408,7 +409,7 @@ func trace(run string, call int) string { return run + "." + strconv.Itoa(call) 
 
 // record begins a record about c.
 func (c *call) record(event ledger.Event) ledger.Record {
-	rec := ledger.Record{Event: event, Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Line: c.Position.Line, Column: c.Position.Column,
+	rec := ledger.Record{Event: event, Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Identity: c.identity, Line: c.Position.Line, Column: c.Position.Column,
 		Durable: event == ledger.Asked || event == ledger.Verdict}
 	if c.decision.Disposition == 0 {
 		return rec // refused before anything was decided

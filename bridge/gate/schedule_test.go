@@ -105,7 +105,7 @@ func (s *schedule) anyView() *View {
 }
 
 // Call and Record are the world around the gate: the upstream and the log.
-func (s *schedule) Call(_ context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
+func (s *schedule) Call(_ context.Context, server, _, tool string, args json.RawMessage) (json.RawMessage, error) {
 	frozen, err := canon.Parse(args)
 	if err != nil {
 		s.Errorf("sent %s, which is not frozen: %v", args, err)

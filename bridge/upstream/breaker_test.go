@@ -198,7 +198,7 @@ func TestWhatIsNotTheServersFaultSuspendsNothing(t *testing.T) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
-			_, err := s.Call(ctx, "fake", tool, nil)
+			_, err := s.Call(ctx, "fake", "", tool, nil)
 			var e *Error
 			if !errors.As(err, &e) || e.Kind != kind || !strings.Contains(err.Error(), text) {
 				t.Errorf("got %v", err)
@@ -208,7 +208,7 @@ func TestWhatIsNotTheServersFaultSuspendsNothing(t *testing.T) {
 		fails(time.Second, "nothing", UnknownTool, "no tool of this name")
 		ctx, cancel := context.WithCancel(t.Context())
 		var first sync.WaitGroup
-		first.Go(func() { _, _ = s.Call(ctx, "fake", "exact", nil) })
+		first.Go(func() { _, _ = s.Call(ctx, "fake", "", "exact", nil) })
 		synctest.Wait()
 		fails(time.Second, "exact", Timeout, "1 other calls of the server were under way all the time")
 		cancel()
@@ -249,7 +249,7 @@ func TestCallsWaitForTheRateInOrder(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var gone sync.WaitGroup
 		gone.Go(func() {
-			if _, err := s.Call(ctx, "fake", "exact", nil); err == nil || !strings.Contains(err.Error(), "waiting for its turn at the rate of 60/m") {
+			if _, err := s.Call(ctx, "fake", "", "exact", nil); err == nil || !strings.Contains(err.Error(), "waiting for its turn at the rate of 60/m") {
 				t.Errorf("got %v", err)
 			}
 		})

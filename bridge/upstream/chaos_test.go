@@ -249,7 +249,7 @@ func paced(t *testing.T, s *Set, over <-chan time.Time) (latencies []time.Durati
 	defer tick.Stop()
 	for {
 		began := time.Now()
-		result, err := s.Call(t.Context(), "good", "exact", nil)
+		result, err := s.Call(t.Context(), "good", "", "exact", nil)
 		latencies = append(latencies, time.Since(began))
 		if err != nil || string(result) != exact {
 			t.Errorf("the healthy server gave %.200s and error %v", result, err)
@@ -320,7 +320,7 @@ func pester(ctx context.Context, t *testing.T, s *Set, m menace, c *tally) {
 		if c.missing(m) == "" {
 			tick.Reset(seldom)
 		}
-		result, err := s.Call(ctx, m.name, "exact", nil)
+		result, err := s.Call(ctx, m.name, "", "exact", nil)
 		var e *Error
 		switch {
 		case err == nil && string(result) != exact:

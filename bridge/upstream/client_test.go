@@ -154,7 +154,7 @@ func TestAServerAsksTheClientOfItsCall(t *testing.T) {
 				{"form", `\"color\":\"red\"`}, {"model", "a haiku"}, {"roots", "file:///work"},
 			} {
 				c := &fakeClient{answer: agree}
-				got, err := s.Call(WithClient(t.Context(), c), "fake", row.tool, nil)
+				got, err := s.Call(WithClient(t.Context(), c), "fake", "", row.tool, nil)
 				if err != nil || !strings.Contains(string(got), row.want) {
 					t.Errorf("%s: got %s, %v", row.tool, got, err)
 				}
@@ -183,7 +183,7 @@ func TestAServerThatMayNotAsk(t *testing.T) {
 			connected(t, s)
 			for _, tool := range []string{"form", "model"} {
 				c := &fakeClient{answer: agree}
-				got, err := s.Call(WithClient(t.Context(), c), "fake", tool, nil)
+				got, err := s.Call(WithClient(t.Context(), c), "fake", "", tool, nil)
 				if err == nil && !strings.Contains(string(got), `"isError":true`) && !strings.Contains(string(got), "null") {
 					t.Errorf("%s: got %s", tool, got)
 				}
@@ -192,7 +192,7 @@ func TestAServerThatMayNotAsk(t *testing.T) {
 				}
 			}
 			// The list of roots is empty, unless the configuration has some.
-			got, err := s.Call(WithClient(t.Context(), &fakeClient{}), "fake", "roots", nil)
+			got, err := s.Call(WithClient(t.Context(), &fakeClient{}), "fake", "", "roots", nil)
 			if err != nil || !strings.Contains(string(got), `\"roots\":[]`) {
 				t.Errorf("roots: got %s, %v", got, err)
 			}
@@ -218,7 +218,7 @@ func TestAQuestionThatCouldBeAnyones(t *testing.T) {
 			left := make(chan struct{})
 			go func() {
 				defer close(left)
-				_, _ = s.Call(WithClient(t.Context(), other), "fake", "wait", nil)
+				_, _ = s.Call(WithClient(t.Context(), other), "fake", "", "wait", nil)
 			}()
 			one := s.servers["fake"]
 			eventually(t, "under way", func() bool {
@@ -230,7 +230,7 @@ func TestAQuestionThatCouldBeAnyones(t *testing.T) {
 				return len(sess.tap.ties) == 1
 			})
 			c := &fakeClient{answer: agree}
-			got, err := s.Call(WithClient(t.Context(), c), "fake", "form", nil)
+			got, err := s.Call(WithClient(t.Context(), c), "fake", "", "form", nil)
 			if overHTTP := strings.HasSuffix(name, "http"); overHTTP != strings.Contains(string(got), "red") {
 				t.Errorf("got %s, %v", got, err)
 			} else if !overHTTP && (len(c.questions()) != 0 || !strings.Contains(string(got)+fmt.Sprint(err), "not certain which call")) {
@@ -251,7 +251,7 @@ func TestACancelledCallIsCancelledAtTheServer(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			called := make(chan error, 1)
 			go func() {
-				_, err := s.Call(WithClient(ctx, &fakeClient{}), "fake", "wait", nil)
+				_, err := s.Call(WithClient(ctx, &fakeClient{}), "fake", "", "wait", nil)
 				called <- err
 			}()
 			one := s.servers["fake"]
@@ -292,7 +292,7 @@ func TestLogsReachTheClientAtItsLevel(t *testing.T) {
 				want  []string
 			}{{"", nil}, {"error", levels[4:]}, {"info", levels[1:]}, {"critical", levels[5:]}} {
 				c := &fakeClient{level: row.level}
-				if _, err := s.Call(WithClient(t.Context(), c), "fake", "log", nil); err != nil {
+				if _, err := s.Call(WithClient(t.Context(), c), "fake", "", "log", nil); err != nil {
 					t.Fatal(err)
 				}
 				var got []string

@@ -254,7 +254,7 @@ func TestProgramMissesLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "called", func() bool {
-		got, err := s.Call(t.Context(), "fake", "exact", nil)
+		got, err := s.Call(t.Context(), "fake", "", "exact", nil)
 		return err == nil && string(got) == exact
 	})
 }

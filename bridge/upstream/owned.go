@@ -12,8 +12,9 @@ type owner struct{ session, server string }
 const maxOwned = 64
 
 // serverFor returns the server for a call of what: the session's own where the
-// spec says so, which its first call makes.
-func (s *Set) serverFor(ctx context.Context, name, what string) (*server, error) {
+// spec says so, which its first call makes. An identity that is not empty is
+// that of the server's spec, or there is no such server any more.
+func (s *Set) serverFor(ctx context.Context, name, identity, what string) (*server, error) {
 	client := clientOf(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -23,6 +24,8 @@ func (s *Set) serverFor(ctx context.Context, name, what string) (*server, error)
 		return nil, &Error{Server: name, Tool: what, Kind: Unavailable, Err: ErrClosed}
 	case one == nil:
 		return nil, &Error{Server: name, Tool: what, Kind: UnknownServer, Err: errUnknownServer}
+	case identity != "" && one.spec.Identity != identity:
+		return nil, &Error{Server: name, Tool: what, Kind: UnknownServer, Err: errReplaced}
 	case !one.spec.PerSession || one.spec.Disabled || client == nil:
 		return one, nil
 	}

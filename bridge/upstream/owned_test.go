@@ -42,7 +42,7 @@ func TestPerSession(t *testing.T) {
 	connected(t, s)
 	counts := func(what string, ctx context.Context, want int) {
 		t.Helper()
-		got, err := s.Call(ctx, "fake", "count", nil)
+		got, err := s.Call(ctx, "fake", "", "count", nil)
 		if err != nil || !strings.Contains(string(got), fmt.Sprintf(`"call %d"`, want)) {
 			t.Errorf("%s: got %s, %v, want call %d", what, got, err, want)
 		}
@@ -76,7 +76,7 @@ func TestPerSessionHasABound(t *testing.T) {
 	s.Apply([]Spec{{Name: "fake", InProcess: counting, PerSession: true}})
 	connected(t, s)
 	for i := range maxOwned + 1 {
-		_, err := s.Call(WithClient(t.Context(), &member{session: fmt.Sprint(i)}), "fake", "count", nil)
+		_, err := s.Call(WithClient(t.Context(), &member{session: fmt.Sprint(i)}), "fake", "", "count", nil)
 		var e *Error
 		full := errors.As(err, &e) && e.Kind == Unavailable && !e.Sent && strings.Contains(e.Error(), "64 sessions")
 		if full != (i == maxOwned) || err != nil && !full {
@@ -84,7 +84,7 @@ func TestPerSessionHasABound(t *testing.T) {
 		}
 	}
 	s.Close()
-	if _, err := s.Call(WithClient(t.Context(), &member{session: "0"}), "fake", "count", nil); !errors.Is(err, ErrClosed) {
+	if _, err := s.Call(WithClient(t.Context(), &member{session: "0"}), "fake", "", "count", nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 }

@@ -37,8 +37,8 @@ const (
 // args are an object with its uri, or its name and arguments. The pages of a
 // list come as one. The result is the exact JSON that the server sent, but for
 // lists, whose entries are. In all else Read is like [Set.Call].
-func (s *Set) Read(ctx context.Context, server, method string, args json.RawMessage) (json.RawMessage, error) {
-	one, err := s.serverFor(ctx, server, method)
+func (s *Set) Read(ctx context.Context, server, identity, method string, args json.RawMessage) (json.RawMessage, error) {
+	one, err := s.serverFor(ctx, server, identity, method)
 	if err != nil {
 		return nil, err
 	}

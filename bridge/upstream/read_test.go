@@ -71,7 +71,7 @@ func TestRead(t *testing.T) {
 				{"prompts/list", `{}`, `"name":"greet"`},
 				{"prompts/get", `{"name":"greet","arguments":{"who":"you"}}`, `greet you`},
 			} {
-				got, err := s.Read(t.Context(), "fake", row.method, json.RawMessage(row.args))
+				got, err := s.Read(t.Context(), "fake", "", row.method, json.RawMessage(row.args))
 				if err != nil || !json.Valid(got) || !strings.Contains(string(got), row.want) {
 					t.Errorf("%s: got %s, %v", row.method, got, err)
 				}
@@ -79,11 +79,11 @@ func TestRead(t *testing.T) {
 					t.Errorf("%s is offered by %v", row.method, offers)
 				}
 			}
-			all, err := s.Read(t.Context(), "fake", "resources/list", nil)
+			all, err := s.Read(t.Context(), "fake", "", "resources/list", nil)
 			if n := strings.Count(string(all), "book://"); n != 20 || err != nil {
 				t.Errorf("%d resources listed, %v", n, err)
 			}
-			_, err = s.Read(t.Context(), "fake", "resources/read", json.RawMessage(`{"uri":"shelf://none"}`))
+			_, err = s.Read(t.Context(), "fake", "", "resources/read", json.RawMessage(`{"uri":"shelf://none"}`))
 			if e := new(Error); !errors.As(err, &e) || e.Kind != BadReply || e.Tool != "resources/read" || e.Server != "fake" {
 				t.Errorf("a resource that is not there: %v", err)
 			}
@@ -125,7 +125,7 @@ func TestReadIsRefused(t *testing.T) {
 		{"off", "resources/list", Unavailable, "disabled"},
 		{"none", "resources/list", UnknownServer, "no server of this name"},
 	} {
-		_, err := s.Read(t.Context(), row.server, row.method, json.RawMessage(`{}`))
+		_, err := s.Read(t.Context(), row.server, "", row.method, json.RawMessage(`{}`))
 		e := new(Error)
 		if !errors.As(err, &e) || e.Kind != row.kind || e.Sent || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s of %s: %v", row.method, row.server, err)
@@ -138,7 +138,7 @@ func TestReadCutsEndlessLists(t *testing.T) {
 	small := Spec{Name: "fake", InProcess: library(200), MaxReply: 4 << 10}
 	s := open(t, Options{}, small)
 	connected(t, s)
-	got, err := s.Read(t.Context(), "fake", "resources/list", nil)
+	got, err := s.Read(t.Context(), "fake", "", "resources/list", nil)
 	if err != nil || !strings.HasSuffix(string(got), `],"cut":true}`) || len(got) > 5<<10 || !json.Valid(got) {
 		t.Errorf("got %d bytes, %v: ...%s", len(got), err, got[max(0, len(got)-60):])
 	}

@@ -68,7 +68,7 @@ func TestIdleMeansThatNoCallIsUnderWay(t *testing.T) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_, _ = s.Call(ctx, "fake", "exact", nil)
+		_, _ = s.Call(ctx, "fake", "", "exact", nil)
 	}()
 	eventually(t, "called", func() bool { return requests(log, "tools/call") == 1 })
 	later()
@@ -264,7 +264,7 @@ func TestHangsAreToldApart(t *testing.T) {
 				if row.state == Connected {
 					text = failure(t, s, "exact", "").Error()
 					eventually(t, "answered again", func() bool {
-						result, err := s.Call(t.Context(), "fake", "exact", nil)
+						result, err := s.Call(t.Context(), "fake", "", "exact", nil)
 						return err == nil && string(result) == exact
 					})
 				}

@@ -36,6 +36,7 @@ const (
 
 var (
 	errUnknownServer = errors.New("no server of this name is configured")
+	errReplaced      = errors.New("the configuration names another server so by now")
 	errDisabled      = errors.New("the server is disabled in the configuration")
 	errStopped       = errors.New("the server was taken out of the configuration")
 	errIdle          = errors.New("no call has used it for a while")

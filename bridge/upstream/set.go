@@ -135,10 +135,13 @@ func (s *Set) sorted() []*server {
 // the server sent, also where its isError is true. args are the arguments as a
 // JSON object, sent as they are; empty means {}.
 //
+// Where identity is not empty, the server is called only if it is still the one
+// whose Spec has it.
+//
 // Call connects first if the server is not connected. It ends when ctx ends or
 // Spec.Timeout has passed, and then tells the server so. Its errors are *Error.
-func (s *Set) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
-	one, err := s.serverFor(ctx, server, tool)
+func (s *Set) Call(ctx context.Context, server, identity, tool string, args json.RawMessage) (json.RawMessage, error) {
+	one, err := s.serverFor(ctx, server, identity, tool)
 	if err != nil {
 		return nil, err
 	}

@@ -75,6 +75,9 @@ const (
 type Spec struct {
 	Name string // the configured name, unique in a Set
 	Kind Kind   // empty: Stdio if Command is set, else HTTP
+	// Identity, if not empty, says in the caller's words what the server is: calls
+	// that were meant for another one of the name are not sent. See [Set.Call].
+	Identity string
 
 	// Of Stdio servers:
 	Command string

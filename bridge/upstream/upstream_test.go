@@ -73,7 +73,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 func call(t *testing.T, s *Set, tool, args string) string {
 	t.Helper()
-	result, err := s.Call(t.Context(), "fake", tool, json.RawMessage(args))
+	result, err := s.Call(t.Context(), "fake", "", tool, json.RawMessage(args))
 	if err != nil {
 		t.Fatalf("calling %s: %v", tool, err)
 	}
@@ -83,7 +83,7 @@ func call(t *testing.T, s *Set, tool, args string) string {
 // failure calls a tool that must fail and returns the error.
 func failure(t *testing.T, s *Set, tool, args string) *Error {
 	t.Helper()
-	result, err := s.Call(t.Context(), "fake", tool, json.RawMessage(args))
+	result, err := s.Call(t.Context(), "fake", "", tool, json.RawMessage(args))
 	var e *Error
 	if !errors.As(err, &e) {
 		t.Fatalf("calling %s gave %.200s and error %v, want an *Error", tool, result, err)
@@ -390,7 +390,7 @@ func TestTimeoutAndCancelReachTheServer(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	_, err := s.Call(ctx, "fake", "exact", nil)
+	_, err := s.Call(ctx, "fake", "", "exact", nil)
 	if !errors.As(err, &e) || e.Kind != Canceled || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -441,7 +441,7 @@ func TestProgressComesInOrderAndNotAfterTheCall(t *testing.T) {
 			}
 			got = append(got, p.Progress)
 		}})
-		if _, err := s.Call(ctx, "fake", "exact", nil); err != nil {
+		if _, err := s.Call(ctx, "fake", "", "exact", nil); err != nil {
 			t.Fatal(err)
 		}
 		mu.Lock()
@@ -734,7 +734,7 @@ func TestRandomFaults(t *testing.T) {
 				for range 4 {
 					calls.Go(func() {
 						for range 3 {
-							result, err := s.Call(t.Context(), "fake", "exact", nil)
+							result, err := s.Call(t.Context(), "fake", "", "exact", nil)
 							var e *Error
 							switch {
 							case err == nil && string(result) != exact:
@@ -887,7 +887,7 @@ func TestClosed(t *testing.T) {
 	connected(t, s)
 	done := make(chan error)
 	go func() {
-		_, err := s.Call(t.Context(), "fake", "exact", nil)
+		_, err := s.Call(t.Context(), "fake", "", "exact", nil)
 		done <- err
 	}()
 	time.Sleep(20 * time.Millisecond)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -33,6 +34,8 @@ import (
 type parts struct {
 	log       *slog.Logger
 	recorder  *recorder
+	env       config.Env
+	serverKey []byte // of servers' identities
 	cache     string // folder of the last catalogue
 	upstreams *upstream.Set
 	logins    *login.Keeper
@@ -69,7 +72,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{log: l.logger, recorder: rec, cfg: cfg, first: cfg, started: time.Now(), changed: make(chan struct{}, 1), holding: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
+	p := &parts{log: l.logger, recorder: rec, env: a.env, cfg: cfg, first: cfg, started: time.Now(), changed: make(chan struct{}, 1), holding: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
 	if p.desk, err = openDesk(ctx, cfg, rec.store != nil); err != nil {
 		return nil, err
 	}
@@ -95,7 +98,13 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 		p.desk.close()
 		return nil, err
 	}
-	p.gate = gate.New(p.view(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals), Approvers: p.desk.anybody, Fingerprints: rec.prints, Confirm: p.confirm})
+	if p.serverKey = rec.servers; p.serverKey == nil {
+		p.serverKey = make([]byte, 32)
+		rand.Read(p.serverKey)
+	}
+	conf := gate.Configuration{}
+	conf.ID, conf.Name = cfg.Identity()
+	p.gate = gate.New(p.view(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals), Approvers: p.desk.anybody, Fingerprints: rec.prints, Configuration: conf, Confirm: p.confirm})
 	var summaryWait time.Duration
 	if cfg.Approvals.Summaries {
 		summaryWait = 5 * time.Second
@@ -109,7 +118,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 	})
 	rec.known.learn(specs(cfg), a.env)
 	rec.known.follow(p.logins.Hide)
-	p.upstreams.Apply(specsWithLogins(cfg, p.logins))
+	p.upstreams.Apply(p.specs(cfg))
 	following, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	p.ended.Go(func() { p.follow(following) })
@@ -213,8 +222,27 @@ func (p *parts) reconfigure(cfg *config.Config) {
 	p.mu.Lock()
 	p.cfg = cfg
 	p.mu.Unlock()
-	p.upstreams.Apply(specsWithLogins(cfg, p.logins))
+	p.upstreams.Apply(p.specs(cfg))
 	p.refresh()
+}
+
+// specs are the servers of a configuration as they are run here.
+func (p *parts) specs(cfg *config.Config) []upstream.Spec {
+	all, are := specsWithLogins(cfg, p.logins), p.identities(cfg)
+	for i := range all {
+		all[i].Identity = are[all[i].Name]
+	}
+	return all
+}
+
+// identities say what each server of a configuration is beside its name.
+func (p *parts) identities(cfg *config.Config) map[string]string {
+	usual := func(name string) bool { return len(upstream.Inherited(nil, []string{name + "="})) > 0 }
+	are := make(map[string]string, len(cfg.Servers))
+	for name, s := range cfg.Servers {
+		are[name] = s.Identity(p.serverKey, p.env, usual)
+	}
+	return are
 }
 
 func (p *parts) view() *gate.View {
@@ -227,7 +255,7 @@ func (p *parts) view() *gate.View {
 // that the servers have listed or, before that, had in the last run.
 func (p *parts) viewLocked() *gate.View {
 	listed := p.upstreams.Tools()
-	view := &gate.View{Profiles: p.cfg.Profiles, Trusted: map[string]bool{}, Held: map[gate.ToolName]gate.Held{}, Known: true}
+	view := &gate.View{Profiles: p.cfg.Profiles, Trusted: map[string]bool{}, Held: map[gate.ToolName]gate.Held{}, Known: true, Identities: p.identities(p.cfg)}
 	var servers []catalog.Server
 	for _, name := range p.cfg.ServerNames() {
 		s := p.cfg.Servers[name]

@@ -23,12 +23,13 @@ import (
 // program's own log says of it: that a question was put, and what was answered
 // or refused, with the trace that links the three, and never an argument.
 type recorder struct {
-	store  ledger.Store // nil keeps nothing
-	refuse bool         // nothing is to be recorded, so nothing is to be done
-	known  known
-	prints []byte // the key of fingerprints; nil where there is none
-	states []byte // the key of request states; nil where there is none
-	log    *slog.Logger
+	store   ledger.Store // nil keeps nothing
+	refuse  bool         // nothing is to be recorded, so nothing is to be done
+	known   known
+	prints  []byte // the key of fingerprints; nil where there is none
+	states  []byte // the key of request states; nil where there is none
+	servers []byte // the key of servers' identities; nil where there is none
+	log     *slog.Logger
 
 	mu   sync.Mutex
 	owed []ledger.Record // what had happened before it could be written

@@ -47,6 +47,9 @@ func mustHavePath(place config.Audit) error {
 	return nil
 }
 
+// identities is the purpose of the key under which servers are told apart.
+const identities = "server identities"
+
 // fingerprints is the purpose of the key that hidden values get their
 // fingerprints with.
 const fingerprints = "fingerprints"
@@ -111,7 +114,11 @@ func (a *app) openRecorder(ctx context.Context, place config.Audit, log *slog.Lo
 	if err != nil {
 		log.Warn("what clients carry between requests is good in this process only", "err", err)
 	}
-	return &recorder{store: db, prints: prints, states: states, log: log}, nil
+	servers, err := db.Key(identities)
+	if err != nil {
+		log.Warn("paused runs of this process do not go on after it: servers cannot be told apart", "err", err)
+	}
+	return &recorder{store: db, prints: prints, states: states, servers: servers, log: log}, nil
 }
 
 // keep removes records that are too old or too many, now and every hour until

@@ -1,0 +1,109 @@
+package config
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// idForm is what an id may be: something to tell configurations apart by, and
+// to be read aloud.
+var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// Identity tells the configuration from others that share its store, whatever
+// becomes of its text: by the id that it was given, or else by where its files
+// are, links resolved. The name is for people.
+func (c *Config) Identity() (id, name string) {
+	if c.ID != "" {
+		return "id " + c.ID, c.ID
+	}
+	sum := sha256.New()
+	for _, file := range []string{c.File, c.Overlay} {
+		if file == "" {
+			continue
+		}
+		sum.Write([]byte(resolved(file) + "\x00"))
+	}
+	name = c.File
+	if c.Overlay != "" {
+		name += " with " + filepath.Base(c.Overlay)
+	}
+	return "file " + hex.EncodeToString(sum.Sum(nil)[:16]), name
+}
+
+// resolved is an absolute path without links, as far as there are files.
+func resolved(path string) string {
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// rotates reports whether the values of a variable, header or credential may
+// change while the server is the same one.
+func (s *Server) rotates(name string) bool {
+	return slices.ContainsFunc(s.Rotating, func(r string) bool { return strings.EqualFold(r, name) })
+}
+
+// checkIdentity judges what tells configurations and servers apart.
+func (d *decoder) checkIdentity(c *Config) {
+	if d.sound("/id") && !idForm.MatchString(c.ID) {
+		d.at("/id", fmt.Sprintf("the id %q is not made of at most 64 letters, digits, \".\", \"_\" and \"-\"", c.ID), "leave it out, and the place of the file tells the configuration from others")
+	}
+}
+
+// checkRotating wants a server to be given what is said to rotate.
+func (d *decoder) checkRotating(s *Server, at string) {
+	given := slices.Concat(sortedKeys(s.Env), s.PassEnv, sortedKeys(s.Headers), sortedKeys(s.Credentials))
+	for i, name := range s.Rotating {
+		path := fmt.Sprintf("%s/rotating/%d", at, i)
+		if d.sound(path) && !slices.ContainsFunc(given, func(g string) bool { return strings.EqualFold(g, name) }) {
+			d.at(path, fmt.Sprintf("the server is given no variable, header or credential %q", name), "name one of env, passEnv, headers or credentials")
+		}
+	}
+}
+
+// Identity tells what the server is from what another one of its name would
+// be: a digest, under a key, of its program or address with all that it is
+// given. Nothing counts that may differ while the server is the same one: the
+// variables that any program needs (which usual names), the folder of the
+// window, time-outs, and what may be called. Of credentials that rotate, only
+// the names count.
+func (s *Server) Identity(key []byte, env Env, usual func(variable string) bool) string {
+	given := func(values map[string]Value) map[string]string {
+		texts := RevealMap(values)
+		for name := range texts {
+			if s.rotates(name) {
+				texts[name] = ""
+			}
+		}
+		return texts
+	}
+	passed := map[string]string{}
+	for _, name := range s.PassEnv {
+		if usual(name) {
+			continue
+		}
+		passed[name] = ""
+		if value, ok := env(name); ok && !s.rotates(name) {
+			passed[name] = value
+		}
+	}
+	text, err := json.Marshal([]any{s.Type, s.Builtin, s.Command.Reveal(), Reveal(s.Args), s.Cwd.Reveal(), s.URL.Reveal(), s.OpenAPI.Reveal(),
+		given(s.Env), passed, given(s.Headers), given(s.Credentials), s.Auth.Type, s.Auth.ClientID.Reveal(), s.Auth.Issuer.Reveal()})
+	if err != nil {
+		panic("config: writing what a server is: " + err.Error()) // texts have a JSON form
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write(text)
+	return hex.EncodeToString(mac.Sum(nil)[:16])
+}
