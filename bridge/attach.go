@@ -296,10 +296,13 @@ func (a *attachment) answered(ctx context.Context, st state) {
 // paused lets go of a run that waits for a person.
 func (a *attachment) paused(why string) *mcp.CallToolResult {
 	body := map[string]any{"status": "paused", "run": a.r.id, "why": why,
-		"next": fmt.Sprintf("tell the user that their answer is needed; when they are ready, call eval_resume with run %q, which asks them again", a.r.id)}
+		"next": "tell the user that their answer is needed; when they are ready, call eval_resume with " + a.names() + ", which asks them again"}
+	if a.r.principal == "" && a.r.secret != "" {
+		body["resume"] = a.r.secret
+	}
 	if at := a.s.o.ApproveAt(a.r.id); at != "" {
 		body["approve_at"] = at
-		body["next"] = fmt.Sprintf("give the user approve_at and stop; call eval_resume with run %q only after they say that it is done", a.r.id)
+		body["next"] = "give the user approve_at and stop; call eval_resume with " + a.names() + " only after they say that it is done"
 	}
 	if !a.r.journal.usable() {
 		body["lasts"] = "until the bridge ends, not longer: more was answered than runs.journal keeps, or there is no audit log to keep it in"
@@ -310,6 +313,14 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 	}
 	a.s.park(a.r)
 	return &mcp.CallToolResult{StructuredContent: json.RawMessage(text), Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}
+}
+
+// names says in a paused answer which of its members eval_resume takes.
+func (a *attachment) names() string {
+	if a.r.principal == "" && a.r.secret != "" {
+		return "the run and resume of this answer"
+	}
+	return fmt.Sprintf("run %q", a.r.id)
 }
 
 // question is a request as an elicitation: the text, and a form whose one
@@ -419,15 +430,16 @@ func callDigest(req *mcp.CallToolRequest) string {
 // lets the person be asked again.
 func (s *Server) resume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var args struct {
-		Run string `json:"run"`
+		Run    string `json:"run"`
+		Resume string `json:"resume"`
 	}
 	if err := readArguments(req.Params.Arguments, &args); err != nil {
-		return failure("eval_resume: " + err.Error() + `; it takes {"run": "..."}`), nil
+		return failure("eval_resume: " + err.Error() + `; it takes {"run": "...", "resume"?: "..."}`), nil
 	}
-	r, err := s.runOf(ctx, args.Run, req)
+	r, err := s.runOf(ctx, args.Run, s.claimOf(req, args.Resume))
 	switch {
 	case errors.Is(err, ErrNoRun):
-		return failure(fmt.Sprintf("there is no run %q that could be resumed; it ended long ago, or never was", args.Run)), nil
+		return failure(fmt.Sprintf("there is no run %q that could be resumed here; it ended long ago, never was, or began in another session: then eval_resume takes the resume of its paused answer as well", args.Run)), nil
 	case err != nil:
 		return failure(fmt.Sprintf("run %s does not go on: %v", args.Run, err)), nil
 	}

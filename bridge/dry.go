@@ -47,6 +47,9 @@ func (s *Server) Replay(ctx context.Context, id string, step func(Step)) (*mcp.C
 	if err != nil {
 		return nil, fmt.Errorf("reading the journal of run %s: %w", id, err)
 	}
+	if err := s.ours(kept, p.beginning); err != nil {
+		return nil, err
+	}
 	if p.Engine != sandbox.Engine {
 		return nil, engineDiffers(p)
 	}
@@ -55,7 +58,7 @@ func (s *Server) Replay(ctx context.Context, id string, step func(Step)) (*mcp.C
 	r := s.newRun(id, sess, p.Principal, p.Profile, true)
 	defer r.stop(nil)
 	defer close(r.done)
-	r.gate = s.o.Gate.Leftover(gate.Origin{ID: id, Session: p.Session, Profile: p.Profile}, p.Started)
+	r.gate = s.o.Gate.Leftover(gate.Origin{ID: id, Session: p.Session, Profile: p.Profile, Policy: p.policy, Servers: p.Servers}, p.Started)
 	r.replay = newReplay(r, p)
 	script := s.script(r, evalArgs{Code: p.Code, Input: p.Input}, p.names)
 	script.Seed, script.Start = p.Seed, p.Start

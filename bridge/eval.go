@@ -34,7 +34,9 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 		if err != nil {
 			return failure(err.Error()), nil
 		}
-		r, err := s.runOf(ctx, st.Run, req)
+		c := s.claimOf(req, "")
+		c.sealed = true
+		r, err := s.runOf(ctx, st.Run, c)
 		if err != nil {
 			return failure("run " + st.Run + " is over, or cannot go on here: " + err.Error()), nil
 		}
@@ -61,25 +63,12 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 	return s.attach(ctx, req, r)
 }
 
-// runOf returns the run that a request names, live or from its journal.
-func (s *Server) runOf(ctx context.Context, id string, req *mcp.CallToolRequest) (*run, error) {
-	if r, ok := s.find(id, req); ok {
-		return r, nil
+// runOf returns the run that a claim is to, live or from its journal.
+func (s *Server) runOf(ctx context.Context, id string, c claim) (*run, error) {
+	if _, here := s.lookup(id); !here {
+		s.o.Ready(ctx)
 	}
-	if _, here := s.lookup(id); here {
-		return nil, ErrNoRun // it is another's
-	}
-	s.o.Ready(ctx)
-	return s.takeUp(ctx, id, claimOf(req))
-}
-
-// claimOf is a client's claim to a run.
-func claimOf(req *mcp.CallToolRequest) claim {
-	who := "a client that calls itself nothing"
-	if info := req.ClientInfo(); info != nil && info.Name != "" {
-		who = "client " + clipRunes(info.Name, 100)
-	}
-	return claim{principal: principal(req), by: who, reach: reach(req), conn: req.Session}
+	return s.takeUp(ctx, id, c)
 }
 
 // Why a run is stopped that did not end by itself.

@@ -92,6 +92,19 @@ func (s *Server) unclaim(id string) error {
 	return err
 }
 
+// errOthers is a run of another configuration.
+var errOthers = errors.New("the run belongs to another configuration")
+
+// beginningOf is how a run began, as far as its journal can be read.
+func (s *Server) beginningOf(ctx context.Context, id string) beginning {
+	if _, entries, err := s.o.Journal.Read(ctx, id); err == nil {
+		if p, err := readPast(entries); err == nil {
+			return p.beginning
+		}
+	}
+	return beginning{Started: s.o.Now()}
+}
+
 // CancelRun ends a run, wherever it is: here, in another bridge, or nowhere.
 // The name is whose wish it is.
 func (s *Server) CancelRun(ctx context.Context, id, by string) error {
@@ -110,6 +123,8 @@ func (s *Server) CancelRun(ctx context.Context, id, by string) error {
 		switch mine = false; {
 		case k.State == ledger.Finished:
 			return ErrNoRun
+		case k.Configuration != "" && k.Configuration != s.configuration().ID:
+			return errOthers
 		case k.Owner == "" || k.Owner == s.o.Bridge || s.o.Gone(k.Owner):
 			mine, k.Owner, k.State, k.Wanted = true, s.o.Bridge, ledger.Live, ""
 		default:
@@ -120,18 +135,12 @@ func (s *Server) CancelRun(ctx context.Context, id, by string) error {
 	switch {
 	case errors.Is(err, ledger.ErrNoJournal):
 		return ErrNoRun
+	case errors.Is(err, errOthers):
+		return &ElsewhereError{id, s.beginningOf(ctx, id).Configuration}
 	case err != nil || !mine:
 		return err
 	}
-	_, entries, err := s.o.Journal.Read(ctx, id)
-	if err != nil {
-		return errors.Join(err, s.unclaim(id))
-	}
-	p, err := readPast(entries)
-	if err != nil { // it can still be ended
-		p.beginning = beginning{Started: s.o.Now()}
-	}
-	return s.discard(ctx, id, p.beginning, &stoppedError{by})
+	return s.discard(ctx, id, s.beginningOf(ctx, id), &stoppedError{by})
 }
 
 // heed looks after the runs that have journals, until ctx ends: it gives what
@@ -243,18 +252,12 @@ func (s *Server) expireRun(ctx context.Context, id string) error {
 		}
 		return err
 	}
-	b := beginning{Started: s.o.Now()}
-	if _, entries, err := s.o.Journal.Read(ctx, id); err == nil {
-		if p, err := readPast(entries); err == nil {
-			b = p.beginning
-		}
-	}
-	return s.discard(ctx, id, b, errExpired)
+	return s.discard(ctx, id, s.beginningOf(ctx, id), errExpired)
 }
 
 // discard ends a run that this bridge owns and that does not go on.
 func (s *Server) discard(ctx context.Context, id string, b beginning, why error) error {
-	g := s.o.Gate.Leftover(gate.Origin{ID: id, Session: b.Session, Client: b.Client, Profile: b.Profile, Requester: b.Principal}, b.Started)
+	g := s.o.Gate.Leftover(gate.Origin{ID: id, Session: b.Session, Client: b.Client, Profile: b.Profile, Requester: b.Principal, Configuration: b.Configuration}, b.Started)
 	err := g.End(ctx, ledger.Stopped, why.Error(), gate.Entries{All: []ledger.Entry{{Run: id, Owner: s.o.Bridge, Kind: ledger.Ended}}})
 	return errors.Join(err, s.o.Gate.Broker().Abandon(ctx, func(e approval.Entry) bool { return e.Run == id }))
 }

@@ -113,24 +113,6 @@ func (s *Server) keepLocked(r *run) {
 	})
 }
 
-// find returns a run by its ID, for a request of the session that started it
-// or, where there are no sessions or that one has ended, of the same principal.
-func (s *Server) find(id string, req *mcp.CallToolRequest) (*run, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.live[id]
-	for _, old := range s.ended {
-		if old.id == id {
-			r = old
-		}
-	}
-	if r == nil || r.principal != principal(req) {
-		return nil, false
-	}
-	stateless := req.Extra != nil && req.Extra.Header != nil && req.Session.ID() == ""
-	return r, r.session.conn == req.Session || r.session.brief && (stateless || r.replay != nil) || r.session.over && !r.session.brief
-}
-
 // rejoin returns the run that a request means that sends the same script again:
 // one of the same session and tool that nobody holds, and whose answer nobody
 // got. So a client that gave up, or a model that forgot, runs nothing twice.
@@ -150,7 +132,7 @@ func (s *Server) rejoin(ctx context.Context, sess *session, req *mcp.CallToolReq
 	if _, here := s.lookup(id.(string)); here { // it was taken up since, and somebody holds it or has its answer
 		return nil, nil
 	}
-	r, err := s.takeUp(ctx, id.(string), claimOf(req))
+	r, err := s.takeUp(ctx, id.(string), s.claimOf(req, ""))
 	if errors.Is(err, ErrNoRun) { // it has ended elsewhere
 		return nil, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
 )
 
@@ -28,11 +29,12 @@ func (e *DivergedError) Error() string {
 // A past is an earlier part of a run, as its journal has it.
 type past struct {
 	beginning
-	names *sandbox.Names
-	calls map[int]*pastCall
-	turns []turn
-	tight []string // the profiles that bound the session beside the run's own, at last
-	bytes int64    // that its journal has
+	names  *sandbox.Names
+	policy *profiles.Set // that it began with; nil: an older release kept none
+	calls  map[int]*pastCall
+	turns  []turn
+	tight  []string // the profiles that bound the session beside the run's own, at last
+	bytes  int64    // that its journal has
 }
 
 // A pastCall is a call that was made then.
@@ -54,7 +56,8 @@ func readPast(entries []ledger.Entry) (past, error) {
 			if err := json.Unmarshal(e.Body, &p.beginning); err != nil {
 				return p, fmt.Errorf("%w: %v", errEntry, err)
 			}
-			if err := json.Unmarshal(e.Common, &p.names); err != nil {
+			var err error
+			if p.names, p.policy, err = readCommon(e.Common); err != nil {
 				return p, fmt.Errorf("%w: %v", errEntry, err)
 			}
 		case ledger.Sent, ledger.Settled, ledger.Noted:

@@ -2,6 +2,8 @@ package bridge
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,8 +12,10 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -34,16 +38,38 @@ type beginning struct {
 	Client    string          `json:"client"`
 	Principal string          `json:"principal"`
 	Fetched   bool            `json:"fetched,omitempty"`
+	// Configuration is the one that the run belongs to, and Servers say what its
+	// servers were.
+	Configuration gate.Configuration `json:"configuration,omitzero"`
+	Servers       map[string]string  `json:"servers,omitempty"`
+	// Secret is the SHA-256 of what lets somebody without a principal go on with
+	// the run from another session.
+	Secret []byte `json:"secret,omitempty"`
 }
 
 // ErrNoRun: nobody knows the run, or it has ended, or it is another's.
 var ErrNoRun = errors.New("there is no such run")
+
+// An ElsewhereError is a run that belongs to another configuration than this
+// bridge's: nobody goes on with it, answers for it or ends it here.
+type ElsewhereError struct {
+	Run           string
+	Configuration gate.Configuration // zero: it began in a release that kept none
+}
+
+func (e *ElsewhereError) Error() string {
+	if e.Configuration.ID == "" {
+		return fmt.Sprintf("run %s began in an older release, which did not write down whose configuration it belongs to, so it can only be ended: run its script again", e.Run)
+	}
+	return fmt.Sprintf("run %s belongs to another configuration, %s, and goes on only under that one", e.Run, canon.Visible(e.Configuration.Name))
+}
 
 // Why a run does not go on here.
 var (
 	errElsewhere = errors.New("another bridge has the run and is busy with it; try again in a moment")
 	errPutAway   = errors.New("the run was put away")
 	errExpired   = errors.New("the run expired: it waited too long for a person")
+	errNoPolicy  = errors.New("its journal does not have the policy that it began with")
 	errTaken     = errors.New("another bridge goes on with the run")
 )
 
@@ -83,7 +109,7 @@ func (l *locks) lock(run string) (unlock func()) {
 }
 
 // keepJournal gives a run a journal, if there is anything to keep one in.
-func (s *Server) keepJournal(r *run, b beginning, names *namesText) {
+func (s *Server) keepJournal(r *run, b beginning, names *sandbox.Names) {
 	if s.o.Journal == nil {
 		return
 	}
@@ -91,29 +117,60 @@ func (s *Server) keepJournal(r *run, b beginning, names *namesText) {
 	r.journal.taken = func() { r.stop(errTaken) }
 	r.journal.tight = func() []string { return s.tightened(r.session) }
 	r.journal.began = func() ledger.Entry {
+		b.Servers = r.gate.Servers()
 		body, err := json.Marshal(b)
 		if err != nil {
 			s.o.Logger.Error("writing the journal of a run", "run", r.id, "err", err) // without a body it is refused when it is read
 		}
-		return ledger.Entry{Run: r.id, Owner: s.o.Bridge, Kind: ledger.Began, Body: body,
-			Until: s.o.Now().Add(s.o.Gate.View().Profiles.PausedFor()), Shared: names.Revision, Common: names.text()}
+		shared, common := s.commonText(names, r.gate.Policy())
+		return ledger.Entry{Run: r.id, Owner: s.o.Bridge, Kind: ledger.Began, Body: body, Configuration: b.Configuration.ID,
+			Until: s.o.Now().Add(s.o.Gate.View().Profiles.PausedFor()), Shared: shared, Common: common}
 	}
 }
 
-// namesText are the names that scripts see, and their form in journals.
-type namesText struct {
-	*sandbox.Names
-	text func() []byte
+// A common is what many runs begin with, as it stands in their journals: the
+// names that scripts see, and the policy.
+type common struct {
+	Seen   *sandbox.Names  `json:"seen"`
+	Policy json.RawMessage `json:"policy"`
 }
 
-func newNamesText(names *sandbox.Names) *namesText {
-	return &namesText{names, sync.OnceValue(func() []byte {
-		text, err := json.Marshal(names)
-		if err != nil {
-			return nil // strings have a JSON form
+// commonText is the form of a common in journals, and its name there. Without
+// one, what could not be written is refused when it is read.
+func (s *Server) commonText(names *sandbox.Names, policy *profiles.Set) (name string, text []byte) {
+	type pair struct {
+		names  *sandbox.Names
+		policy *profiles.Set
+	}
+	if known, ok := s.known.Load(pair{names, policy}); ok {
+		text = known.([]byte)
+	} else {
+		source, err := policy.Source()
+		if err == nil {
+			text, err = json.Marshal(common{names, source})
 		}
-		return text
-	})}
+		if err != nil {
+			s.o.Logger.Error("writing the policy of a run", "err", err)
+		}
+		s.known.Store(pair{names, policy}, text)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:12]), text
+}
+
+// readCommon reads what commonText wrote, or the names alone, which is all that
+// older releases kept.
+func readCommon(text []byte) (names *sandbox.Names, policy *profiles.Set, err error) {
+	var c common
+	if err := json.Unmarshal(text, &c); err != nil {
+		return nil, nil, err
+	}
+	if c.Seen == nil {
+		err = json.Unmarshal(text, &names)
+		return names, nil, err
+	}
+	policy, err = profiles.FromSource(c.Policy)
+	return c.Seen, policy, err
 }
 
 // putAway puts a run away, if all that it does is wait for people and its
@@ -161,6 +218,9 @@ func (s *Server) rest(ctx context.Context, r *run) error {
 // A claim says who takes up a run, and how people are reached from there.
 type claim struct {
 	principal string
+	session   string // that the claim comes from; empty for none
+	secret    string // of the run, if the claim comes with it
+	sealed    bool   // the claim comes with a state that this bridge, or one like it, sealed for the run
 	by        string // in words, for the record
 	anyone    bool   // whoever's run it is: the person who runs the bridge
 	reach     gate.Reach
@@ -173,15 +233,15 @@ type claim struct {
 // that another bridge gives up for it. ErrNoRun is a run that nobody knows, or
 // that is another's.
 func (s *Server) takeUp(ctx context.Context, id string, c claim) (*run, error) {
-	if s.o.Journal == nil {
-		return nil, ErrNoRun
-	}
 	defer s.taking.lock(id)() // a run that is asked for twice is taken up once
 	if r, ok := s.lookup(id); ok {
-		if !c.anyone && r.principal != c.principal {
+		if !c.may(r.owner()) {
 			return nil, ErrNoRun
 		}
 		return r, nil
+	}
+	if s.o.Journal == nil {
+		return nil, ErrNoRun
 	}
 	kept, entries, err := s.o.Journal.Read(ctx, id)
 	if errors.Is(err, ledger.ErrNoJournal) || err == nil && kept.State == ledger.Finished {
@@ -194,7 +254,13 @@ func (s *Server) takeUp(ctx context.Context, id string, c claim) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the journal of run %s: %w", id, err)
 	}
-	if !c.anyone && p.Principal != c.principal {
+	if err := s.ours(kept, p.beginning); err != nil {
+		if !c.anyone { // a client learns nothing of what others run
+			err = ErrNoRun
+		}
+		return nil, err
+	}
+	if !c.may(p.owner()) {
 		return nil, ErrNoRun
 	}
 	stop, err := s.claim(ctx, id, !c.left)
@@ -211,6 +277,9 @@ func (s *Server) takeUp(ctx context.Context, id string, c claim) (*run, error) {
 	p.bytes = kept.Bytes
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("reading the journal of run %s: %w", id, err), s.unclaim(id))
+	}
+	if p.policy == nil {
+		return nil, errors.Join(errNoPolicy, s.unclaim(id))
 	}
 	if p.Engine != sandbox.Engine {
 		err := engineDiffers(p)
@@ -229,18 +298,18 @@ func engineDiffers(p past) *DivergedError {
 	return &DivergedError{Message: fmt.Sprintf("this release runs scripts in engine %s, it began in engine %s", sandbox.Engine, p.Engine)}
 }
 
-// away are the runs that no bridge has.
+// away are the runs of this configuration that no bridge has.
 func (s *Server) away(ctx context.Context) ([]ledger.Kept, error) {
 	if s.o.Journal == nil {
 		return nil, nil
 	}
 	all, err := s.o.Journal.Runs(ctx)
 	return slices.DeleteFunc(all, func(k ledger.Kept) bool {
-		return k.State == ledger.Finished || k.Owner != "" && !s.o.Gone(k.Owner)
+		return k.State == ledger.Finished || k.Configuration != s.configuration().ID || k.Owner != "" && !s.o.Gone(k.Owner)
 	}), err
 }
 
-// paused are the runs that are away, and those that this bridge is about to take
+// paused are the runs of this configuration that are away, and those that this bridge is about to take
 // up.
 func (s *Server) paused(ctx context.Context) []ledger.Kept {
 	if s.o.Journal == nil {
@@ -252,7 +321,7 @@ func (s *Server) paused(ctx context.Context) []ledger.Kept {
 	}
 	return slices.DeleteFunc(all, func(k ledger.Kept) bool {
 		_, here := s.lookup(k.Run)
-		return here || k.State == ledger.Finished || k.Owner != "" && k.Owner != s.o.Bridge && !s.o.Gone(k.Owner)
+		return here || k.State == ledger.Finished || k.Configuration != s.configuration().ID || k.Owner != "" && k.Owner != s.o.Bridge && !s.o.Gone(k.Owner)
 	})
 }
 
@@ -287,11 +356,11 @@ func (s *Server) goOn(ctx context.Context, id string, p past, c claim) (*run, er
 	if c.left {
 		r.parked = time.Now()
 	}
-	names := newNamesText(p.names)
-	s.keepJournal(r, p.beginning, names)
+	r.secret, r.secretHash = c.secret, p.Secret
+	s.keepJournal(r, p.beginning, p.names)
 	r.journal.open, r.journal.bytes = true, p.bytes
 	r.replay = newReplay(r, p)
-	o := gate.Origin{Profile: p.Profile, Reach: c.reach, Unasked: c.unasked}
+	o := gate.Origin{Profile: p.Profile, Policy: p.policy, Servers: p.Servers, Reach: c.reach, Unasked: c.unasked}
 	if c.reach == gate.Nobody && p.Fetched {
 		o.Reach = gate.ByApprovers
 	}
@@ -301,7 +370,7 @@ func (s *Server) goOn(ctx context.Context, id string, p past, c claim) (*run, er
 		sess.sandbox.Close()
 		return nil, err
 	}
-	script := s.script(r, evalArgs{Code: p.Code, Input: p.Input}, names.Names)
+	script := s.script(r, evalArgs{Code: p.Code, Input: p.Input}, p.names)
 	script.Seed, script.Start = p.Seed, p.Start
 	if err := s.launch(r, script); err != nil {
 		sess.sandbox.Close()

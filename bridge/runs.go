@@ -31,24 +31,28 @@ type run struct {
 	session *session
 	// principal is who may come back for the run.
 	principal string
-	gate      *gate.Run
-	ctx       context.Context
-	journal   *journal        // nil: none is kept
-	replay    *replay         // nil: the run has not paused
-	tight     profiles.Limits // of its profile
-	parallel  int             // calls at a time
-	holders   int             // requests that hold the run; guarded by Server.mu
-	parked    time.Time       // when it was let go while it waits for a person; guarded by Server.mu
-	delivered bool            // somebody got its answer; guarded by Server.mu
-	fetched   bool            // its answer is fetched later: nobody holds it from the start
-	started   time.Time
-	ended     time.Time               // set before done is closed
-	maxResult int                     // bytes of result that the model may have
-	stop      context.CancelCauseFunc // the first reason is kept
-	done      chan struct{}           // closed when result and err are set
-	news      chan news               // for the attached client, lossy
-	reports   *rate.Limiter           // of servers' progress that is passed on
-	logged    *rate.Limiter           // of servers' logs
+	// secret lets somebody without a principal go on with the run from another
+	// session; empty where only its hash is known.
+	secret     string
+	secretHash []byte
+	gate       *gate.Run
+	ctx        context.Context
+	journal    *journal        // nil: none is kept
+	replay     *replay         // nil: the run has not paused
+	tight      profiles.Limits // of its profile
+	parallel   int             // calls at a time
+	holders    int             // requests that hold the run; guarded by Server.mu
+	parked     time.Time       // when it was let go while it waits for a person; guarded by Server.mu
+	delivered  bool            // somebody got its answer; guarded by Server.mu
+	fetched    bool            // its answer is fetched later: nobody holds it from the start
+	started    time.Time
+	ended      time.Time               // set before done is closed
+	maxResult  int                     // bytes of result that the model may have
+	stop       context.CancelCauseFunc // the first reason is kept
+	done       chan struct{}           // closed when result and err are set
+	news       chan news               // for the attached client, lossy
+	reports    *rate.Limiter           // of servers' progress that is passed on
+	logged     *rate.Limiter           // of servers' logs
 
 	result sandbox.Result
 	err    error
@@ -68,11 +72,13 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 	r := s.newRun(newID("r"), sess, principal, o.Profile, o.Reach == gate.ByApprovers)
 	s.bind(r, &o, args)
 	names := s.names(o.Profile)
-	script := s.script(r, args, names.Names)
+	script := s.script(r, args, names)
 	s.seed(&script.Seed)
+	r.secret, r.secretHash = newSecret()
 	s.keepJournal(r, beginning{
 		Engine: sandbox.Engine, Code: args.Code, Input: args.Input, Seed: script.Seed, Start: script.Start.Round(0), Started: r.started,
 		Profile: o.Profile, Session: sess.id, Client: sess.client, Principal: principal, Fetched: r.fetched,
+		Configuration: s.configuration(), Secret: r.secretHash,
 	}, names)
 	var err error
 	if r.gate, err = s.o.Gate.Begin(r.ctx, o); err != nil {
@@ -237,10 +243,10 @@ func least(n int, limit *profiles.Size) int {
 
 // names are what a script under a profile may call. They are the same value
 // as long as they are the same names, so that a worker is told only once.
-func (s *Server) names(profile string) *namesText {
+func (s *Server) names(profile string) *sandbox.Names {
 	view := s.o.Gate.View().Sees(profile)
 	if known, ok := s.known.Load(view); ok {
-		return known.(*namesText)
+		return known.(*sandbox.Names)
 	}
 	names := &sandbox.Names{Names: view.Names()}
 	sum := sha256.New()
@@ -252,9 +258,8 @@ func (s *Server) names(profile string) *namesText {
 		fmt.Fprintln(sum, server.Server)
 	}
 	names.Revision = hex.EncodeToString(sum.Sum(nil)[:12])
-	text := newNamesText(names)
-	s.known.Store(view, text)
-	return text
+	s.known.Store(view, names)
+	return names
 }
 
 // soFar says in a few words what the run has done.

@@ -105,7 +105,7 @@ type Server struct {
 	turned   chan struct{}     // closed when a run starts or ends; nil until somebody asks
 	tools    map[string]string // by name: the tool as it was added
 	rebuild  sync.Mutex        // held while tools are rewritten; guards tools
-	known    sync.Map          // *catalog.View -> *namesText, of the present view
+	known    sync.Map          // of the present view: *catalog.View -> *sandbox.Names, and what runs begin with (commonText)
 	begun    sync.Map          // run ID -> beginning, without its script, of runs that are away
 	taking   locks             // held while a run is taken up, or ended where it was put away
 	seed     func(*[32]byte)   // makes the seed of a run

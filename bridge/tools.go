@@ -88,8 +88,8 @@ func (s *Server) wanted(view *gate.View) map[string]offered {
 	}
 	if canPause(view.Profiles) {
 		offer(&mcp.Tool{Name: "eval_resume", Title: "Go on with a paused run",
-			Description: "Goes on with a run that was paused to wait for a person, by the id that the paused answer gave. It approves nothing.",
-			InputSchema: json.RawMessage(`{"type":"object","properties":{"run":{"type":"string"}},"required":["run"],"additionalProperties":false}`),
+			Description: "Goes on with a run that was paused to wait for a person, by the run and resume that the paused answer gave. It approves nothing.",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"run":{"type":"string"},"resume":{"type":"string","description":"from the same paused answer, if it has one"}},"required":["run"],"additionalProperties":false}`),
 			Annotations: &mcp.ToolAnnotations{Title: "Go on with a paused run", OpenWorldHint: ptr(true)}},
 			func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				return s.resume(ctx, req)
@@ -141,7 +141,7 @@ return open.filter(i => !mine.some(m => m.title === i.title)).map(i => ({n: i.nu
 RULES
 - Tool failures throw ToolError: catch it to go on with the rest.
 - Some calls wait for a person. ToolCallDeniedError is final: no retry, no other route; tell the user its reason.
-- {status:"paused", run} is not an error: tell the user and stop. Call eval_resume(run) only after they say they are ready.
+- {status:"paused", run} is not an error: tell the user and stop. Call eval_resume only after they say they are ready.
 - A failed script lists "effects", the calls already made. Do not make those again.
 - Large results come back as {shape, sample, handle}; next script: codemode.read(handle, "items[0:50]").
 - Media arrive as handles; emit(handle) shows one to the user.

@@ -28,6 +28,7 @@ func Parse(spec Spec, options ...Options) (*Set, []Problem) {
 		sort.SliceStable(b.problems, func(i, j int) bool { return b.problems[i].Path < b.problems[j].Path })
 		return nil, b.problems
 	}
+	set.spec, set.options = spec, o
 	return set, nil
 }
 

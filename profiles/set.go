@@ -31,6 +31,8 @@ type Set struct {
 	pausedFor      time.Duration
 	patience       time.Duration
 	patienceOf     map[string]Duration
+	spec           Spec // that it was made of, with the options
+	options        Options
 }
 
 // Profile returns the profile of that name.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 )
 
@@ -168,4 +169,57 @@ func sameMind(a, b profiles.Decision) bool {
 	}
 	x := text(a)
 	return x != nil && bytes.Equal(x, text(b))
+}
+
+// Refused returns the no that an earlier part of a run was given to a call, if
+// it was: by a person, or because nobody answered in time. It is a no whatever
+// has become of policy since.
+func (b *Broker) Refused(ctx context.Context, run string, call int, args canon.Digest) (Verdict, bool, error) {
+	entries, err := b.store.Entries(ctx, Filter{Run: run})
+	if err != nil {
+		return Verdict{}, false, fmt.Errorf("looking for what was answered: %w", err)
+	}
+	for _, e := range slices.Backward(entries) {
+		if e.Verdict == nil || e.Verdict.Channel == "run" || e.Verdict.Reason == NoApprover {
+			continue // nobody's answer
+		}
+		for _, i := range e.Items {
+			if i.Call != call || i.Key.Args != args {
+				continue
+			}
+			if v := e.Verdict.about(call); !v.Approve {
+				return v, true, nil
+			}
+		}
+	}
+	return Verdict{}, false, nil
+}
+
+// Outdate ends the open questions of a run about a call, which is not what it
+// was.
+func (b *Broker) Outdate(ctx context.Context, run string, call int) error {
+	entries, err := b.store.Entries(ctx, Filter{Run: run, Open: time.Now()})
+	if err != nil {
+		return fmt.Errorf("looking for a question that is out of date: %w", err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range entries {
+		if slices.ContainsFunc(e.Items, func(i Item) bool { return i.Call == call }) {
+			err = errors.Join(err, b.outdatedLocked(ctx, e))
+		}
+	}
+	return err
+}
+
+// OutdateAll ends the open questions of this process that are about something
+// that is not what it was.
+func (b *Broker) OutdateAll(outdated func(Key) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, o := range b.open {
+		if slices.ContainsFunc(o.request.Items, func(i Item) bool { return outdated(i.Key) }) {
+			b.endLocked(o, Verdict{Reason: Stale, Channel: "run", Text: "the server became another one"})
+		}
+	}
 }

@@ -31,6 +31,9 @@ func (r *Run) ask(ctx context.Context, c *call) error {
 			return denied(c, verdict.Reason, verdict.Text)
 		}
 		view := r.gate.View()
+		if err := r.moved(c, view.Identities[c.tool.Server]); err != nil {
+			return err
+		}
 		tool, ok := view.Catalog.Lookup(c.tool.Path())
 		if !ok || tool.Digest != c.tool.Digest {
 			return denied(c, approval.Stale, "the tool has changed")
@@ -78,12 +81,10 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 		return verdict, ErrAway
 	}
 	c.verdict = &verdict
-	rec := c.record(ledger.Verdict)
+	rec := c.verdictRecord()
 	if !question.Again { // else it was asked before the run was put away, and that is on record
 		rec.Wait = r.gate.now().Sub(asked)
 	}
-	rec.Request, rec.Approver, rec.Channel, rec.Answer = verdict.Request, verdict.Who(), verdict.Channel, answerWord(verdict)
-	rec.Error = canon.Visible(r.gate.redact(verdict.Text))
 	if lost := r.record(context.WithoutCancel(ctx), rec); lost != nil {
 		return verdict, unrecorded(c, lost)
 	}
@@ -110,6 +111,15 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 		r.Stop(errStopped)
 	}
 	return verdict, nil
+}
+
+// verdictRecord is the record of the verdict on c.
+func (c *call) verdictRecord() ledger.Record {
+	rec, v := c.record(ledger.Verdict), c.verdict
+	rec.Request, rec.Channel, rec.Answer = v.Request, v.Channel, answerWord(*v)
+	rec.Approver, rec.OnBehalfOf = v.By, v.For
+	rec.Comment = canon.Visible(c.gate.redact(v.Text))
+	return rec
 }
 
 // edit puts the arguments that a person wrote in place of the script's. They

@@ -159,7 +159,7 @@ func TestVerdictIsRecordedAndTold(t *testing.T) {
 			t.Errorf("told %q", denied.Message)
 		}
 		rec := a.book.records[2]
-		if rec.Approver != "ann" || rec.Channel != "elicitation" || rec.Answer != "no, elicitation_declined" || rec.Error != `not \u{1B}today` {
+		if rec.Approver != "ann" || rec.Channel != "elicitation" || rec.Answer != "no, elicitation_declined" || rec.Comment != `not \u{1B}today` {
 			t.Errorf("recorded %+v", rec)
 		}
 	})

@@ -93,7 +93,7 @@ func (d *Desk) record(ctx context.Context, event ledger.Event, id string, e appr
 	case event == ledger.Verdict:
 		rec.Error = e.Missing()
 	default:
-		rec.Error = canon.Visible(redact(v.Text))
+		rec.Comment = canon.Visible(redact(v.Text))
 	}
 	return d.Recorder.Record(context.WithoutCancel(ctx), rec)
 }

@@ -129,8 +129,12 @@ func (g *Gate) Configuration() Configuration { return g.conf }
 func (g *Gate) View() *View { return g.view.Load() }
 
 // Replace makes the gate decide on view from now on. Calls that are being
-// decided finish with the view they began with.
-func (g *Gate) Replace(view *View) { g.view.Store(view) }
+// decided finish with the view they began with. Questions end whose server is
+// another one there.
+func (g *Gate) Replace(view *View) {
+	g.view.Store(view)
+	g.broker.OutdateAll(outdated(view))
+}
 
 // A Call is what the script asks for.
 type Call struct {
@@ -175,6 +179,9 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 		return Answer{}, r.refuse(ctx, c, &call{Call: c, gate: g, tool: tool}, unfit(tool, err))
 	}
 	made := &call{Call: c, gate: g, tool: tool, identity: view.Identities[tool.Server], args: args}
+	if err := r.barred(ctx, view, made); err != nil { // whatever policy says of it now
+		return Answer{}, r.refuse(ctx, c, made, err)
+	}
 	made.decision = r.decide(view, made)
 	if err := view.check(tool, args); err != nil && made.decision.Disposition != profiles.Deny {
 		return Answer{}, r.refuse(ctx, c, made, err) // before a person is asked in vain

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -41,6 +42,12 @@ type Origin struct {
 	// Profile binds the run. The empty name stands for whatever binds the
 	// tool `eval`: the default profile, or nothing.
 	Profile string
+	// Configuration is the one that the run belongs to, if it is not the gate's.
+	Configuration Configuration
+	// Policy and Servers are what an earlier part of the run began with; nil is
+	// what holds now.
+	Policy  *profiles.Set
+	Servers map[string]string
 	// Also, if not nil, names further profiles that must allow each call.
 	Also func() []string
 	// Reach says how a person can be asked. The zero value is Nobody.
@@ -72,7 +79,8 @@ const (
 type Run struct {
 	Origin
 	gate    *Gate
-	began   *profiles.Profile // nil: there was no such profile
+	policy  *profiles.Set     // that the run began with
+	servers map[string]string // what they were then
 	started time.Time
 	read    provenance.Memory // what its calls have brought
 
@@ -112,9 +120,9 @@ func (g *Gate) Begin(ctx context.Context, o Origin) (*Run, error) {
 	return r, nil
 }
 
-// Resume goes on with a run that has begun before, and records that. It is
-// judged by the policy of this moment. What its calls have done so far is told
-// by Recall.
+// Resume goes on with a run that has begun before, and records that. The policy
+// that it began with comes with its origin. What its calls have done so far is
+// told by Recall.
 func (g *Gate) Resume(ctx context.Context, o Origin, began time.Time, by string) (*Run, error) {
 	r := g.run(o)
 	r.started, r.resumed = began, true
@@ -139,14 +147,17 @@ func (g *Gate) run(o Origin) *Run {
 		o.Unasked = func(*approval.DeniedError) {}
 	}
 	r := &Run{Origin: o, gate: g, started: g.now()}
-	r.began, _ = g.View().profile(o.Profile)
+	view := g.View()
+	if r.policy, r.servers = o.Policy, o.Servers; r.policy == nil {
+		r.policy, r.servers = view.Profiles, view.Identities
+	}
 	return r
 }
 
 // startRecord holds the script as a person may see it, and a hash of what it
 // really is.
 func (r *Run) startRecord() ledger.Record {
-	rec := ledger.Record{Event: ledger.RunStarted, Name: r.Name}
+	rec := ledger.Record{Event: ledger.RunStarted, Name: r.Name, Revision: r.policy.Revision()}
 	if r.Script != "" {
 		sum := sha256.Sum256([]byte(r.Script))
 		rec.ScriptHash = "sha256:" + hex.EncodeToString(sum[:])
@@ -215,20 +226,9 @@ func (r *Run) decide(view *View, c *call) profiles.Decision {
 	defer r.mu.Unlock()
 	facts := r.factsLocked(view, c)
 	defer r.countLocked(c)
-	today, ok := view.profile(r.Profile)
-	if !ok || r.began == nil {
-		return gone(r.Profile)
-	}
-	decision := decideAll(today, facts)
-	if today != r.began {
-		decision = profiles.Stricter(decision, decideAll(r.began, facts))
-	}
+	decision := r.decideBy(view, r.Profile, facts)
 	for _, name := range r.also() {
-		p, ok := view.profile(name)
-		if !ok {
-			return gone(name)
-		}
-		decision = profiles.Stricter(decision, decideAll(p, facts))
+		decision = profiles.Stricter(decision, r.decideBy(view, name, facts))
 	}
 	if held, ok := view.held(c.tool); ok && held.Quarantined {
 		decision = profiles.Stricter(quarantined(held, decision), decision)
@@ -267,11 +267,13 @@ func (r *Run) also() []string {
 
 // bound are the profiles that bind the run; nil stands for one that is gone.
 func (r *Run) bound(view *View) []*profiles.Profile {
-	today, _ := view.profile(r.Profile)
-	all := []*profiles.Profile{today, r.began}
-	for _, name := range r.also() {
-		p, _ := view.profile(name)
-		all = append(all, p)
+	var all []*profiles.Profile
+	for _, name := range append([]string{r.Profile}, r.also()...) {
+		today, _ := view.profile(name)
+		all = append(all, today)
+		if began, _ := profileOf(r.policy, name); began != today {
+			all = append(all, began)
+		}
 	}
 	return all
 }
@@ -388,16 +390,16 @@ func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) error 
 // Bound is the name of the profile that the run began under, also where that
 // is whatever binds `eval`; empty if nothing does.
 func (r *Run) Bound() string {
-	if r.began == nil {
-		return r.Profile
+	if began, ok := profileOf(r.policy, r.Profile); ok {
+		return began.Name()
 	}
-	return r.began.Name()
+	return r.Profile
 }
 
 // record writes one record of this run.
 func (r *Run) record(ctx context.Context, rec ledger.Record) error {
 	rec.Time, rec.Run, rec.Session, rec.Client, rec.Profile = r.gate.now(), r.ID, r.Session, canon.Visible(r.Client), r.Bound()
-	rec.Configuration, rec.Principal, rec.TraceID = r.gate.conf.ID, canon.Visible(r.Requester), r.TraceID
+	rec.Configuration, rec.Principal, rec.TraceID = cmp.Or(r.Configuration.ID, r.gate.conf.ID), canon.Visible(r.Requester), r.TraceID
 	if rec.Call > 0 {
 		rec.Trace = trace(r.ID, rec.Call)
 	}

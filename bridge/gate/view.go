@@ -129,8 +129,13 @@ func (v *View) May(name, server, tool string) bool {
 
 // profile finds a profile by name; the empty name is what binds `eval`.
 func (v *View) profile(name string) (*profiles.Profile, bool) {
+	return profileOf(v.Profiles, name)
+}
+
+// profileOf is View.profile of a policy.
+func profileOf(set *profiles.Set, name string) (*profiles.Profile, bool) {
 	if name == "" {
-		return v.Profiles.Default(), true
+		return set.Default(), true
 	}
-	return v.Profiles.Profile(name)
+	return set.Profile(name)
 }

@@ -1,0 +1,82 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/profiles"
+)
+
+// A run keeps what it began with, across every pause and restart: the policy,
+// which today's can only tighten, what its servers are, and each no.
+
+// Policy is the policy that the run began with.
+func (r *Run) Policy() *profiles.Set { return r.policy }
+
+// Servers say what the servers were that the run began with, by name.
+func (r *Run) Servers() map[string]string { return r.servers }
+
+// moved says that the server of c is not the one that c is meant for: the one
+// that the run began with, if it began with one of that name.
+func (r *Run) moved(c *call, now string) error {
+	began, known := r.servers[c.tool.Server]
+	if known && began != now || c.identity != now {
+		return denied(c, approval.Stale, fmt.Sprintf("server %s became another one since the run began; run the script again to use it", c.tool.Server))
+	}
+	return nil
+}
+
+// barred refuses a call that cannot be allowed any more, whatever policy says
+// of it now: its server is another one, or an earlier part of the run was told
+// no.
+func (r *Run) barred(ctx context.Context, view *View, c *call) error {
+	if err := r.moved(c, view.Identities[c.tool.Server]); err != nil {
+		if c.Again {
+			err = errors.Join(err, r.gate.broker.Outdate(ctx, r.ID, c.Number))
+		}
+		return err
+	}
+	if !c.Again {
+		return nil
+	}
+	verdict, said, err := r.gate.broker.Refused(ctx, r.ID, c.Number, c.args.Digest())
+	switch {
+	case err != nil:
+		return unrecorded(c, err)
+	case !said:
+		return nil
+	}
+	c.verdict = &verdict
+	if lost := r.record(context.WithoutCancel(ctx), c.verdictRecord()); lost != nil {
+		return unrecorded(c, lost)
+	}
+	if verdict.Stop {
+		r.Stop(errStopped)
+	}
+	return denied(c, verdict.Reason, verdict.Text)
+}
+
+// decideBy judges c by a profile as a view has it and as the run began with it.
+func (r *Run) decideBy(view *View, name string, facts []profiles.Call) profiles.Decision {
+	today, ok := view.profile(name)
+	began, had := profileOf(r.policy, name)
+	if !ok || !had && name == r.Profile {
+		return gone(name)
+	}
+	decision := decideAll(today, facts)
+	if had && began != today {
+		decision = profiles.Stricter(decision, decideAll(began, facts))
+	}
+	return decision
+}
+
+// outdated are the questions that nobody has to answer any more: their server
+// is another one than they are about.
+func outdated(view *View) func(approval.Key) bool {
+	return func(k approval.Key) bool {
+		now, there := view.Identities[k.Server]
+		return there && now != k.Identity
+	}
+}
