@@ -12,7 +12,7 @@ package main_test
 //	                              the answer to the one before, and keeps
 //	                              standard output, which must be protocol and
 //	                              nothing else, in the file `answers`
-//	sqlite FILE STATEMENT         changes a database, as its owner can
+//	sqlite FILE STATEMENT...      changes a database, as its owner can
 //	interrupt CODE TEXT PROGRAM ARGS
 //	                              interrupts it once its standard error has
 //	                              TEXT; it must end with this exit code
@@ -115,14 +115,22 @@ func writeBytes(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func sqlite(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, neg, args, 2, "sqlite FILE STATEMENT")
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: sqlite FILE STATEMENT...")
+	}
 	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
 	ts.Check(err)
 	defer db.Close()
-	result, err := db.Exec(args[1])
-	ts.Check(err)
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		ts.Fatalf("%d rows were changed: %v", n, err)
+	changed := int64(0)
+	for _, statement := range args[1:] {
+		result, err := db.Exec(statement)
+		ts.Check(err)
+		n, err := result.RowsAffected()
+		ts.Check(err)
+		changed += n
+	}
+	if changed == 0 {
+		ts.Fatalf("no row was changed")
 	}
 }
 
