@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -269,6 +270,11 @@ const firstHead = `// The configuration of codemode-bridge. After an edit, look 
 //
 // A bridge that runs takes an edit over by itself.
 {
+  // Tells this configuration from others with the same audit log, also when the
+  // file is moved: paused runs and open questions belong to it. Give a copy
+  // another id.
+  "id": %q,
+
   // The MCP servers that scripts may call. A tool is called by the name of its
   // server and its own, as in codemode.time__now({}). "${NAME}" is a variable
   // of the environment. A program sees those in its env and passEnv, and no others.
@@ -310,9 +316,10 @@ const firstTail = `
 // firstConfig is the text of a new configuration. A server that it could not
 // be used with gets a Problem and is left out.
 func (a *app) firstConfig(path string, d *adoption) ([]byte, error) {
+	id := "config-" + strings.ToLower(rand.Text()[:8])
 	for {
 		var text strings.Builder
-		text.WriteString(firstHead)
+		fmt.Fprintf(&text, firstHead, id)
 		for _, s := range d.taking() {
 			fmt.Fprintf(&text, "    %q: %s,\n", s.as, strings.ReplaceAll(string(s.text()), "\n", "\n    "))
 		}

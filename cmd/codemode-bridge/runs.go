@@ -26,22 +26,27 @@ func (a *app) runsCommand() *cobra.Command {
 
 // A runRow is a run as runs list prints it.
 type runRow struct {
-	Run      string        `json:"run"`
-	Started  time.Time     `json:"started"`
-	Client   string        `json:"client,omitempty"`
-	Profile  string        `json:"profile,omitempty"`
-	State    string        `json:"state"` // an outcome, or open, paused or interrupted
-	Duration time.Duration `json:"duration_ns,omitempty"`
-	Calls    int           `json:"calls"`
-	Refused  int           `json:"refused,omitempty"`
-	Error    string        `json:"error,omitempty"`
+	Run     string    `json:"run"`
+	Started time.Time `json:"started"`
+	Client  string    `json:"client,omitempty"`
+	Profile string    `json:"profile,omitempty"`
+	// Configuration is the id of the one that the run belongs to; empty for a run
+	// of a release that kept none.
+	Configuration string        `json:"configuration,omitempty"`
+	State         string        `json:"state"` // an outcome, or open, paused or interrupted
+	Duration      time.Duration `json:"duration_ns,omitempty"`
+	Calls         int           `json:"calls"`
+	Refused       int           `json:"refused,omitempty"`
+	Error         string        `json:"error,omitempty"`
 }
 
 func (a *app) listRunsCommand() *cobra.Command {
 	var s selection
 	var limit int
+	var others bool
 	c := &cobra.Command{
 		Use: "list", Short: "List the runs, the newest first", Args: noArgs,
+		Long: "Lists the runs of this configuration, the newest first. With --all, those of the other configurations\nthat share the audit log as well; only their own bridges go on with them.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if limit < 0 {
 				return &usageError{errors.New("--limit must not be negative; 0 is no limit")}
@@ -52,8 +57,8 @@ func (a *app) listRunsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				q.Events, q.Newest, q.Limit = []ledger.Event{ledger.RunStarted}, true, limit
-				if rows, err = readRuns(ctx, store, q); err != nil {
+				q.Events, q.Newest = []ledger.Event{ledger.RunStarted}, true
+				if rows, err = readRuns(ctx, store, q, limit, a.shownRuns(others)); err != nil {
 					return err
 				}
 				return a.sayPaused(ctx, store, rows)
@@ -68,7 +73,11 @@ func (a *app) listRunsCommand() *cobra.Command {
 				fmt.Fprintln(a.err, "no runs")
 				return nil
 			}
-			table := [][]string{{"run", "started", "client", "profile", "state", "took", "calls", "why"}}
+			head := []string{"run", "started", "client", "profile", "state", "took", "calls", "why"}
+			if others {
+				head = append(head, "configuration")
+			}
+			table := [][]string{head}
 			for _, r := range rows {
 				calls, took := fmt.Sprint(r.Calls), "-"
 				if r.Refused > 0 {
@@ -77,8 +86,12 @@ func (a *app) listRunsCommand() *cobra.Command {
 				if r.Duration > 0 {
 					took = r.Duration.Round(time.Millisecond).String()
 				}
-				table = append(table, []string{dash(r.Run), r.Started.Local().Format("2006-01-02 15:04:05"), dash(r.Client), dash(r.Profile),
-					dash(r.State), took, calls, cut(audit.Shown(firstLine(r.Error)), 100)})
+				line := []string{dash(r.Run), r.Started.Local().Format("2006-01-02 15:04:05"), dash(r.Client), dash(r.Profile),
+					dash(r.State), took, calls, cut(audit.Shown(firstLine(r.Error)), 100)}
+				if others {
+					line = append(line, dash(r.Configuration))
+				}
+				table = append(table, line)
 			}
 			return a.table(table)
 		},
@@ -86,9 +99,23 @@ func (a *app) listRunsCommand() *cobra.Command {
 	s.period(c)
 	c.Flags().StringSliceVar(&s.clients, "client", nil, "only clients of this `name`")
 	c.Flags().StringSliceVar(&s.profiles, "profile", nil, "only runs under this `profile`")
+	c.Flags().BoolVar(&others, "all", false, "also the runs of other configurations")
 	c.Flags().IntVarP(&limit, "limit", "n", 20, "at most so many `runs`; 0 is no limit")
 	a.jsonFlag(c)
 	return c
+}
+
+// shownRuns reports whether a run of a configuration is shown: those of this one,
+// and those of releases that kept none; all, where there is no configuration to
+// go by.
+func (a *app) shownRuns(others bool) func(configuration string) bool {
+	if a.logFile == "" && !others {
+		if cfg, err := a.load(); err == nil {
+			own, _ := cfg.Identity()
+			return func(configuration string) bool { return configuration == "" || configuration == own }
+		}
+	}
+	return func(string) bool { return true }
 }
 
 // The states of runs that have not ended and that no bridge has.
@@ -124,15 +151,22 @@ func (a *app) sayPaused(ctx context.Context, store *sqlstore.DB, rows []runRow) 
 	return nil
 }
 
-// readRuns puts together the runs whose beginnings q selects.
-func readRuns(ctx context.Context, store ledger.Store, q ledger.Query) ([]runRow, error) {
+// readRuns puts together the runs whose beginnings q selects and that are shown,
+// at most so many; 0 is no limit.
+func readRuns(ctx context.Context, store ledger.Store, q ledger.Query, limit int, shown func(configuration string) bool) ([]runRow, error) {
 	rows := []runRow{}
 	for row, err := range store.Rows(ctx, q) {
 		if err != nil {
 			return nil, err
 		}
 		r := row.Record
-		rows = append(rows, runRow{Run: r.Run, Started: r.Time, Client: r.Client, Profile: r.Profile, State: audit.Open})
+		if !shown(r.Configuration) {
+			continue
+		}
+		rows = append(rows, runRow{Run: r.Run, Started: r.Time, Client: r.Client, Profile: r.Profile, Configuration: r.Configuration, State: audit.Open})
+		if len(rows) == limit {
+			break
+		}
 	}
 	for i := range rows {
 		run := &rows[i]

@@ -92,7 +92,10 @@ func (a *app) openRun(ctx context.Context, prefix string) (run string, err error
 
 // noRun adds what to do to the error of a run that is not there.
 func (a *app) noRun(run string, err error) error {
+	elsewhere := (*bridge.ElsewhereError)(nil)
 	switch {
+	case errors.As(err, &elsewhere) && elsewhere.Configuration.ID != "":
+		return &configError{err, "--config names that configuration"}
 	case errors.Is(err, bridge.ErrNoRun):
 		return fmt.Errorf("there is no run %s that runs or is paused (codemode-bridge runs list shows all)", run)
 	case errors.Is(err, context.Canceled), errors.Is(err, errInterrupted):
@@ -148,7 +151,7 @@ func (a *app) replayRunCommand() *cobra.Command {
 				return err
 			})
 			if err != nil {
-				return err
+				return a.noRun(run, err)
 			}
 			if a.json {
 				answer, ok := result.StructuredContent.(json.RawMessage)
