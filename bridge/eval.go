@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"time"
 
@@ -56,7 +57,7 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 		return failure("the same script is paused, and does not go on: " + err.Error()), nil
 	}
 	if r == nil {
-		if r, err = s.start(sess, gate.Origin{Profile: profile, Reach: reach(req)}, principal(req), args); err != nil {
+		if r, err = s.start(sess, gate.Origin{Profile: profile, Reach: reach(req), TraceID: traceOf(req)}, principal(req), args); err != nil {
 			return failure(err.Error()), nil
 		}
 	}
@@ -70,6 +71,18 @@ func (s *Server) runOf(ctx context.Context, id string, c claim) (*run, error) {
 	}
 	return s.takeUp(ctx, id, c)
 }
+
+// traceOf is the client's own trace of a request, as W3C Trace Context writes
+// it; empty if it has none.
+func traceOf(req *mcp.CallToolRequest) string {
+	parent, _ := req.Params.Meta["traceparent"].(string)
+	if parts := traceparent.FindStringSubmatch(parent); parts != nil {
+		return parts[1]
+	}
+	return ""
+}
+
+var traceparent = regexp.MustCompile(`^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
 // Why a run is stopped that did not end by itself.
 var (

@@ -4,13 +4,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/profiles"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // under makes a bridge of the fleet one of a configuration, whose server a is
@@ -265,5 +269,39 @@ func TestAnotherSessionNeedsTheSecret(t *testing.T) {
 				t.Errorf("made %q", made)
 			}
 		})
+	}
+}
+
+// Every record of a run says under which configuration it was written, in which of
+// the client's traces, and what the server was that a call went to.
+func TestRecordsSayWhose(t *testing.T) {
+	f := newFleet()
+	b := f.under("one", "work", "staging", profiles.Spec{})(t)
+	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	for _, parent := range []string{"00-" + trace + "-00f067aa0ba902b7-01", "00-" + trace, "no trace\n"} {
+		_, err := b.connect(t, nil).CallTool(t.Context(), &mcp.CallToolParams{Meta: mcp.Meta{"traceparent": parent}, Name: "eval",
+			Arguments: map[string]any{"code": `return await codemode.a__echo({n: 1})`}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var traces []string
+	for row, err := range f.records.Rows(t.Context(), ledger.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := row.Record
+		if r.Configuration != "id work" {
+			t.Errorf("a record of %s is of configuration %q", r.Event, r.Configuration)
+		}
+		if sent := r.Event == ledger.Intent || r.Event == ledger.Outcome; sent != (r.Identity == "staging") {
+			t.Errorf("a record of %s says that the server is %q", r.Event, r.Identity)
+		}
+		if r.Event == ledger.RunStarted {
+			traces = append(traces, r.TraceID)
+		}
+	}
+	if want := []string{trace, "", ""}; !slices.Equal(traces, want) {
+		t.Errorf("the traces are %q, want %q", traces, want)
 	}
 }

@@ -178,7 +178,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	if err != nil {
 		return Answer{}, r.refuse(ctx, c, &call{Call: c, gate: g, tool: tool}, unfit(tool, err))
 	}
-	made := &call{Call: c, gate: g, tool: tool, identity: view.Identities[tool.Server], args: args}
+	made := &call{Call: c, gate: g, tool: tool, identity: view.Identities[tool.Server], args: args, repeats: view.repeatable(tool)}
 	if err := r.barred(ctx, view, made); err != nil { // whatever policy says of it now
 		return Answer{}, r.refuse(ctx, c, made, err)
 	}

@@ -105,6 +105,8 @@ type call struct {
 	verdict  *approval.Verdict // of a person, if one was asked
 	shown    *canon.Digest     // of the arguments that were asked about, if a person edited them
 	sources  []string          // of its arguments, in words, once it is asked about
+	finds    []ledger.Find     // the same for the record
+	repeats  bool              // somebody who is believed says that it may be made twice
 	counted  bool              // among the run's facts, with so many bytes:
 	bytes    int64
 }
@@ -419,9 +421,9 @@ func (c *call) record(event ledger.Event) ledger.Record {
 	if rec.Digest = c.args.Digest().String(); event != ledger.Outcome { // its intent has them
 		o := c.displayOptions()
 		o.MaxBytes, o.FingerprintKey = recordBytes, c.gate.prints
-		rec.Args = canon.Display(c.args, o).JSON
+		rec.Args, rec.Finds = canon.Display(c.args, o).JSON, c.finds
 	}
-	rec.Notify = c.decision.Notify
+	rec.Notify, rec.Repeatable = c.decision.Notify, c.repeats
 	rec.Disposition, rec.Risk, rec.Revision = c.decision.Disposition.String(), c.decision.Risk.String(), c.decision.Revision
 	for _, reason := range c.decision.Reasons {
 		rec.Reasons = append(rec.Reasons, reason.String())

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/provenance"
 	"codemode-bridge/profiles"
 )
@@ -24,10 +25,13 @@ func (r *Run) remember(c *call, reply json.RawMessage) {
 // it. It is looked for only in calls that are asked about.
 func (r *Run) findSources(c *call) {
 	found := r.read.Find(c.args)
-	c.sources = nil
+	c.sources, c.finds = nil, nil
 	var others []string
 	for _, run := range found.Runs {
 		c.sources = append(c.sources, run.String())
+		for _, span := range run.Spans {
+			c.finds = append(c.finds, ledger.Find{Call: run.Call, Argument: run.Argument, Offset: span.Offset, Length: span.Length})
+		}
 		if name := canon.Visible(run.Server); run.Server != c.tool.Server && !slices.Contains(others, name) {
 			others = append(others, name)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/profiles"
 )
 
@@ -31,7 +32,8 @@ func TestQuestionSaysWhereTheBytesComeFrom(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				caller := &fakeCaller{reply: `{"content":[{"type":"text","text":"` + secret + `"}]}`}
-				g := newGate(t, spec, caller, &book{})
+				b := &book{}
+				g := newGate(t, spec, caller, b)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				r, err := g.Begin(ctx, Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation})
@@ -70,6 +72,15 @@ func TestQuestionSaysWhereTheBytesComeFrom(t *testing.T) {
 					if err := <-ended; err != nil {
 						t.Fatal(err)
 					}
+				}
+				var finds []ledger.Find // of the second call
+				for _, rec := range b.records {
+					if rec.Event == ledger.Intent && rec.Call == 2 {
+						finds = rec.Finds
+					}
+				}
+				if len(finds) > 0 != row.source || row.source && (finds[0].Call != 1 || finds[0].Length != len(secret) || !strings.HasPrefix(row.args[strings.Index(row.args, `":"`)+3+finds[0].Offset:], secret)) {
+					t.Errorf("the record has the finds %+v", finds)
 				}
 				if want := map[bool]int{true: 2, false: 1}[row.foreign]; questions != want {
 					t.Errorf("asked %d times, want %d", questions, want)

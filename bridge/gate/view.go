@@ -72,6 +72,14 @@ func (v *View) Facts(t *catalog.Tool) []profiles.Call {
 	return []profiles.Call{is, was}
 }
 
+// repeatable reports whether a call of the tool may be made twice without harm,
+// by what is believed: it is our own, or its server is trusted and says so.
+func (v *View) repeatable(t *catalog.Tool) bool {
+	is := func(hint *bool) bool { return hint != nil && *hint }
+	_, held := v.held(t)
+	return t.Server == "" || v.Trusted[t.Server] && !held && (is(t.Annotations.ReadOnly) || is(t.Annotations.Idempotent))
+}
+
 // Sees returns the part of the catalogue that a profile may know of; the
 // empty name stands for what binds `eval`. A profile that is not there sees
 // nothing.

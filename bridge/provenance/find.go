@@ -21,6 +21,7 @@ const (
 	maxFrom  = 16      // answers weighed against each other, of one argument
 	maxRuns  = 3       // said of one argument
 	maxSaid  = 6       // said in all
+	maxPlace = 8       // spans of one run that are named
 )
 
 // block is the length of the pieces that arguments are cut into. A run of
@@ -270,9 +271,23 @@ func (s *search) largest(n int, answers []*answer, hits []map[int][]span) []Run 
 		}
 		a := answers[best]
 		runs = append(runs, Run{Argument: canon.Visible(clip(s.sent[n].path)), Characters: most,
-			Whole: most == utf8.RuneCountInString(s.sent[n].text), Call: a.Call, Server: a.Server, From: a.from()})
+			Whole: most == utf8.RuneCountInString(s.sent[n].text), Spans: merged(hits[best][n]), Call: a.Call, Server: a.Server, From: a.from()})
 	}
 	return runs
+}
+
+// merged are spans without what they overlap, in order, as far as they are named.
+func merged(spans []span) []Span {
+	spans = slices.SortedFunc(slices.Values(spans), func(a, b span) int { return cmp.Compare(a.start, b.start) })
+	var all []Span
+	for _, s := range spans {
+		if n := len(all); n > 0 && s.start <= all[n-1].Offset+all[n-1].Length {
+			all[n-1].Length = max(all[n-1].Length, s.end-all[n-1].Offset)
+			continue
+		}
+		all = append(all, Span{s.start, s.end - s.start})
+	}
+	return all[:min(len(all), maxPlace)]
 }
 
 func sum(spans []span) int {

@@ -122,10 +122,14 @@ type Run struct {
 	Argument   string // dotted path, in display form
 	Characters int    // at least MinRun
 	Whole      bool   // they are the whole argument
+	Spans      []Span // where they stand in it, the first ones
 	Call       int    // that read them
 	Server     string
 	From       string // the tool and what it was asked for, in display form
 }
+
+// A Span is a part of a text, in bytes.
+type Span struct{ Offset, Length int }
 
 // String is the run in words.
 func (r Run) String() string {
