@@ -11,7 +11,7 @@ FUZZTIME ?= 10s
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w'
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check fmt lint vuln race cross test-real bench mutants fuzz clean
+.PHONY: help build run test check fmt lint vuln race cross test-real bench mutants fuzz frozen clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,10 @@ mutants: ## seeded faults: each must make the suite fail
 
 fuzz: ## every fuzz target for $(FUZZTIME)
 	.ci/fuzz $(FUZZTIME)
+
+frozen: ## keep what this program writes as cmd/codemode-bridge/testdata/frozen/$(NAME), for later formats to read
+	@[ -n "$(NAME)" ] || { echo "usage: make frozen NAME=$$(git rev-parse --short HEAD)"; exit 2; }
+	$(GO) test ./cmd/codemode-bridge -count=1 -run '^TestFrozen$$' -freeze '$(NAME)'
 
 clean: ## remove what was built and cached
 	rm -rf bin .cache

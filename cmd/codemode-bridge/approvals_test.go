@@ -17,12 +17,13 @@ import (
 type commandLine struct {
 	*testing.T
 	bin, home, file string
+	env             []string // besides what every process has
 }
 
 func newCommandLine(t *testing.T, config string) commandLine {
 	t.Helper()
 	home := t.TempDir()
-	c := commandLine{t, programs(t), home, filepath.Join(home, "config.json")}
+	c := commandLine{T: t, bin: programs(t), home: home, file: filepath.Join(home, "config.json")}
 	if err := os.WriteFile(c.file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -33,6 +34,7 @@ func newCommandLine(t *testing.T, config string) commandLine {
 func (c commandLine) program(stdin string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(c.bin, "codemode-bridge"), append([]string{"-c", c.file}, args...)...)
 	cmd.Env = append(os.Environ(), "HOME="+c.home, "USERPROFILE="+c.home, "XDG_CONFIG_HOME="+c.home, "XDG_STATE_HOME="+c.home, "XDG_CACHE_HOME="+c.home)
+	cmd.Env = append(cmd.Env, c.env...)
 	cmd.Stdin = strings.NewReader(stdin)
 	return cmd
 }

@@ -53,6 +53,7 @@ type heldBench struct {
 	page   string
 	client *mcp.ClientSession
 	kill   func() // ends it at once
+	stop   func() // ends it in order
 }
 
 func newHeldBench(t *testing.T) *heldBench {
@@ -104,12 +105,14 @@ func (b *heldBench) start() {
 		}
 	})
 	b.kill = func() { cmd.Process.Kill(); end() }
-	b.Cleanup(func() {
+	stop := func() {
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			cmd.Process.Kill() // Windows knows no interrupt
 		}
 		end()
-	})
+	}
+	b.stop = func() { b.client.Close(); stop() }
+	b.Cleanup(stop)
 	select {
 	case <-ready:
 	case <-ended:
