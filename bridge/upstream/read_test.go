@@ -143,3 +143,19 @@ func TestReadCutsEndlessLists(t *testing.T) {
 		t.Errorf("got %d bytes, %v: ...%s", len(got), err, got[max(0, len(got)-60):])
 	}
 }
+
+// Nothing is sent to a server that was meant for another one of its name.
+func TestAServerThatIsAnother(t *testing.T) {
+	s := open(t, Options{}, Spec{Name: "fake", Identity: "staging", InProcess: library(1)})
+	connected(t, s)
+	for identity, want := range map[string]bool{"": true, "staging": true, "production": false} {
+		_, err := s.Read(t.Context(), "fake", identity, "resources/list", nil)
+		if e := new(Error); (err == nil) != want || err != nil && (!errors.As(err, &e) || e.Kind != UnknownServer || e.Sent || !strings.Contains(err.Error(), "names another server")) {
+			t.Errorf("read from %q: %v", identity, err)
+		}
+	}
+	s.Apply([]Spec{{Name: "fake", Identity: "production", InProcess: library(1)}})
+	if _, err := s.Call(t.Context(), "fake", "staging", "any", nil); err == nil || !strings.Contains(err.Error(), "names another server") {
+		t.Errorf("called after the change: %v", err)
+	}
+}
