@@ -309,16 +309,10 @@ func (r *Run) checks(view *View, c *call) (results []profiles.CheckResult) {
 
 // intend records that c is about to be sent and counts it.
 func (r *Run) intend(ctx context.Context, c *call) error {
-	rec := c.record(ledger.Intent)
-	rec.Sent = len(c.args.Bytes())
-	rec.Durable = !c.readOnly() || c.decision.Disposition == profiles.Ask
-	if c.shown != nil {
-		rec.Detail = fmt.Appendf(nil, `{"asked_about":%q}`, c.shown)
-	}
 	if r.leave() {
 		return ErrAway
 	}
-	if err := r.keep(ctx, rec, c.journal().Sending()); err != nil {
+	if err := r.keep(ctx, c.intent(), c.journal().Sending()); err != nil {
 		r.arrive()
 		return err
 	}
@@ -326,6 +320,17 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 	defer r.mu.Unlock()
 	r.effects = append(r.effects, Effect{Number: c.Number, Tool: c.tool.Script, ReadOnly: c.readOnly(), State: ledger.Unknown})
 	return nil
+}
+
+// intent is the record of a call that is about to be sent.
+func (c *call) intent() ledger.Record {
+	rec := c.record(ledger.Intent)
+	rec.Sent = len(c.args.Bytes())
+	rec.Durable = !c.readOnly() || c.decision.Disposition == profiles.Ask
+	if c.shown != nil {
+		rec.Detail = fmt.Appendf(nil, `{"asked_about":%q}`, c.shown)
+	}
+	return rec
 }
 
 // settle records how a call that was sent has ended, and makes its answer.
