@@ -36,11 +36,12 @@ func (r *Run) ask(ctx context.Context, c *call) error {
 			return denied(c, approval.Stale, "the tool has changed")
 		}
 		if verdict.Args != nil {
-			if err := c.edit(view, verdict.Args); err != nil {
+			if err := c.edit(view, r.bound(view), verdict.Args); err != nil {
 				return err
 			}
 		}
 		c.decision = r.decide(view, c)
+		r.hide(c.args, c.displayOptions())
 		if !stricter(c.decision, asked) {
 			return nil
 		}
@@ -83,7 +84,7 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 		rec.Wait = r.gate.now().Sub(asked)
 	}
 	rec.Request, rec.Approver, rec.Channel, rec.Answer = verdict.Request, verdict.Who(), verdict.Channel, answerWord(verdict)
-	rec.Error = canon.Visible(r.gate.redact(verdict.Text))
+	rec.Error = canon.Visible(r.redact(verdict.Text))
 	if lost := r.record(context.WithoutCancel(ctx), rec); lost != nil {
 		return verdict, unrecorded(c, lost)
 	}
@@ -114,16 +115,17 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 
 // edit puts the arguments that a person wrote in place of the script's. They
 // are frozen and checked like any others, and then judged from the start.
-func (c *call) edit(view *View, raw json.RawMessage) error {
+func (c *call) edit(view *View, by []*profiles.Profile, raw json.RawMessage) error {
 	args, err := canon.Parse(raw)
 	if err != nil {
-		return denied(c, approval.Stale, "the edited arguments cannot be read: "+err.Error())
+		return denied(c, approval.Stale, "the edited arguments cannot be read: "+unread(err, by))
 	}
-	if err := view.check(c.tool, args); err != nil {
-		return denied(c, approval.Stale, "the edited arguments do not fit the tool: "+err.Error())
+	notes, wrong := view.check(c.tool, args, by)
+	if wrong != nil {
+		return denied(c, approval.Stale, "the edited arguments do not fit the tool: "+wrong.Error())
 	}
 	shown := c.args.Digest()
-	c.args, c.shown = args, &shown
+	c.args, c.shown, c.notes = args, &shown, notes
 	return nil
 }
 

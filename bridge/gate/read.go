@@ -122,7 +122,7 @@ func (g *Gate) listOne(ctx context.Context, r *Run, c *call) ([]json.RawMessage,
 	rec := c.record(ledger.Outcome)
 	rec.Outcome, rec.Duration, rec.Received = ledger.Done, g.now().Sub(started), len(reply)
 	if err != nil {
-		rec.Outcome, rec.Error = ledger.Failed, canon.Visible(g.redact(err.Error()))
+		rec.Outcome, rec.Error = ledger.Failed, canon.Visible(r.redact(err.Error()))
 	}
 	if r.record(context.WithoutCancel(ctx), rec) != nil {
 		return nil, errPartUnrecorded
