@@ -53,6 +53,8 @@ func (t truth) agree(o truth) truth {
 // why, without quoting any argument's value.
 type condition interface {
 	eval(f *facts) (truth, string)
+	// reads lists the names of arguments that it looks at.
+	reads() []nameRead
 }
 
 // facts are the call as conditions see it; they are the variables of a CEL
@@ -62,6 +64,7 @@ type facts struct {
 	path        string
 	annotations map[string]bool
 	args        map[string]any
+	names       map[string][]place // of the arguments, by what they fold to
 }
 
 // ResolveName implements [cel.Activation].
@@ -192,6 +195,8 @@ type expression struct {
 	text    string
 	// params are the keys of args that it reads without asking has() first.
 	params []string
+	// names are all names of arguments that it reads.
+	names []nameRead
 	// constant reports that it looks at nothing of the call.
 	constant bool
 }
@@ -225,7 +230,7 @@ func compileExpr(text string) (*expression, *syntaxError) {
 	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
 		return nil, &syntaxError{0, fmt.Sprintf("the expression gives %s, want true or false", t), "compare it with something"}
 	}
-	e := &expression{text: text, constant: true}
+	e := &expression{text: text, constant: true, names: namesRead(tree)}
 	var mistake *syntaxError
 	guarded, read, loops := map[string]bool{}, map[string]bool{}, false
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(x ast.Expr) {
@@ -336,7 +341,12 @@ func (ordinarySizes) EstimateCallCost(function, _ string, _ *cost.AstNode, _ []c
 	return nil
 }
 
+func (e *expression) reads() []nameRead { return e.names }
+
 func (e *expression) eval(f *facts) (truth, string) {
+	if why := f.respelled(e.names); why != "" {
+		return undecided, why
+	}
 	out, _, err := e.program.Eval(f)
 	if err != nil {
 		return undecided, e.publicError(err.Error())
@@ -374,6 +384,7 @@ func (e *expression) publicError(message string) string {
 type paramTest struct {
 	param string
 	keys  []string
+	names []nameRead // the same
 	match *regexp.Regexp
 }
 
@@ -397,6 +408,9 @@ func compileParam(spec ParamSpec) (t *paramTest, where string, err *syntaxError)
 		return nil, "param", &syntaxError{len(spec.Param), "the dotted path ends without a name", ""}
 	}
 	t.keys = append(t.keys, key)
+	for i, key := range t.keys {
+		t.names = append(t.names, readsName(key, i+1))
+	}
 	if spec.Matches == "" {
 		return nil, "matches", &syntaxError{-1, "empty regular expression", `".*" matches every string`}
 	}
@@ -466,6 +480,9 @@ func (t *paramTest) eval(f *facts) (truth, string) {
 	if f.call.Args == nil {
 		return undecided, fmt.Sprintf("there is no %s", t.param)
 	}
+	if why := f.respelled(t.names); why != "" {
+		return undecided, why
+	}
 	visit(f.call.Args, t.keys)
 	return result, why
 }
@@ -492,6 +509,13 @@ func appendNew(all []string, s string) []string {
 
 // A conjunction holds when all of its tests do.
 type conjunction []*paramTest
+
+func (c conjunction) reads() (names []nameRead) {
+	for _, t := range c {
+		names = append(names, t.names...)
+	}
+	return names
+}
 
 func (c conjunction) eval(f *facts) (truth, string) {
 	result, why := yes, ""

@@ -29,23 +29,24 @@ func newOwnFiles(files []string) ownFiles {
 }
 
 // named returns the path of the first argument that names an own file, as a
-// dotted path such as "paths.0".
-func (own ownFiles) named(args map[string]any) (string, bool) {
+// dotted path such as "paths.0". It ends with the first name that hides says
+// the value of is hidden.
+func (own ownFiles) named(args map[string]any, hides func(name string) bool) (string, bool) {
 	if len(own) == 0 {
 		return "", false
 	}
-	return own.find("", args)
+	return own.find(args, hides)
 }
 
-func (own ownFiles) find(at string, v any) (string, bool) {
+func (own ownFiles) find(v any, hides func(name string) bool) (string, bool) {
 	switch v := v.(type) {
 	case string:
-		return at, own.in(v)
+		return "", own.in(v)
 	case []any:
 		for i, element := range v {
 			// The place is only spelled out once something is found.
-			if sub, ok := own.find("", element); ok {
-				return join(at, strconv.Itoa(i), sub), true
+			if sub, ok := own.find(element, hides); ok {
+				return join(strconv.Itoa(i), sub), true
 			}
 		}
 	case map[string]any:
@@ -53,10 +54,16 @@ func (own ownFiles) find(at string, v any) (string, bool) {
 		for key, element := range v {
 			sub, ok := "", own.in(key)
 			if !ok {
-				sub, ok = own.find("", element)
+				sub, ok = own.find(element, hides)
+			}
+			if !ok {
+				continue
+			}
+			if hides(key) {
+				sub = ""
 			}
 			// Maps have no order, a decision's reasons do.
-			if p := join(at, key, sub); ok && (!found || p < place) {
+			if p := join(key, sub); !found || p < place {
 				found, place = true, p
 			}
 		}
@@ -65,14 +72,17 @@ func (own ownFiles) find(at string, v any) (string, bool) {
 	return "", false
 }
 
-func join(parts ...string) string {
-	var named []string
-	for _, p := range parts {
-		if p != "" {
-			named = append(named, p)
-		}
+// maxShownKey bounds a key in such a path, in bytes.
+const maxShownKey = 100
+
+func join(key, sub string) string {
+	if len(key) > maxShownKey {
+		key = strings.ToValidUTF8(key[:maxShownKey], "") + "…"
 	}
-	return strings.Join(named, ".")
+	if sub == "" {
+		return key
+	}
+	return key + "." + sub
 }
 
 // in reports whether text names one of the files.

@@ -182,7 +182,7 @@ func (t *tally) tried(trial Trial) {
 }
 
 func (t *tally) tryOwnFiles() error {
-	at, named := t.p.own.named(t.call.Args)
+	at, named := t.p.own.named(t.call.Args, t.p.hides)
 	if named {
 		t.add(Reason{Kind: KindOwnFile, Disposition: Deny, Detail: "the argument " + at + " names a file of the bridge itself"})
 	}
@@ -504,6 +504,11 @@ func (p *Profile) Hidden() (all map[string]string) {
 		all = r.hidden.addTo(all)
 	}
 	return all
+}
+
+// hides reports whether some rule hides what an argument of this name holds.
+func (p *Profile) hides(name string) bool {
+	return slices.ContainsFunc(p.rules, func(r *rule) bool { return r.hides(FoldName(name)) })
 }
 
 // A CheckResult is the outcome of one `check` expression.

@@ -71,9 +71,19 @@ type Call struct {
 	Duration time.Duration `json:"duration_ns,omitempty"`
 	Sent     int           `json:"bytes_sent,omitempty"`
 	Received int           `json:"bytes_received,omitempty"`
+	// Parts are the servers that a list without a server was put together from.
+	Parts []Part `json:"parts,omitempty"`
 
+	all     bool  // it was sent to no one server: records of one are a part's
 	written bool  // its outcome was
 	sites   []int // of the preview that it was made at
+}
+
+// A Part is what became of one server's part of a list.
+type Part struct {
+	Server  string `json:"server"`
+	Outcome string `json:"outcome"` // as of a call
+	Error   string `json:"error,omitempty"`
 }
 
 // A Question is what was asked of a person about a call, and the answer.
@@ -152,6 +162,10 @@ func (t *Timeline) paused() bool {
 
 // add takes in one record of the call.
 func (c *Call) add(r ledger.Record) {
+	if c.all && r.Server != "" {
+		c.addPart(r)
+		return
+	}
 	c.Tool = cmp.Or(r.Path(), c.Tool)
 	c.Disposition, c.Risk, c.Revision = cmp.Or(r.Disposition, c.Disposition), cmp.Or(r.Risk, c.Risk), cmp.Or(r.Revision, c.Revision)
 	if len(r.Args) > 0 {
@@ -185,12 +199,23 @@ func (c *Call) add(r ledger.Record) {
 			q.Wait = max(0, r.Time.Sub(q.Asked))
 		}
 	case ledger.Intent:
+		c.all = r.Server == ""
 		if !c.written {
 			c.Outcome = ledger.Unknown
 		}
 	case ledger.Outcome, ledger.Refusal, ledger.SavedScript:
 		c.Outcome, c.Error, c.Duration, c.written = r.Outcome, r.Error, r.Duration, true
 	}
+}
+
+// addPart takes in one record of a server's part of the call.
+func (c *Call) addPart(r ledger.Record) {
+	i := slices.IndexFunc(c.Parts, func(p Part) bool { return p.Server == r.Server })
+	if i < 0 {
+		i = len(c.Parts)
+		c.Parts = append(c.Parts, Part{Server: r.Server})
+	}
+	c.Parts[i].Outcome, c.Parts[i].Error = cmp.Or(r.Outcome, ledger.Unknown), r.Error
 }
 
 // compare fills in where the preview and what happened differ.
@@ -401,6 +426,9 @@ func (t *Timeline) writeCalls(p *printer) {
 		}
 		for _, q := range c.Questions {
 			line("asked", q.String())
+		}
+		for _, part := range c.Parts {
+			line("server", join(": ", Shown(part.Server)+" "+Shown(part.Outcome), Shown(part.Error)))
 		}
 		line("outcome", c.outcome())
 	}

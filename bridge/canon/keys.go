@@ -88,9 +88,9 @@ func keyWords(name string) []string {
 			if afterLower || beforeLower {
 				flush()
 			}
-			word = append(word, unicode.ToLower(r))
+			word = append(word, lower(r))
 		case unicode.IsLetter(r):
-			word = append(word, r)
+			word = append(word, lower(r))
 		case unicode.IsDigit(r), unicode.Is(unicode.Cf, r):
 			// password2 is password, and so is pass<zero width space>word.
 		default:
@@ -106,11 +106,16 @@ func keyWords(name string) []string {
 func plainName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return unicode.ToLower(r)
+			return lower(r)
 		}
 		return -1
 	}, name)
 }
+
+// lower is a letter in lower case; a letter whose upper case is that of another
+// (a long s, a dotless i) is that other one, as it is to whoever reads names
+// without regard to case.
+func lower(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }
 
 // secretName reports whether the built-in rules hide what name holds.
 func secretName(name string) bool {

@@ -92,6 +92,7 @@ func newHider(o DisplayOptions) *hider {
 // hides reports whether the value of name is hidden, and what replaces it: an
 // empty mark if the built-in rules hide it.
 func (h *hider) hides(name string) (mark string, ok bool) {
+	name = telling(name)
 	if len(h.extra) > 0 {
 		if text, ok := h.extra[plainName(name)]; ok {
 			return text, true

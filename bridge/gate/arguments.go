@@ -2,14 +2,18 @@ package gate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/profiles"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -29,27 +33,49 @@ type argumentSchema struct {
 	schema *jsonschema.Schema
 }
 
-// check reports what is wrong with a tool's arguments by the tool's own
-// schema. A schema that is missing, odd, large or refers to elsewhere checks
-// nothing: the check spares the model a round trip and protects nobody.
-func (v *View) check(tool *catalog.Tool, args canon.Args) *ArgumentError {
+// check reports what is wrong with a tool's arguments: by the tool's own
+// schema, and because two names in them could be taken for each other, as
+// checkNames has it; notes are from there. A schema that is missing, odd, large
+// or refers to elsewhere checks nothing: that spares the model a round trip and
+// protects nobody. No value of an argument stands in the error. By are the
+// profiles that judge the call; what they hide is not named either.
+func (v *View) check(tool *catalog.Tool, args canon.Args, by []*profiles.Profile) (notes []string, wrong *ArgumentError) {
+	tree := args.Value()
+	if notes, wrong = v.checkNames(tool, tree, by); wrong != nil {
+		return nil, wrong
+	}
+	err := v.argumentSchema(tool).validate(tree)
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
+		return notes, nil
+	}
+	problems := leaves(invalid)
+	e := newArgumentError(tool, strings.Join(texts(problems, canon.DisplayOptions{Hidden: hiddenBy(by)}), "; "))
+	e.Path = pointer(problems[0].InstanceLocation)
+	return notes, e
+}
+
+// argumentSchema is a tool's schema, compiled once.
+func (v *View) argumentSchema(tool *catalog.Tool) *argumentSchema {
 	known, ok := v.schemas.Load(tool.Digest)
 	if !ok {
 		work := new(budget)
 		known, _ = v.schemas.LoadOrStore(tool.Digest, &argumentSchema{work: work, schema: compile(tool.Input, work)})
 	}
-	err := known.(*argumentSchema).validate(anyMap(args))
-	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
-		return nil
-	}
-	problems := leaves(invalid)
-	e := newArgumentError(tool, strings.Join(texts(problems), "; "))
-	e.Path = pointer(problems[0].InstanceLocation)
-	return e
+	return known.(*argumentSchema)
 }
 
-func anyMap(args canon.Args) any { return args.Value() }
+// schemaOf is a tool's compiled schema; nil if there is none.
+func (v *View) schemaOf(tool *catalog.Tool) *jsonschema.Schema { return v.argumentSchema(tool).schema }
+
+// hiddenBy are the names of arguments that some rule of the profiles hides.
+func hiddenBy(all []*profiles.Profile) map[string]string {
+	hidden := map[string]string{}
+	for _, p := range all {
+		maps.Copy(hidden, p.Hidden())
+	}
+	return hidden
+}
 
 // validate returns the error of the arguments, nil if there is none or if it would
 // take too long to find out.
@@ -103,7 +129,7 @@ func (noLoader) Load(url string) (any, error) {
 
 // leaves are the errors at the ends of the tree, at most five of them.
 func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
-	if len(e.Causes) == 0 {
+	if _, ok := e.ErrorKind.(*kind.PropertyNames); ok || len(e.Causes) == 0 { // what is beneath that has no place
 		return []*jsonschema.ValidationError{e}
 	}
 	var all []*jsonschema.ValidationError
@@ -118,27 +144,51 @@ func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 
 var english = message.NewPrinter(language.English)
 
-// texts say what is wrong where, in the script's terms.
-func texts(problems []*jsonschema.ValidationError) []string {
+// texts say what is wrong where, in the script's terms. They quote the schema
+// and never a value: these errors are recorded, and shown to people.
+func texts(problems []*jsonschema.ValidationError, hidden canon.DisplayOptions) []string {
 	var all []string
 	for _, p := range problems {
-		place := "args"
-		for _, step := range p.InstanceLocation {
-			place += "." + step
+		at := func(names ...string) string { return placeText(slices.Concat(p.InstanceLocation, names), hidden) }
+		add := func(format string, args ...any) {
+			all = append(all, canon.Clip(fmt.Sprintf(format, args...), maxProblem))
 		}
 		switch k := p.ErrorKind.(type) {
 		case *kind.Required:
 			for _, missing := range k.Missing {
-				all = append(all, place+"."+missing+" is missing")
+				add("%s is missing", at(missing))
 			}
 		case *kind.AdditionalProperties:
-			for _, extra := range k.Properties {
-				all = append(all, place+"."+extra+" is not an argument of this tool")
+			for _, extra := range k.Properties[:min(len(k.Properties), maxNoted)] {
+				add("%s is not an argument of this tool", at(extra))
 			}
+		case *kind.PropertyNames:
+			add("%s is not a name that the tool takes there", at(k.Property))
 		case *kind.Type:
-			all = append(all, fmt.Sprintf("%s must be %s, got %s", place, strings.Join(k.Want, " or "), k.Got))
+			add("%s must be %s, got %s", at(), strings.Join(k.Want, " or "), k.Got)
+		case *kind.Pattern:
+			add("%s does not match the pattern %q", at(), k.Want)
+		case *kind.Format:
+			add("%s is not a valid %v", at(), k.Want)
+		case *kind.Minimum:
+			add("%s must be at least %s", at(), k.Want.RatString())
+		case *kind.ExclusiveMinimum:
+			add("%s must be more than %s", at(), k.Want.RatString())
+		case *kind.Maximum:
+			add("%s must be at most %s", at(), k.Want.RatString())
+		case *kind.ExclusiveMaximum:
+			add("%s must be less than %s", at(), k.Want.RatString())
+		case *kind.MultipleOf:
+			add("%s must be a multiple of %s", at(), k.Want.RatString())
+		case *kind.MinLength:
+			add("%s must have at least %d characters", at(), k.Want)
+		case *kind.MaxLength:
+			add("%s must have at most %d characters", at(), k.Want)
+		case *kind.Enum, *kind.Const, *kind.Not, *kind.AnyOf, *kind.OneOf, *kind.FalseSchema, *kind.Contains, *kind.UniqueItems,
+			*kind.MinItems, *kind.MaxItems, *kind.AdditionalItems, *kind.MinProperties, *kind.MaxProperties, *kind.DependentRequired, *kind.Dependency:
+			add("%s: %s", at(), p.ErrorKind.LocalizedString(english)) // says what is wanted, and counts
 		default:
-			all = append(all, place+": "+p.ErrorKind.LocalizedString(english))
+			add("%s does not fit %s", at(), cmp.Or(strings.Join(p.ErrorKind.KeywordPath(), "."), "the schema"))
 		}
 	}
 	for i := range all {
@@ -147,11 +197,48 @@ func texts(problems []*jsonschema.ValidationError) []string {
 	return all
 }
 
-// pointer writes a location as a JSON pointer.
+const (
+	maxProblem = 500 // bytes of one problem with the arguments
+	maxStep    = 100 // bytes of a name in the place of one
+)
+
+// placeText writes the way to an argument, such as args.to.0.name. It ends with
+// the first name whose value is hidden, which what follows is part of.
+func placeText(way []string, hidden canon.DisplayOptions) string {
+	place := "args"
+	for _, name := range way {
+		place += "." + canon.Clip(name, maxStep)
+		if hidden.Hides(name) {
+			break
+		}
+	}
+	return place
+}
+
+// maxPointer bounds the pointer of an ArgumentError, in bytes.
+const maxPointer = 200
+
+// pointer writes a location as a JSON pointer; of one that is too long, to the
+// last value on the way that can be named.
 func pointer(location []string) string {
 	var b strings.Builder
 	for _, step := range location {
+		if b.Len()+len(step) > maxPointer {
+			break
+		}
 		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(step))
 	}
 	return b.String()
+}
+
+// steps are what a JSON pointer names, one after the other.
+func steps(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	all := strings.Split(pointer, "/")[1:]
+	for i := range all {
+		all[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(all[i])
+	}
+	return all
 }

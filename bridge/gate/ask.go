@@ -39,11 +39,12 @@ func (r *Run) ask(ctx context.Context, c *call) error {
 			return denied(c, approval.Stale, "the tool has changed")
 		}
 		if verdict.Args != nil {
-			if err := c.edit(view, verdict.Args); err != nil {
+			if err := c.edit(view, r.bound(view), verdict.Args); err != nil {
 				return err
 			}
 		}
 		c.decision = r.decide(view, c)
+		r.hide(c.args, c.displayOptions())
 		if !stricter(c.decision, asked) {
 			return nil
 		}
@@ -81,7 +82,7 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 		return verdict, ErrAway
 	}
 	c.verdict = &verdict
-	rec := c.verdictRecord()
+	rec := r.verdictRecord(c)
 	if !question.Again { // else it was asked before the run was put away, and that is on record
 		rec.Wait = r.gate.now().Sub(asked)
 	}
@@ -114,26 +115,27 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 }
 
 // verdictRecord is the record of the verdict on c.
-func (c *call) verdictRecord() ledger.Record {
+func (r *Run) verdictRecord(c *call) ledger.Record {
 	rec, v := c.record(ledger.Verdict), c.verdict
 	rec.Request, rec.Channel, rec.Answer = v.Request, v.Channel, answerWord(*v)
 	rec.Approver, rec.OnBehalfOf = v.By, v.For
-	rec.Comment = canon.Visible(c.gate.redact(v.Text))
+	rec.Comment = canon.Visible(r.redact(v.Text))
 	return rec
 }
 
 // edit puts the arguments that a person wrote in place of the script's. They
 // are frozen and checked like any others, and then judged from the start.
-func (c *call) edit(view *View, raw json.RawMessage) error {
+func (c *call) edit(view *View, by []*profiles.Profile, raw json.RawMessage) error {
 	args, err := canon.Parse(raw)
 	if err != nil {
-		return denied(c, approval.Stale, "the edited arguments cannot be read: "+err.Error())
+		return denied(c, approval.Stale, "the edited arguments cannot be read: "+unread(err, by))
 	}
-	if err := view.check(c.tool, args); err != nil {
-		return denied(c, approval.Stale, "the edited arguments do not fit the tool: "+err.Error())
+	notes, wrong := view.check(c.tool, args, by)
+	if wrong != nil {
+		return denied(c, approval.Stale, "the edited arguments do not fit the tool: "+wrong.Error())
 	}
 	shown := c.args.Digest()
-	c.args, c.shown = args, &shown
+	c.args, c.shown, c.notes = args, &shown, notes
 	return nil
 }
 

@@ -20,14 +20,11 @@ type Asked struct {
 	Wait    time.Duration
 }
 
-// askedText bounds the words of a server in a record, in bytes.
-const askedText = 2 << 10
-
 // ServerAsked writes down a server's question. What was answered stands in no
 // record: it is for the server alone. Nothing may be passed on if it cannot be
 // written.
 func (r *Run) ServerAsked(ctx context.Context, a Asked) error {
-	question, err := json.Marshal(map[string]string{"question": r.gate.redact(a.About)})
+	question, err := json.Marshal(map[string]string{"question": r.redact(a.About)})
 	if err != nil {
 		return err
 	}
@@ -37,6 +34,6 @@ func (r *Run) ServerAsked(ctx context.Context, a Asked) error {
 	}
 	return r.record(context.WithoutCancel(ctx), ledger.Record{
 		Event: ledger.ServerAsked, Server: a.Server, Tool: a.Kind, Channel: a.Kind, Outcome: a.Outcome, Wait: a.Wait, Durable: true,
-		Args: canon.Display(args, canon.DisplayOptions{MaxBytes: askedText}).JSON, Error: canon.Visible(r.gate.redact(a.Why)),
+		Args: canon.Display(args, canon.DisplayOptions{MaxBytes: recordBytes}).JSON, Error: canon.Visible(r.redact(a.Why)),
 	})
 }

@@ -73,13 +73,22 @@ func newArgumentError(tool *catalog.Tool, wrong string) *ArgumentError {
 }
 
 // unfit says why the arguments of a call to tool could not be frozen.
-func unfit(tool *catalog.Tool, err error) *ArgumentError {
-	e := newArgumentError(tool, err.Error())
+func unfit(tool *catalog.Tool, err error, by []*profiles.Profile) *ArgumentError {
+	e := newArgumentError(tool, unread(err, by))
 	var frozen *canon.Error
 	if errors.As(err, &frozen) {
-		e.Path = frozen.Path
+		e.Path = pointer(steps(frozen.Path))
 	}
 	return e
+}
+
+// unread is an error of canon.Parse in words, without what the profiles hide.
+func unread(err error, by []*profiles.Profile) string {
+	var frozen *canon.Error
+	if !errors.As(err, &frozen) || frozen.Path == "" {
+		return err.Error()
+	}
+	return "reading " + canon.Visible(placeText(steps(frozen.Path), canon.DisplayOptions{Hidden: hiddenBy(by)})) + ": " + frozen.Reason
 }
 
 // denied says that c was not sent, and why. The text is what a person or the

@@ -101,14 +101,16 @@ func New(view *View, o Options) *Gate {
 func (g *Gate) fits(e approval.Entry, raw json.RawMessage) error {
 	view := g.View()
 	tool, ok := view.Catalog.Lookup(e.Server + "__" + e.Tool)
-	if !ok {
+	if !ok || len(e.Items) == 0 {
 		return nil // it is looked up again before anything is sent
 	}
+	profile, _ := view.profile(e.Items[0].Key.Profile)
+	by := []*profiles.Profile{profile}
 	args, err := canon.Parse(raw)
 	if err != nil {
-		return err
+		return unfit(tool, err, by)
 	}
-	if wrong := view.check(tool, args); wrong != nil {
+	if _, wrong := view.check(tool, args, by); wrong != nil {
 		return wrong
 	}
 	return nil
@@ -176,15 +178,18 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	}
 	args, err := canon.Parse(c.Args) // frozen: from here on nothing changes them
 	if err != nil {
-		return Answer{}, r.refuse(ctx, c, &call{Call: c, gate: g, tool: tool}, unfit(tool, err))
+		return Answer{}, r.refuse(ctx, c, &call{Call: c, gate: g, tool: tool}, unfit(tool, err, r.bound(view)))
 	}
 	made := &call{Call: c, gate: g, tool: tool, identity: view.Identities[tool.Server], args: args, repeats: view.repeatable(tool)}
 	if err := r.barred(ctx, view, made); err != nil { // whatever policy says of it now
 		return Answer{}, r.refuse(ctx, c, made, err)
 	}
 	made.decision = r.decide(view, made)
-	if err := view.check(tool, args); err != nil && made.decision.Disposition != profiles.Deny {
-		return Answer{}, r.refuse(ctx, c, made, err) // before a person is asked in vain
+	r.hide(args, made.displayOptions())
+	notes, wrong := view.check(tool, args, r.bound(view))
+	made.notes = notes
+	if wrong != nil && made.decision.Disposition != profiles.Deny {
+		return Answer{}, r.refuse(ctx, c, made, wrong) // before a person is asked in vain
 	}
 	if made.decision.Disposition == profiles.Ask {
 		if err := r.ask(ctx, made); err != nil {

@@ -136,7 +136,7 @@ var errLost = errors.New("it was sent before the bridge ended, and no answer was
 func (r *Run) lose(ctx context.Context, c Call) error {
 	view := r.gate.View()
 	made := &call{Call: c, gate: r.gate}
-	rec := ledger.Record{Event: ledger.Outcome, Call: c.Number, Tool: canon.Visible(r.gate.redact(c.Name)), Line: c.Position.Line, Column: c.Position.Column}
+	rec := ledger.Record{Event: ledger.Outcome, Call: c.Number, Tool: canon.Visible(r.redact(c.Name)), Line: c.Position.Line, Column: c.Position.Column}
 	err := &UnknownOutcomeError{Tool: rec.Tool, Err: errLost}
 	past := Past{Effect: Effect{Number: c.Number, Tool: rec.Tool, State: ledger.Unknown}}
 	if tool, ok := view.Catalog.Lookup(c.Name); ok {

@@ -49,7 +49,7 @@ func (r *Run) barred(ctx context.Context, view *View, c *call) error {
 		return nil
 	}
 	c.verdict = &verdict
-	if lost := r.record(context.WithoutCancel(ctx), c.verdictRecord()); lost != nil {
+	if lost := r.record(context.WithoutCancel(ctx), r.verdictRecord(c)); lost != nil {
 		return unrecorded(c, lost)
 	}
 	if verdict.Stop {

@@ -3,13 +3,14 @@ package gate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
-	"codemode-bridge/bridge/provenance"
+	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/profiles"
 )
 
@@ -61,53 +62,95 @@ type skipped struct {
 	Why    string `json:"why"`
 }
 
-// readAll asks every server that has such a list, and that policy lets the run
-// ask without a person. What the profile hides is not even named.
+// readAll asks every server that has such a list. What the profile hides is not
+// even named.
 func (g *Gate) readAll(ctx context.Context, view *View, r *Run, c *call) (json.RawMessage, error) {
 	type part struct {
-		server  string
+		call    *call
 		entries []json.RawMessage
-		why     string
+		err     error
 	}
 	var parts []*part
-	var asking sync.WaitGroup
-	member := listMember[c.tool.Name]
 	for _, server := range g.reader.Offers(c.tool.Name) {
 		if !view.May(r.Profile, server, c.tool.Name) {
 			continue
 		}
-		p := &part{server: server}
-		parts = append(parts, p)
 		tool, _ := catalog.Method(server + "__" + c.tool.Name)
-		one := &call{Call: c.Call, gate: g, tool: tool, identity: view.Identities[server], args: c.args, counted: true}
-		if d := r.decide(view, one); d.Disposition != profiles.Allow {
-			p.why = fmt.Sprintf("policy wants it asked for by itself (%s)", d.Because())
-			continue
-		}
-		asking.Go(func() {
-			reply, err := g.reader.Read(ctx, server, one.identity, c.tool.Name, c.args.Bytes())
-			if err == nil {
-				r.read.Read(provenance.Source{Call: c.Number, Server: server, Tool: c.tool.Name, Args: c.args}, reply)
-				p.entries, _, err = listed(server, member, reply)
-			}
-			if err != nil {
-				p.why = canon.Visible(err.Error())
-			}
-		})
+		one := &call{Call: c.Call, gate: g, tool: tool, identity: view.Identities[server], args: c.args, counted: true} // with c
+		one.decision = r.decide(view, one)
+		parts = append(parts, &part{call: one})
+	}
+	var asking sync.WaitGroup
+	for _, p := range parts {
+		asking.Go(func() { p.entries, p.err = g.listOne(ctx, r, p.call) })
 	}
 	asking.Wait()
 	all, missing := []json.RawMessage{}, []skipped{}
 	for _, p := range parts {
 		all = append(all, p.entries...)
-		if p.why != "" {
-			missing = append(missing, skipped{p.server, p.why})
+		if p.err != nil {
+			missing = append(missing, skipped{p.call.tool.Server, canon.Visible(p.err.Error())})
 		}
 	}
-	result := map[string]any{member: all}
+	result := map[string]any{listMember[c.tool.Name]: all}
 	if len(missing) > 0 {
 		result["skipped"] = missing
 	}
 	return structured(result, nil)
+}
+
+// listOne reads the list of one server on behalf of a call that asks all of
+// them. It goes the way of a call of its own: it is checked, and its intent and
+// its outcome are recorded. Nobody is asked: what would need a person is
+// skipped, like what policy denies, and the error says why.
+func (g *Gate) listOne(ctx context.Context, r *Run, c *call) ([]json.RawMessage, error) {
+	if why := r.skips(c); why != nil {
+		rec := c.record(ledger.Refusal)
+		rec.Outcome, rec.Error, rec.Durable = ledger.Refused, why.Error(), true
+		return nil, errors.Join(why, r.record(context.WithoutCancel(ctx), rec))
+	}
+	if err := r.record(ctx, c.intent()); err != nil {
+		return nil, errPartUnrecorded
+	}
+	started := g.now()
+	reply, err := g.reader.Read(ctx, c.tool.Server, c.identity, c.tool.Name, c.args.Bytes())
+	var entries []json.RawMessage
+	if err == nil {
+		r.remember(c, reply)
+		entries, _, err = listed(c.tool.Server, listMember[c.tool.Name], reply)
+	}
+	rec := c.record(ledger.Outcome)
+	rec.Outcome, rec.Duration, rec.Received = ledger.Done, g.now().Sub(started), len(reply)
+	if err != nil {
+		rec.Outcome, rec.Error = ledger.Failed, canon.Visible(r.redact(err.Error()))
+	}
+	if r.record(context.WithoutCancel(ctx), rec) != nil {
+		return nil, errPartUnrecorded
+	}
+	return entries, err
+}
+
+// errPartUnrecorded is why a server's part of a list is missing when the audit
+// log cannot be written.
+var errPartUnrecorded = errors.New("its record could not be written")
+
+// skips says why the list of one server is not read for a call that asks all of
+// them; nil if it is.
+func (r *Run) skips(c *call) error {
+	if err := r.moved(c, r.gate.View().Identities[c.tool.Server]); err != nil {
+		return err
+	}
+	switch c.decision.Disposition {
+	case profiles.Allow:
+	case profiles.Ask:
+		return fmt.Errorf("policy wants it asked for by itself (%s)", c.decision.Because())
+	default:
+		return fmt.Errorf("policy denies it (%s)", c.decision.Because())
+	}
+	if failed := r.check(r.gate.View(), c); failed != "" {
+		return fmt.Errorf("the check %s failed", failed)
+	}
+	return nil
 }
 
 // listed are the entries of a list, each with the name of its server, and what

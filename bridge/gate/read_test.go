@@ -10,6 +10,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/profiles"
 )
 
@@ -55,6 +56,7 @@ func TestReadAsksWhatPolicyAllows(t *testing.T) {
 		if err != nil || string(answer.Structured) != row.want {
 			t.Errorf("%s: got %s, %v", row.name, answer.Structured, err)
 		}
+		b.records = slices.DeleteFunc(b.records, func(r ledger.Record) bool { return row.path == "resources/list" && r.Server != "" }) // of its parts
 		if got := b.events(); got != "run_started intent outcome:done" {
 			t.Errorf("%s: recorded %s", row.name, got)
 		}
@@ -139,5 +141,80 @@ func TestAGateWithoutAReaderHasNoResources(t *testing.T) {
 	var failed *CallError
 	if !errors.As(err, &failed) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A list of all servers is, server by server, decided, checked, announced and
+// written down like a list of one.
+func TestReadOfAllServersIsGatedServerByServer(t *testing.T) {
+	b := new(book)
+	g := readGate(t, profiles.ProfileSpec{Rules: []profiles.RuleSpec{
+		{Tools: []string{"mail__resources/list"}, Action: new("allow"), Check: []string{`run.calls > 100`}},
+		{Tools: []string{"docs__resources/list"}, Action: new("notify")},
+	}}, b)
+	answer, err := g.Call(t.Context(), begin(t, g, "p"), Call{Number: 7, Name: "resources/list", Args: json.RawMessage(`{}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"resources":[{"name":"a","server":"docs","size":12345678901234567890,"uri":"doc://a"}],` +
+		`"skipped":[{"server":"down","why":"it is not connected"},{"server":"mail","why":"the check \"run.calls \u003e 100\" failed"}]}`
+	if string(answer.Structured) != want {
+		t.Errorf("got %s, want %s", answer.Structured, want)
+	}
+	recorded := map[string]string{}
+	for _, r := range b.records[1:] {
+		word := string(r.Event)
+		if r.Outcome != "" {
+			word += ":" + r.Outcome
+		}
+		if r.Notify {
+			word += " announced"
+		}
+		if r.Call != 7 || r.Trace != "r1.7" || r.Tool != "resources/list" || r.Risk != "low" {
+			t.Errorf("recorded %+v", r)
+		}
+		recorded[r.Server] += word + ";"
+	}
+	for server, want := range map[string]string{
+		"":     "intent;outcome:done;",
+		"docs": "intent announced;outcome:done announced;",
+		"down": "intent;outcome:failed;",
+		"mail": "refusal:refused;",
+	} {
+		if recorded[server] != want {
+			t.Errorf("of server %q is recorded %s, want %s", server, recorded[server], want)
+		}
+	}
+}
+
+// A reader that must not be asked.
+type noReads struct{ t *testing.T }
+
+func (noReads) Offers(string) []string { return []string{"docs"} }
+
+func (n noReads) Read(context.Context, string, string, string, json.RawMessage) (json.RawMessage, error) {
+	n.t.Error("a server was read without a record")
+	return nil, errors.New("unexpected")
+}
+
+// A lock lets the intent of the whole call pass and refuses those of servers.
+type lock struct{ book }
+
+func (l *lock) Record(ctx context.Context, r ledger.Record) error {
+	if r.Event == ledger.Intent && r.Server != "" {
+		return errors.New("disk full")
+	}
+	return l.book.Record(ctx, r)
+}
+
+func TestReadOfAllServersReadsNoneWithoutARecord(t *testing.T) {
+	set, problems := profiles.Parse(supervised(profiles.ProfileSpec{}))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	g := New(&View{Profiles: set, Catalog: catalog.Build(nil)}, Options{Recorder: new(lock), Caller: &fakeCaller{}, Reader: noReads{t}})
+	answer, err := g.Call(t.Context(), begin(t, g, "p"), Call{Number: 1, Name: "resources/list", Args: json.RawMessage(`{}`)})
+	if err != nil || !strings.Contains(string(answer.Structured), `"why":"its record could not be written"`) {
+		t.Errorf("got %s, %v", answer.Structured, err)
 	}
 }

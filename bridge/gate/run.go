@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,6 +89,7 @@ type Run struct {
 	facts   profiles.RunFacts
 	scripts map[string]bool // digests of the saved scripts that were written down
 	sending int             // calls under way
+	secrets []string        // values that rules hide, for texts in which somebody repeats them
 	resumed bool
 	away    bool // put away: nothing is sent or recorded any more
 }
@@ -104,6 +104,7 @@ type call struct {
 	decision profiles.Decision
 	verdict  *approval.Verdict // of a person, if one was asked
 	shown    *canon.Digest     // of the arguments that were asked about, if a person edited them
+	notes    []string          // on its arguments, for the record
 	sources  []string          // of its arguments, in words, once it is asked about
 	finds    []ledger.Find     // the same for the record
 	repeats  bool              // somebody who is believed says that it may be made twice
@@ -153,6 +154,7 @@ func (g *Gate) run(o Origin) *Run {
 	if r.policy, r.servers = o.Policy, o.Servers; r.policy == nil {
 		r.policy, r.servers = view.Profiles, view.Identities
 	}
+	r.hide(r.input(), r.recordOptions())
 	return r
 }
 
@@ -163,16 +165,24 @@ func (r *Run) startRecord() ledger.Record {
 	if r.Script != "" {
 		sum := sha256.Sum256([]byte(r.Script))
 		rec.ScriptHash = "sha256:" + hex.EncodeToString(sum[:])
-		rec.Script = canon.VisibleLines(r.gate.redact(r.Script))
+		rec.Script = canon.VisibleLines(r.redact(r.Script))
 	}
 	if len(r.Input) > 0 {
-		input, err := canon.Parse(fmt.Appendf(nil, `{"input":%s}`, r.Input))
-		if err != nil {
-			input, _ = canon.Parse([]byte(`{"input":"[not to be read]"}`))
-		}
-		rec.Input = canon.Display(input, canon.DisplayOptions{MaxBytes: recordBytes, FingerprintKey: r.gate.prints}).JSON
+		rec.Input = canon.Display(r.input(), r.recordOptions()).JSON
 	}
 	return rec
+}
+
+// input is the script's input as the member of an object.
+func (r *Run) input() canon.Args {
+	if len(r.Input) == 0 {
+		return canon.Args{}
+	}
+	input, err := canon.Parse(fmt.Appendf(nil, `{"input":%s}`, r.Input))
+	if err != nil {
+		input, _ = canon.Parse([]byte(`{"input":"[not to be read]"}`))
+	}
+	return input
 }
 
 // End records that the run is over, with one of the outcomes of package
@@ -180,7 +190,7 @@ func (r *Run) startRecord() ledger.Record {
 func (r *Run) End(ctx context.Context, outcome string, why string, e Entries) error {
 	r.gate.broker.EndRun(r.ID)
 	return r.keep(context.WithoutCancel(ctx), ledger.Record{
-		Event: ledger.RunEnded, Outcome: outcome, Error: canon.Visible(r.gate.redact(why)), Duration: r.gate.now().Sub(r.started),
+		Event: ledger.RunEnded, Outcome: outcome, Error: canon.Visible(r.redact(why)), Duration: r.gate.now().Sub(r.started),
 	}, e)
 }
 
@@ -188,13 +198,10 @@ func (r *Run) End(ctx context.Context, outcome string, why string, e Entries) er
 // to whoever is asked, and decides nothing.
 func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 	report.Calls = slices.Clone(report.Calls)
-	hidden := map[string]string{} // what any rule hides, since nothing is decided yet
-	for _, p := range r.bound(r.gate.View()) {
-		maps.Copy(hidden, p.Hidden())
-	}
+	o := r.recordOptions()
 	for i := range report.Calls {
 		site := &report.Calls[i]
-		site.Name, site.Args = canon.Visible(r.gate.redact(site.Name)), r.shownLiterals(site.Args, hidden)
+		site.Name, site.Args = canon.Visible(r.redact(site.Name)), shownLiterals(site.Args, o)
 	}
 	r.mu.Lock()
 	r.preview = report
@@ -210,7 +217,7 @@ func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 }
 
 // shownLiterals are the arguments of a previewed call as a person may see them.
-func (r *Run) shownLiterals(args string, hidden map[string]string) string {
+func shownLiterals(args string, o canon.DisplayOptions) string {
 	if args == "" {
 		return ""
 	}
@@ -218,7 +225,7 @@ func (r *Run) shownLiterals(args string, hidden map[string]string) string {
 	if err != nil {
 		return "" // no literal that JSON has
 	}
-	shown := canon.Display(whole, canon.DisplayOptions{Hidden: hidden, MaxBytes: recordBytes, FingerprintKey: r.gate.prints}).JSON
+	shown := canon.Display(whole, o).JSON
 	return strings.TrimSuffix(strings.TrimPrefix(string(shown), `{"args":`), "}")
 }
 
@@ -316,16 +323,10 @@ func (r *Run) checks(view *View, c *call) (results []profiles.CheckResult) {
 
 // intend records that c is about to be sent and counts it.
 func (r *Run) intend(ctx context.Context, c *call) error {
-	rec := c.record(ledger.Intent)
-	rec.Sent = len(c.args.Bytes())
-	rec.Durable = !c.readOnly() || c.decision.Disposition == profiles.Ask
-	if c.shown != nil {
-		rec.Detail = fmt.Appendf(nil, `{"asked_about":%q}`, c.shown)
-	}
 	if r.leave() {
 		return ErrAway
 	}
-	if err := r.keep(ctx, rec, c.journal().Sending()); err != nil {
+	if err := r.keep(ctx, c.intent(), c.journal().Sending()); err != nil {
 		r.arrive()
 		return err
 	}
@@ -333,6 +334,17 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 	defer r.mu.Unlock()
 	r.effects = append(r.effects, Effect{Number: c.Number, Tool: c.tool.Script, ReadOnly: c.readOnly(), State: ledger.Unknown})
 	return nil
+}
+
+// intent is the record of a call that is about to be sent.
+func (c *call) intent() ledger.Record {
+	rec := c.record(ledger.Intent)
+	rec.Sent = len(c.args.Bytes())
+	rec.Durable = !c.readOnly() || c.decision.Disposition == profiles.Ask
+	if c.shown != nil {
+		rec.Detail = fmt.Appendf(nil, `{"asked_about":%q}`, c.shown)
+	}
+	return rec
 }
 
 // settle records how a call that was sent has ended, and makes its answer.
@@ -348,14 +360,14 @@ func (r *Run) settle(ctx context.Context, c *call, reply json.RawMessage, err er
 	rec.Durable = !c.readOnly() || c.decision.Disposition == profiles.Ask
 	switch {
 	case err == nil && answer.IsError:
-		rec.Outcome, rec.Error = ledger.Failed, r.gate.redact(answer.ErrorText())
+		rec.Outcome, rec.Error = ledger.Failed, r.redact(answer.ErrorText())
 	case err == nil:
 		rec.Outcome = ledger.Done
 	case wasSent(err) && !c.readOnly():
-		rec.Outcome, rec.Error = ledger.Unknown, r.gate.redact(err.Error())
+		rec.Outcome, rec.Error = ledger.Unknown, r.redact(err.Error())
 		err = &UnknownOutcomeError{Tool: c.tool.Script, Server: c.tool.Server, Err: err}
 	default:
-		rec.Outcome, rec.Error = ledger.Failed, r.gate.redact(err.Error())
+		rec.Outcome, rec.Error = ledger.Failed, r.redact(err.Error())
 		err = &CallError{Tool: c.tool.Script, Server: c.tool.Server, Err: err}
 	}
 	rec.Error = canon.Visible(rec.Error)
@@ -373,7 +385,7 @@ func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) error 
 	if r.isAway() {
 		return ErrAway
 	}
-	name := canon.Visible(r.gate.redact(c.Name)) // a script may have put anything there
+	name := canon.Visible(r.redact(c.Name)) // a script may have put anything there
 	rec := ledger.Record{Event: ledger.Refusal, Call: c.Number, Tool: name, Line: c.Position.Line, Column: c.Position.Column}
 	past := Past{Effect: Effect{Number: c.Number, Tool: name, State: ledger.Refused}}
 	if known != nil {
@@ -381,7 +393,7 @@ func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) error 
 		past = known.past(ledger.Refused, 0)
 		past.Effect.ReadOnly = false
 	}
-	rec.Outcome, rec.Error, rec.Durable = ledger.Refused, canon.Visible(r.gate.redact(why.Error())), true
+	rec.Outcome, rec.Error, rec.Durable = ledger.Refused, canon.Visible(r.redact(why.Error())), true
 	r.mu.Lock()
 	r.effects = append(r.effects, past.Effect)
 	r.mu.Unlock()
@@ -420,7 +432,7 @@ func (c *call) record(event ledger.Event) ledger.Record {
 	}
 	if rec.Digest = c.args.Digest().String(); event != ledger.Outcome { // its intent has them
 		o := c.displayOptions()
-		o.MaxBytes, o.FingerprintKey = recordBytes, c.gate.prints
+		o.MaxBytes, o.MaxDepth, o.FingerprintKey = recordBytes, min(o.MaxDepth, recordDepth), c.gate.prints
 		rec.Args, rec.Finds = canon.Display(c.args, o).JSON, c.finds
 	}
 	rec.Notify, rec.Repeatable = c.decision.Notify, c.repeats
@@ -428,12 +440,16 @@ func (c *call) record(event ledger.Event) ledger.Record {
 	for _, reason := range c.decision.Reasons {
 		rec.Reasons = append(rec.Reasons, reason.String())
 	}
+	rec.Reasons = append(rec.Reasons, c.notes...)
 	return rec
 }
 
-// recordBytes bounds the arguments in a record, so that no script can fill
-// the log.
-const recordBytes = 2 << 10
+// Bounds on arguments in a record, whatever rules say of their display: so deep
+// they fit into the bytes.
+const (
+	recordBytes = ledger.MaxText
+	recordDepth = 10
+)
 
 // displayOptions say how the arguments are shown, as policy wants it.
 func (c *call) displayOptions() canon.DisplayOptions {
@@ -442,7 +458,54 @@ func (c *call) displayOptions() canon.DisplayOptions {
 		MaxString: d.MaxString, MaxArray: d.MaxArray, MaxObject: d.MaxObject, MaxDepth: d.MaxDepth}
 }
 
-// redact is a text for a record: what looks like a secret is hidden.
+// recordOptions say how arguments are recorded of which nothing is decided yet:
+// what any rule of the run's profiles hides is hidden.
+func (r *Run) recordOptions() canon.DisplayOptions {
+	return canon.DisplayOptions{Hidden: hiddenBy(r.bound(r.gate.View())), MaxBytes: recordBytes, FingerprintKey: r.gate.prints}
+}
+
+const (
+	maxSecrets  = 200     // values that rules hide, which a run remembers
+	secretBytes = 1 << 10 // of one; a longer one is known by its beginning
+)
+
+// hide remembers the values in a that rules hide, the last ones if they are
+// many: the server, and the script, may repeat them where they have no name.
+func (r *Run) hide(a canon.Args, o canon.DisplayOptions) {
+	if len(o.Hidden) == 0 {
+		return
+	}
+	values := o.HiddenTexts(a)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, value := range values[max(0, len(values)-maxSecrets):] {
+		value = value[:min(len(value), secretBytes)]
+		if !slices.Contains(r.secrets, value) {
+			r.secrets = append(r.secrets, value)
+		}
+	}
+	r.secrets = slices.Delete(r.secrets, 0, max(0, len(r.secrets)-maxSecrets))
+}
+
+// redact is a text for a record: what rules hide is hidden, and what looks like
+// a secret.
+func (r *Run) redact(text string) string {
+	r.mu.Lock()
+	secrets := slices.Clone(r.secrets)
+	r.mu.Unlock()
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // at one place the first counts
+	for _, secret := range secrets {
+		if at := strings.Index(text, secret); at >= 0 && len(secret) == secretBytes {
+			text = text[:at] + "[hidden]" // nobody knows where it ends
+			continue
+		}
+		text = strings.ReplaceAll(text, secret, "[hidden]")
+	}
+	shown, _ := r.recordOptions().Redact(text)
+	return shown
+}
+
+// redact is a text for a record of no run: what looks like a secret is hidden.
 func (g *Gate) redact(text string) string {
 	shown, _ := canon.DisplayOptions{FingerprintKey: g.prints}.Redact(text)
 	return shown

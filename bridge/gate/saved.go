@@ -27,16 +27,16 @@ func (g *Gate) Saved(ctx context.Context, r *Run, c Call) (catalog.Script, error
 		c.Name = savedName(c.Name)
 		return catalog.Script{}, r.refuse(ctx, c, nil, unknownScript(view, r, c.Name))
 	}
-	made := &call{Call: c, tool: tool}
+	made, by := &call{Call: c, tool: tool}, r.bound(view)
 	if tool.Saved.Problem != "" {
 		return catalog.Script{}, r.refuse(ctx, c, made, &UnknownToolError{Name: tool.Script, Message: fmt.Sprintf("saved script %s can't be run: %s", tool.Name, tool.Saved.Problem)})
 	}
 	var err error
 	if made.args, err = canon.Parse(c.Args); err != nil {
-		return catalog.Script{}, r.refuse(ctx, c, made, unfit(tool, err))
+		return catalog.Script{}, r.refuse(ctx, c, made, unfit(tool, err, by))
 	}
-	if err := view.check(tool, made.args); err != nil {
-		return catalog.Script{}, r.refuse(ctx, c, made, err)
+	if _, wrong := view.check(tool, made.args, by); wrong != nil {
+		return catalog.Script{}, r.refuse(ctx, c, made, wrong)
 	}
 	if len(tool.Input) == 0 && len(made.args.Value()) > 0 {
 		return catalog.Script{}, r.refuse(ctx, c, made, newArgumentError(tool, "it takes no input"))
@@ -46,9 +46,9 @@ func (g *Gate) Saved(ctx context.Context, r *Run, c Call) (catalog.Script, error
 	}
 	rec := made.record(ledger.SavedScript)
 	rec.Name, rec.Tool, rec.Outcome, rec.ScriptHash = tool.Name, tool.Script, ledger.Done, tool.Digest
-	rec.Input = canon.Display(made.args, canon.DisplayOptions{MaxBytes: recordBytes}).JSON
+	rec.Input = canon.Display(made.args, r.recordOptions()).JSON
 	if r.first(tool.Digest) {
-		rec.Script = canon.VisibleLines(canon.Redact(tool.Saved.Source))
+		rec.Script = canon.VisibleLines(r.redact(tool.Saved.Source))
 	}
 	if err := r.record(ctx, rec); err != nil {
 		return catalog.Script{}, r.refuse(ctx, c, made, unrecorded(made, err))

@@ -44,7 +44,7 @@ func TestSchemasThatNeverEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := (&View{Catalog: c}).check(tool, args); err != nil {
+			if _, err := (&View{Catalog: c}).check(tool, args, nil); err != nil {
 				t.Errorf("refused: %v", err)
 			}
 			if text := tool.Declaration(); !strings.HasPrefix(text, "codemode.s__t(") {
@@ -70,7 +70,7 @@ func TestBoundsLeaveRealSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		if err := v.check(tool, args); err != nil {
+		if _, err := v.check(tool, args, nil); err != nil {
 			got = err.Error()
 		}
 		if want == "" && got != "" || !strings.Contains(got, want) {

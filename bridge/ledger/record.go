@@ -169,8 +169,10 @@ type Recorder interface {
 // fields of Record under their JSON names. It is as durable as the log.
 type Log struct{ Handler slog.Handler }
 
-// Record writes r at level info, or warn for a refused, failed or unknown call.
+// Record writes r at level info, or warn for a refused, failed or unknown call,
+// with its texts cut as Encode cuts them.
 func (l Log) Record(ctx context.Context, r Record) error {
+	r = r.bounded()
 	level := slog.LevelInfo
 	if r.Event == Refusal || r.Outcome == Failed || r.Outcome == Unknown {
 		level = slog.LevelWarn
@@ -259,8 +261,10 @@ func (r Record) attrs() []slog.Attr {
 const MaxRecord = 4 << 20
 
 // Encode returns the JSON text of a record as stores keep it: with its time in
-// UTC, and now where it has none.
+// UTC, and now where it has none, and with texts of MaxText bytes at most. Every
+// store writes records by it, so none is kept unbounded.
 func Encode(r Record, now func() time.Time) ([]byte, error) {
+	r = r.bounded()
 	if r.Time.IsZero() {
 		r.Time = now()
 	}

@@ -151,7 +151,7 @@ func fullDisk(path string) error {
 		if !errors.Is(failed, ledger.ErrUnavailable) || !errors.Is(db.Err(), ledger.ErrUnavailable) {
 			return fmt.Errorf("round %d: recording on a full disk: %v; the store says %v", round, failed, db.Err())
 		}
-		if err := db.Record(ctx, ledger.Record{Event: ledger.Intent, Run: "r", Error: strings.Repeat("x", 300_000), Journal: entry}); err == nil {
+		if err := db.Record(ctx, ledger.Record{Event: ledger.Intent, Run: "r", Script: strings.Repeat("x", 300_000), Journal: entry}); err == nil {
 			return fmt.Errorf("round %d: the disk is still full, and more was recorded", round)
 		}
 		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &free); err != nil {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func Run(t *testing.T, reopens bool, place Place) {
 		{"Order", order}, {"Everything", everything}, {"Concurrency", concurrency}, {"Paging", paging},
 		{"TimeZones", timeZones}, {"Filters", filters}, {"Verify", verify}, {"Prune", prune},
 		{"PruneAll", pruneAll}, {"Changed", changed}, {"Cancellation", cancellation}, {"Refusals", refusals},
-		{"ClockGoesBack", clockGoesBack},
+		{"ClockGoesBack", clockGoesBack}, {"Bounds", bounds},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, place(t)) })
 	}
@@ -142,6 +143,19 @@ func everything(t *testing.T, open open) {
 	got, _ := json.Marshal(rows(t, s, ledger.Query{})[0].Record)
 	if string(got) != string(want) {
 		t.Errorf("recorded\n%s\ngot\n%s", want, got)
+	}
+}
+
+// bounds: no text of a record is kept longer than ledger.MaxText, whoever wrote it.
+func bounds(t *testing.T, open open) {
+	s := open(nil)
+	long := strings.Repeat("x", 1<<20)
+	record(t, s, ledger.Record{Event: ledger.Refusal, Run: "r", Call: 1, Client: long, Tool: long, Error: long, Reasons: []string{long}, Args: json.RawMessage(`{"a":"` + long + `"}`)})
+	r := rows(t, s, ledger.Query{})[0].Record
+	for name, text := range map[string]string{"client": r.Client, "tool": r.Tool, "error": r.Error, "reason": r.Reasons[0], "arguments": string(r.Args)} {
+		if len(text) > ledger.MaxText || !strings.Contains(text, "bytes left out") {
+			t.Errorf("of the %s are kept %d bytes", name, len(text))
+		}
 	}
 }
 

@@ -170,6 +170,7 @@ func readRuns(ctx context.Context, store ledger.Store, q ledger.Query, limit int
 	}
 	for i := range rows {
 		run := &rows[i]
+		sent := map[int]bool{} // by call: a list of all servers has an intent for each
 		events := []ledger.Event{ledger.Intent, ledger.Refusal, ledger.RunEnded}
 		for row, err := range store.Rows(ctx, ledger.Query{Runs: []string{run.Run}, Events: events}) {
 			if err != nil {
@@ -177,10 +178,15 @@ func readRuns(ctx context.Context, store ledger.Store, q ledger.Query, limit int
 			}
 			switch r := row.Record; r.Event {
 			case ledger.Intent:
-				run.Calls++
+				if !sent[r.Call] {
+					sent[r.Call] = true
+					run.Calls++
+				}
 			case ledger.Refusal:
-				run.Calls++
-				run.Refused++
+				if !sent[r.Call] { // else it is of one server's part
+					run.Calls++
+					run.Refused++
+				}
 			case ledger.RunEnded:
 				run.State, run.Duration, run.Error = r.Outcome, r.Duration, r.Error
 			}

@@ -13,6 +13,7 @@ package main_test
 //	                              standard output, which must be protocol and
 //	                              nothing else, in the file `answers`
 //	sqlite FILE STATEMENT...      changes a database, as its owner can
+//	atmost BYTES FILE...          the files together have no more bytes
 //	interrupt CODE TEXT PROGRAM ARGS
 //	                              interrupts it once its standard error has
 //	                              TEXT; it must end with this exit code
@@ -26,6 +27,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,7 +71,7 @@ func TestScript(t *testing.T) {
 			return os.WriteFile(filepath.Join(folder, "config.json"), []byte(userConfig), 0o644)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "fill": fill, "bytes": writeBytes, "converse": converse, "interrupt": interrupt, "sqlite": sqlite,
+			"exits": exits, "fill": fill, "bytes": writeBytes, "converse": converse, "interrupt": interrupt, "sqlite": sqlite, "atmost": atMost,
 		},
 	})
 }
@@ -131,6 +133,24 @@ func sqlite(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if changed == 0 {
 		ts.Fatalf("no row was changed")
+	}
+}
+
+// atMost fails if the files have more bytes together; one may be missing.
+func atMost(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 2, "atmost BYTES FILE...")
+	most, err := strconv.ParseInt(args[0], 10, 64)
+	ts.Check(err)
+	size := int64(0)
+	for _, name := range args[1:] {
+		if info, err := os.Stat(ts.MkAbs(name)); err == nil {
+			size += info.Size()
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			ts.Check(err)
+		}
+	}
+	if size == 0 || size > most {
+		ts.Fatalf("they have %d bytes, at most %d are wanted", size, most)
 	}
 }
 

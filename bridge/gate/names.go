@@ -1,0 +1,235 @@
+package gate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/profiles"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// A step is one part of the way to a value in a call's arguments.
+type step struct {
+	name    string
+	element bool // of an array; the name is of no interest
+}
+
+// twins are two names of one object that differ in the case of their letters
+// alone. Servers that look at no case read one of the two, and which one is
+// anybody's guess.
+type twins struct {
+	way  []step // to the object
+	a, b string
+}
+
+// findTwins lists the twins in a call's arguments, in a fixed order.
+func findTwins(args map[string]any) (all []twins) {
+	first := map[string]string{} // by what it folds to, of one object
+	var look func(v any, way []step)
+	look = func(v any, way []step) {
+		switch v := v.(type) {
+		case []any:
+			for _, element := range v {
+				look(element, append(way, step{element: true}))
+			}
+		case map[string]any:
+			clear(first)
+			if len(v) > 1 {
+				for name := range v {
+					folded := profiles.FoldName(name)
+					if other, ok := first[folded]; ok {
+						all = append(all, twins{slices.Clone(way), min(name, other), max(name, other)})
+						continue
+					}
+					first[folded] = name
+				}
+			}
+			for name, member := range v {
+				look(member, append(way, step{name: name}))
+			}
+		}
+	}
+	look(args, nil)
+	slices.SortFunc(all, func(x, y twins) int {
+		return strings.Compare(x.key()+"\x00"+x.a+"\x00"+x.b, y.key()+"\x00"+y.a+"\x00"+y.b)
+	})
+	return all
+}
+
+// key names the place of the object; the elements of an array share one.
+func (t twins) key() string {
+	var b strings.Builder
+	for _, s := range t.way {
+		if s.element {
+			b.WriteString("\x00[]")
+		} else {
+			b.WriteString("\x00." + s.name)
+		}
+	}
+	return b.String()
+}
+
+// String names both, as far as a person may see them.
+func (t twins) text(hidden canon.DisplayOptions) string {
+	var way []string
+	for _, s := range t.way {
+		if s.element {
+			s.name = "[]"
+		}
+		way = append(way, s.name)
+	}
+	at := func(name string) string { return placeText(append(way[:len(way):len(way)], name), hidden) }
+	if a, b := at(t.a), at(t.b); a != b {
+		return fmt.Sprintf("%s and %s differ in case alone", a, b)
+	}
+	return "two names in " + placeText(way, hidden) + " differ in case alone" // beneath a hidden one
+}
+
+// maxNoted is how many twins a record names.
+const maxNoted = 5
+
+// checkNames refuses twins of which a server may take the other one than was
+// decided on: where the tool declares one of them, or a rule of the profiles
+// that judge reads or hides it. All others are said in notes, for the record:
+// in what is plain data, both may be meant.
+func (v *View) checkNames(tool *catalog.Tool, args map[string]any, by []*profiles.Profile) (notes []string, err *ArgumentError) {
+	found := findTwins(args)
+	if len(found) == 0 {
+		return nil, nil
+	}
+	hidden := canon.DisplayOptions{Hidden: hiddenBy(by)}
+	declared := declarations{schema: v.schemaOf(tool), tool: tool, places: map[string]map[string]bool{}}
+	var reads []func(name string, depth int) bool
+	for _, p := range by {
+		reads = append(reads, p.Reads(tool.Server, tool.Name))
+	}
+	for _, t := range found {
+		depth := 1
+		for _, s := range t.way {
+			if !s.element {
+				depth++
+			}
+		}
+		if declared.has(t) || slices.ContainsFunc(reads, func(reads func(string, int) bool) bool { return reads(t.a, depth) }) {
+			return nil, newArgumentError(tool, t.text(hidden)+", so the server may read either: give one of them")
+		}
+	}
+	for _, t := range found[:min(len(found), maxNoted)] {
+		notes = append(notes, t.text(hidden))
+	}
+	if more := len(found) - len(notes); more > 0 {
+		notes = append(notes, fmt.Sprintf("%d more pairs of names differ in case alone", more))
+	}
+	return notes, nil
+}
+
+// declarations finds out which names a tool's schema declares at a place. A
+// schema that cannot be read, or takes too long to look through, may declare
+// any.
+type declarations struct {
+	schema *jsonschema.Schema // nil if it cannot be read
+	tool   *catalog.Tool
+	work   int
+	places map[string]map[string]bool // by twins.key: names, folded
+}
+
+// has reports whether the schema may declare one of two names, or another that
+// differs from them in case alone.
+func (d *declarations) has(t twins) bool {
+	if d.schema == nil {
+		return len(d.tool.Input) > 0
+	}
+	names, known := d.places[t.key()]
+	if !known {
+		names = d.at(t.way)
+		d.places[t.key()] = names
+	}
+	return names[profiles.FoldName(t.a)] || d.work > maxWork
+}
+
+// at collects the names of all schemas that may apply to the object at the end
+// of a way.
+func (d *declarations) at(way []step) map[string]bool {
+	here := d.alternatives([]*jsonschema.Schema{d.schema})
+	for _, s := range way {
+		var next []*jsonschema.Schema
+		for _, schema := range here {
+			if s.element {
+				next = append(next, elementsOf(schema)...)
+			} else {
+				next = append(next, membersOf(schema, s.name)...)
+			}
+		}
+		here = d.alternatives(next)
+	}
+	names := map[string]bool{}
+	for _, schema := range here {
+		for name := range schema.Properties {
+			names[profiles.FoldName(name)] = true
+		}
+		for _, name := range schema.Required {
+			names[profiles.FoldName(name)] = true
+		}
+	}
+	return names
+}
+
+// alternatives are schemas with all that they are put together from.
+func (d *declarations) alternatives(from []*jsonschema.Schema) (all []*jsonschema.Schema) {
+	seen := map[*jsonschema.Schema]bool{}
+	for len(from) > 0 && d.work <= maxWork {
+		s := from[len(from)-1]
+		from = from[:len(from)-1]
+		if s == nil || seen[s] {
+			continue
+		}
+		seen[s] = true
+		d.work++
+		all = append(all, s)
+		from = append(from, s.Ref, s.RecursiveRef, s.If, s.Then, s.Else)
+		if s.DynamicRef != nil {
+			from = append(from, s.DynamicRef.Ref)
+		}
+		from = slices.Concat(from, s.AllOf, s.AnyOf, s.OneOf, slices.Collect(maps.Values(s.DependentSchemas)))
+		for _, needs := range s.Dependencies {
+			if schema, ok := needs.(*jsonschema.Schema); ok {
+				from = append(from, schema)
+			}
+		}
+	}
+	return all
+}
+
+// membersOf are the schemas of an object's member.
+func membersOf(s *jsonschema.Schema, name string) []*jsonschema.Schema {
+	all := []*jsonschema.Schema{s.Properties[name], s.UnevaluatedProperties}
+	for pattern, schema := range s.PatternProperties {
+		if pattern.MatchString(name) {
+			all = append(all, schema)
+		}
+	}
+	if schema, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
+		all = append(all, schema)
+	}
+	return all
+}
+
+// elementsOf are the schemas of an array's elements, wherever they stand in it.
+func elementsOf(s *jsonschema.Schema) []*jsonschema.Schema {
+	all := append([]*jsonschema.Schema{s.Items2020, s.UnevaluatedItems, s.Contains}, s.PrefixItems...)
+	switch items := s.Items.(type) {
+	case *jsonschema.Schema:
+		all = append(all, items)
+	case []*jsonschema.Schema:
+		all = append(all, items...)
+	}
+	if schema, ok := s.AdditionalItems.(*jsonschema.Schema); ok {
+		all = append(all, schema)
+	}
+	return all
+}

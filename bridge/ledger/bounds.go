@@ -1,0 +1,72 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"codemode-bridge/bridge/canon"
+)
+
+// MaxText bounds each text of a record, and each of its JSON values, in bytes:
+// whoever writes records, scripts and servers cannot fill the log through them.
+// What is longer is cut, with a count of what is left out. A run's Script and
+// its Preview are as long as the script, of which there is one in a run.
+const MaxText = 2 << 10
+
+// maxDetail bounds the JSON value of an event without fields of its own, which
+// holds several texts.
+const maxDetail = 4 * MaxText
+
+// bounded returns r with all that is too long in it cut.
+func (r Record) bounded() Record {
+	for _, text := range []*string{
+		(*string)(&r.Event), &r.Run, &r.Session, &r.Client, &r.Profile, &r.Trace, &r.Server, &r.Tool, &r.Digest, &r.Disposition, &r.Risk, &r.Revision,
+		&r.Request, &r.Approver, &r.OnBehalfOf, &r.Comment, &r.Channel, &r.Answer, &r.Outcome, &r.Error, &r.Name, &r.ScriptHash,
+		&r.Configuration, &r.Principal, &r.TraceID, &r.Identity,
+	} {
+		*text = canon.Clip(*text, MaxText)
+	}
+	r.Reasons = slices.Clone(r.Reasons) // they are the caller's
+	for i, reason := range r.Reasons {
+		r.Reasons[i] = canon.Clip(reason, MaxText)
+	}
+	r.Args, r.Input, r.Detail = boundedJSON(r.Args, MaxText), boundedJSON(r.Input, MaxText), boundedJSON(r.Detail, maxDetail)
+	return r
+}
+
+// boundedJSON cuts the texts in a JSON value, and leaves it out if that is not
+// enough. What is no JSON stays as it is: it cannot be written anyway.
+func boundedJSON(value json.RawMessage, most int) json.RawMessage {
+	if len(value) <= MaxText {
+		return value
+	}
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.UseNumber()
+	var tree any
+	if !json.Valid(value) || d.Decode(&tree) != nil {
+		return value
+	}
+	if cut, err := json.Marshal(clipTexts(tree)); err == nil && len(cut) <= most {
+		return cut
+	}
+	return fmt.Appendf(nil, `{"…":"%d bytes left out"}`, len(value))
+}
+
+// clipTexts cuts the texts in a tree of JSON.
+func clipTexts(v any) any {
+	switch v := v.(type) {
+	case string:
+		return canon.Clip(v, MaxText)
+	case []any:
+		for i := range v {
+			v[i] = clipTexts(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = clipTexts(v[name])
+		}
+	}
+	return v
+}
