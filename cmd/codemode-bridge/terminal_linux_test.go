@@ -190,6 +190,41 @@ func TestApprovalsOnATerminal(t *testing.T) {
 	}
 }
 
+// Without an approver at hand an edit is taken over at a terminal alone, by who
+// types the name of the file, and the log says so.
+func TestConfigIsAcceptedOffline(t *testing.T) {
+	c := newCommandLine(t, heldConfigText(strictPolicy))
+	c.does("", "eval", "return 1")
+	if err := os.WriteFile(c.file, []byte(heldConfigText(loosePolicy)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	accept := []string{"config", "accept", "--offline", "--reason", "ann is ill"}
+	c.refuses("waits for an approver", "", "eval", "return 1")
+	c.refuses("no terminal", "config.json\n", accept...)
+	c.refuses("say --offline", "", "config", "accept")
+	answers := func(name, shown string, code int) {
+		t.Helper()
+		term := onTerminal(t, c.program("", accept...), "config.json\r") // what is typed ahead is no answer
+		term.shows("to take it over without an approver: ")
+		term.types(name + "\r")
+		<-term.ended
+		if got := term.process.ProcessState.ExitCode(); got != code || !strings.Contains(term.all(), shown) {
+			t.Errorf("answered %s: exit code %d\n%s", name, got, term.all())
+		}
+	}
+	answers("y", "another name", 2)
+	c.refuses("waits for an approver", "", "eval", "return 1")
+	answers("config.json", "taken over without an approver", 0)
+	c.does("", "eval", "return 1")
+	c.refuses("no configuration waits", annsToken, "config", "confirm", "--token-stdin")
+	log := strings.ReplaceAll(c.does("", "audit", "query", "--json"), `": "`, `":"`)
+	for _, words := range []string{`"channel":"offline"`, `"said":"ann is ill"`, "the first start with this file"} {
+		if !strings.Contains(log, words) {
+			t.Errorf("the audit log has no %s\n%s", words, log)
+		}
+	}
+}
+
 // What a person writes in their editor is sent in place of the arguments.
 func TestArgumentsAreEditedInAnEditor(t *testing.T) {
 	c := newCommandLine(t, queueing)
