@@ -166,8 +166,8 @@ func (a *app) recordOf(cfg *config.Config) (confirmed.Record, error) {
 }
 
 // keepTaken notes that a configuration is in force: confirmed by somebody, or
-// taken over because it loosens nothing. It reports whether the configuration
-// has approvers and is the first that is kept of its file.
+// taken over because it loosens nothing. Of a file that never had approvers it
+// keeps nothing. It reports whether this is the first that is kept of its file.
 func (a *app) keepTaken(cfg *config.Config, by, channel string, now time.Time) (first bool, err error) {
 	store, err := a.confirmedStore()
 	if err != nil {
@@ -178,13 +178,14 @@ func (a *app) keepTaken(cfg *config.Config, by, channel string, now time.Time) (
 	}
 	texts := confirmed.Texts(cfg.Texts())
 	if record, err := store.Read(cfg.File); err == nil && by == "" {
-		if its, known := record.Environments[overlayKey(cfg)]; known && its.InForce() == texts {
+		its, known := record.Environments[overlayKey(cfg)]
+		if known && its.InForce() == texts || len(record.Environments) == 0 && len(cfg.Approvals.Approvers) == 0 {
 			return false, nil // most starts write nothing
 		}
 	}
 	err = store.Change(cfg.File, by != "", func(r *confirmed.Record) error {
 		its, known := r.Environments[overlayKey(cfg)]
-		first = len(r.Environments) == 0 && len(cfg.Approvals.Approvers) > 0
+		first = len(r.Environments) == 0
 		switch {
 		case by != "", !known, !a.guarded(its.Confirmed, cfg):
 			its = confirmed.Standing{Confirmed: texts, By: by, Channel: channel, At: now}

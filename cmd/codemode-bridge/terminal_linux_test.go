@@ -193,12 +193,17 @@ func TestApprovalsOnATerminal(t *testing.T) {
 // Without an approver at hand an edit is taken over at a terminal alone, by who
 // types the name of the file, and the log says so.
 func TestConfigIsAcceptedOffline(t *testing.T) {
-	c := newCommandLine(t, heldConfigText(strictPolicy))
-	c.does("", "eval", "return 1")
-	if err := os.WriteFile(c.file, []byte(heldConfigText(loosePolicy)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	b := newHeldBench(t)
+	c := b.commandLine
+	b.write(t, heldConfigText(loosePolicy))
+	b.isHeld(`denylist: \"utils__*\" is gone`)
 	accept := []string{"config", "accept", "--offline", "--reason", "ann is ill"}
+	term := onTerminal(t, c.program("", accept...), "config.json\r")
+	<-term.ended
+	if got := term.process.ProcessState.ExitCode(); got != 3 || !strings.Contains(term.all(), "a bridge that runs holds the edit") {
+		t.Errorf("while a bridge holds it: exit code %d\n%s", got, term.all())
+	}
+	b.kill()
 	c.refuses("waits for an approver", "", "eval", "return 1")
 	c.refuses("no terminal", "config.json\n", accept...)
 	c.refuses("say --offline", "", "config", "accept")
