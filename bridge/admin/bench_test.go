@@ -43,7 +43,7 @@ type bench struct {
 }
 
 var people = []approval.Approver{
-	{Name: "ada", Role: approval.Admin}, {Name: "bob", Role: approval.Decide}, {Name: "vic", Role: approval.Viewer},
+	{Name: "ada", Role: approval.Admin}, {Name: "bob", Role: approval.Decide}, {Name: "vic", Role: approval.Viewer}, {Name: "con", Role: approval.Confirmer},
 	{Name: "mia", Role: approval.Decide, Risk: profiles.Medium},
 }
 

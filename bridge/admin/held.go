@@ -21,6 +21,8 @@ type Configuration interface {
 	// Confirm lets the change with that digest be taken over.
 	// approval.ErrUnknown means that it does not wait.
 	Confirm(ctx context.Context, digest string, said approval.Confirmation) error
+	// Reject notes that it is not wanted; errors are those of Confirm.
+	Reject(ctx context.Context, digest string, said approval.Confirmation) error
 }
 
 // A HeldConfig is a change of the configuration that waits, as the API shows
@@ -34,6 +36,9 @@ type HeldConfig struct {
 	Diff   []string  `json:"diff,omitempty"` // of the profiles as they apply
 	Reason bool      `json:"reason_needed"`  // of who confirms it
 	May    bool      `json:"you_may_confirm"`
+	// RejectedBy and RejectedWhy are of who did not want it, if anybody.
+	RejectedBy  string `json:"rejected_by,omitempty"`
+	RejectedWhy string `json:"rejected_why,omitempty"`
 }
 
 // held is what waits, as somebody may see it; nil if nothing does.
@@ -48,7 +53,10 @@ func (s *Site) held(ctx context.Context, who *caller) (*HeldConfig, error) {
 	if h == nil {
 		return nil, nil
 	}
-	shown := &HeldConfig{File: canon.Visible(h.File), Digest: h.Digest, Since: h.Since, Why: []string{}, Reason: h.NeedsReason, May: who.May(approval.Edit)}
+	shown := &HeldConfig{File: canon.Visible(h.File), Digest: h.Digest, Since: h.Since, Why: []string{}, Reason: h.NeedsReason, May: who.May(approval.ConfirmConfig)}
+	if h.Rejected != nil {
+		shown.RejectedBy, shown.RejectedWhy = canon.Visible(h.Rejected.By), canon.Visible(canon.Redact(h.Rejected.Text))
+	}
 	for _, why := range h.Why {
 		shown.Why = append(shown.Why, canon.Visible(why))
 	}
@@ -69,8 +77,18 @@ func (s *Site) showConfig(who *caller, w http.ResponseWriter, r *http.Request) e
 	return answer(w, http.StatusOK, map[string]any{"held": held})
 }
 
-// confirmConfig lets a change be taken over. It is recorded before it is done.
+// confirmConfig lets a change be taken over.
 func (s *Site) confirmConfig(who *caller, w http.ResponseWriter, r *http.Request) error {
+	return s.judgeConfig(who, w, r, true)
+}
+
+// rejectConfig notes that a change is not wanted.
+func (s *Site) rejectConfig(who *caller, w http.ResponseWriter, r *http.Request) error {
+	return s.judgeConfig(who, w, r, false)
+}
+
+// judgeConfig records what somebody says of the change that waits, and does it.
+func (s *Site) judgeConfig(who *caller, w http.ResponseWriter, r *http.Request, confirm bool) error {
 	if s.o.Config == nil {
 		return missing("configuration to confirm")
 	}
@@ -92,19 +110,22 @@ func (s *Site) confirmConfig(who *caller, w http.ResponseWriter, r *http.Request
 		return &failure{http.StatusNotFound, "not_found", "no configuration waits", ""}
 	case held.Digest != digest:
 		return ErrChanged
-	case held.Reason && reason == "":
+	case confirm && held.Reason && reason == "":
 		return invalid("confirming this change needs a reason", "say why in reason")
 	}
-	detail, err := json.Marshal(map[string]string{"confirm": digest, "said": canon.Visible(canon.Redact(reason))})
+	verb, do, done := "confirm", s.o.Config.Confirm, "confirmed"
+	if !confirm {
+		verb, do, done = "reject", s.o.Config.Reject, "rejected"
+	}
+	detail, err := json.Marshal(map[string]string{verb: digest, "said": canon.Visible(canon.Redact(reason))})
 	if err != nil {
 		return fmt.Errorf("writing the detail of a record: %w", err)
 	}
 	if err := s.record(r.Context(), who, ledger.Record{Event: ledger.ConfigChanged, Outcome: ledger.Held, Reasons: held.Why, Detail: detail}); err != nil {
 		return err
 	}
-	said := approval.Confirmation{By: who.Name, Channel: who.channel, Text: reason, At: s.o.Now()}
-	if err := s.o.Config.Confirm(r.Context(), digest, said); err != nil {
-		return fmt.Errorf("confirming the configuration: %w", err)
+	if err := do(r.Context(), digest, approval.Confirmation{By: who.Name, Channel: who.channel, Text: reason, At: s.o.Now()}); err != nil {
+		return fmt.Errorf("settling the configuration that waits: %w", err)
 	}
-	return answer(w, http.StatusOK, map[string]any{"digest": digest, "confirmed": true})
+	return answer(w, http.StatusOK, map[string]any{"digest": digest, done: true})
 }

@@ -26,6 +26,10 @@ func (f fakeConfig) Confirm(ctx context.Context, digest string, said approval.Co
 	return approval.Confirm(ctx, f.store, "/etc/config.json", digest, said)
 }
 
+func (f fakeConfig) Reject(ctx context.Context, digest string, said approval.Confirmation) error {
+	return approval.Reject(ctx, f.store, "/etc/config.json", digest, said)
+}
+
 func (f fakeConfig) hold(t *testing.T, h approval.Held) {
 	t.Helper()
 	h.File, h.Since = "/etc/config.json", time.Now()
@@ -69,12 +73,24 @@ func TestHeldConfiguration(t *testing.T) {
 	if h, err := config.Held(t.Context()); err != nil || h == nil || len(b.recorded(ledger.ConfigChanged)) != 0 {
 		t.Fatalf("a refused confirmation changed something: %+v, %v", h, err)
 	}
+	reject := func(name, digest string) response {
+		return b.as(name).do("POST", "/api/config/reject", fmt.Sprintf(`{"digest":%q,"reason":"<not> now"}`, digest))
+	}
+	reject("bob", "d1").refused(403, "role")
+	reject("ada", "d0").refused(409, "changed")
+	reject("ada", "d1").want(200).says(`"rejected":true`)
+	b.as("vic").do("GET", "/api/config", "").want(200).says(`"rejected_by":"ada"`, `"digest":"d1"`)
+	b.atPage("ada").do("GET", "/profiles", "").want(200).says("ada", "&lt;not&gt; now")
+	if rec := b.recorded(ledger.ConfigChanged); len(rec) != 1 || rec[0].Approver != "ada" || !strings.Contains(string(rec[0].Detail), `"reject":"d1"`) {
+		t.Errorf("recorded %+v", rec)
+	}
+
 	confirm("ada", "d1", "agreed with ops").want(200).says(`"confirmed":true`)
 	h, err := approval.HeldOf(t.Context(), config.store, "/etc/config.json")
 	if err != nil || h.By != "ada" || h.Channel != "api" || h.Text != "agreed with ops" || h.At.IsZero() {
 		t.Errorf("kept is %+v, %v", h, err)
 	}
-	if rec := b.recorded(ledger.ConfigChanged); len(rec) != 1 || rec[0].Approver != "ada" || !strings.Contains(string(rec[0].Detail), "agreed with ops") {
+	if rec := b.recorded(ledger.ConfigChanged); len(rec) != 2 || rec[1].Approver != "ada" || !strings.Contains(string(rec[1].Detail), "agreed with ops") {
 		t.Errorf("recorded %+v", rec)
 	}
 	b.as("vic").do("GET", "/api/config", "").want(200).says(`"held":null`)

@@ -62,7 +62,8 @@ var routes = []route{
 	{"GET", "/api/profiles", approval.Look, (*Site).listProfiles},
 	{"PUT", "/api/profiles", approval.Edit, (*Site).saveProfiles},
 	{"GET", "/api/config", approval.Look, (*Site).showConfig},
-	{"POST", "/api/config/confirm", approval.Edit, (*Site).confirmConfig},
+	{"POST", "/api/config/confirm", approval.ConfirmConfig, (*Site).confirmConfig},
+	{"POST", "/api/config/reject", approval.ConfirmConfig, (*Site).rejectConfig},
 	{"GET", "/api/sessions", approval.Look, (*Site).listSessions},
 	{"POST", "/api/sessions/{id}/profile", approval.Edit, (*Site).tighten},
 

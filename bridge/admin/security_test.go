@@ -171,9 +171,10 @@ func TestRolesAndVerbs(t *testing.T) {
 	b := newBench(t)
 	b.ask(question{})
 	may := map[approval.Role]map[approval.Verb]bool{
-		approval.Viewer: {approval.Look: true},
-		approval.Decide: {approval.Look: true, approval.Answer: true, approval.Stop: true, approval.Start: true},
-		approval.Admin:  {approval.Look: true, approval.Answer: true, approval.Stop: true, approval.Start: true, approval.Revoke: true, approval.Edit: true},
+		approval.Viewer:    {approval.Look: true},
+		approval.Decide:    {approval.Look: true, approval.Answer: true, approval.Stop: true, approval.Start: true},
+		approval.Admin:     {approval.Look: true, approval.Answer: true, approval.Stop: true, approval.Start: true, approval.Revoke: true, approval.Edit: true, approval.ConfirmConfig: true},
+		approval.Confirmer: {approval.Look: true, approval.ConfirmConfig: true},
 	}
 	for _, rt := range routes {
 		if rt.verb == "" || rt.path == "/api/events" {
@@ -181,7 +182,7 @@ func TestRolesAndVerbs(t *testing.T) {
 		}
 		(visitor{b: b}).do(rt.method, rt.at("none"), "{}").want(401)
 		visitor{b: b, token: "wrong"}.do(rt.method, rt.at("none"), "{}")
-		for name, role := range map[string]approval.Role{"ada": approval.Admin, "bob": approval.Decide, "vic": approval.Viewer} {
+		for name, role := range map[string]approval.Role{"ada": approval.Admin, "bob": approval.Decide, "vic": approval.Viewer, "con": approval.Confirmer} {
 			for _, v := range []visitor{b.as(name), b.atPage(name)} {
 				res := v.do(rt.method, rt.at("none"), "{}")
 				if refused := res.status == 403; refused == may[role][rt.verb] {

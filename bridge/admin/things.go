@@ -36,7 +36,7 @@ func waitTime(r *http.Request, otherwise time.Duration) (time.Duration, error) {
 
 func (s *Site) me(who *caller, w http.ResponseWriter, _ *http.Request) error {
 	may := []approval.Verb{}
-	for _, v := range []approval.Verb{approval.Look, approval.Answer, approval.Revoke, approval.Stop, approval.Start, approval.Edit} {
+	for _, v := range []approval.Verb{approval.Look, approval.Answer, approval.Revoke, approval.Stop, approval.Start, approval.Edit, approval.ConfirmConfig} {
 		if who.May(v) {
 			may = append(may, v)
 		}

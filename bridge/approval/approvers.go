@@ -19,7 +19,15 @@ const (
 	Viewer Role = "viewer"   // looks and decides nothing
 	Decide Role = "approver" // decides requests up to a risk
 	Admin  Role = "admin"    // decides everything, and changes grants, profiles and runs
+	// Confirmer is an admin whom a configuration that waits would take out, and
+	// without whom nobody could confirm it: they look, confirm or reject it, and
+	// may nothing else. No configuration can give this role.
+	Confirmer Role = "confirmer"
 )
+
+// roles are those that a configuration can give, which no approver and no group
+// can be called by.
+var roles = []Role{Viewer, Decide, Admin}
 
 // A Verb is something that one does on a strong channel.
 type Verb string
@@ -30,14 +38,18 @@ const (
 	Revoke Verb = "revoke" // a grant
 	Stop   Verb = "stop"   // a run
 	Start  Verb = "start"  // a run, through the API
-	Edit   Verb = "edit"   // profiles; also to confirm a looser configuration
+	Edit   Verb = "edit"   // profiles
+	// ConfirmConfig is to confirm a configuration that waits, or to reject it.
+	ConfirmConfig Verb = "confirm"
 )
 
 // verbs are what each role may do. What is not here may not be done.
 var verbs = map[Role][]Verb{
 	Viewer: {Look},
 	Decide: {Look, Answer, Stop, Start},
-	Admin:  {Look, Answer, Revoke, Stop, Start, Edit},
+	Admin:  {Look, Answer, Revoke, Stop, Start, Edit, ConfirmConfig},
+
+	Confirmer: {Look, ConfirmConfig},
 }
 
 // An Approver is somebody who can prove who they are.
@@ -90,11 +102,11 @@ func NewApprovers(all []Approver, delegations []Delegation) (*Approvers, error) 
 		logins[a.Login] = true
 	}
 	for _, one := range all { // a quorum names people, groups and roles alike
-		if verbs[Role(one.Name)] != nil {
+		if slices.Contains(roles, Role(one.Name)) {
 			return nil, fmt.Errorf("an approver cannot be called %q: that is a role", one.Name)
 		}
 		for _, group := range one.Groups {
-			if names[group] || verbs[Role(group)] != nil {
+			if names[group] || slices.Contains(roles, Role(group)) {
 				return nil, fmt.Errorf("a group of approver %s cannot be called %q: that is an approver or a role", one.Name, group)
 			}
 		}

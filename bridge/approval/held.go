@@ -25,11 +25,14 @@ type Held struct {
 	Delegations []Delegation `json:"delegations,omitempty"`
 	// Bridges are those that hold it.
 	Bridges []string `json:"bridges,omitempty"`
+	// Rejected, if not nil, is who did not want it. It still waits: to be edited
+	// back, or for an approver who thinks better of it.
+	Rejected *Confirmation `json:"rejected,omitempty"`
 	Confirmation
 }
 
-// A Confirmation is who let a configuration be taken over, through which
-// channel and when, and what they wrote.
+// A Confirmation is who let a configuration be taken over, or rejected it,
+// through which channel and when, and what they wrote.
 type Confirmation struct {
 	By      string    `json:"by,omitempty"`
 	Channel string    `json:"channel,omitempty"`
@@ -77,24 +80,38 @@ func Confirm(ctx context.Context, s Store, file, digest string, said Confirmatio
 			return nil, &RefusedError{errors.New("confirming this change needs a reason")}
 		}
 		h := *old
-		h.Confirmation = said
+		h.Confirmation, h.Rejected = said, nil
+		return &h, nil
+	})
+	return err
+}
+
+// Reject notes that the text with that digest is not wanted: nothing of it
+// holds, not even what it takes away. ErrUnknown means that it does not wait.
+func Reject(ctx context.Context, s Store, file, digest string, said Confirmation) error {
+	_, err := s.ChangeHeld(ctx, file, func(old *Held) (*Held, error) {
+		if old == nil || old.Digest != digest || old.By != "" {
+			return nil, ErrUnknown
+		}
+		h := *old
+		h.Rejected = &said
 		return &h, nil
 	})
 	return err
 }
 
 // Release drops what is held of a file, unless a bridge still holds it that is
-// not gone.
+// not gone. That somebody rejected it is not forgotten.
 func Release(ctx context.Context, s Store, file string, gone func(bridge string) bool) error {
 	_, err := s.ChangeHeld(ctx, file, func(old *Held) (*Held, error) {
 		if old == nil {
 			return nil, nil
 		}
 		left := slices.DeleteFunc(slices.Clone(old.Bridges), gone)
-		switch len(left) {
-		case 0:
+		switch {
+		case len(left) == 0 && old.Rejected == nil:
 			return nil, nil
-		case len(old.Bridges):
+		case len(left) == len(old.Bridges):
 			return old, nil
 		}
 		h := *old

@@ -80,6 +80,49 @@ type Config struct {
 	OverlayDigest Digest `json:"-"`
 
 	places map[string]filed // of every value, by its JSON pointer
+	// What the file and the overlay say, which may be secret; see Value for why
+	// these are pointers.
+	text, overlayText *string
+}
+
+// Texts are a configuration as it was written, before any variable is filled
+// in: the file and, where there is one, its overlay.
+type Texts struct {
+	// Name and OverlayName are the absolute names of the two. Relative paths
+	// start from the folder of Name.
+	Name, File           string
+	OverlayName, Overlay string
+}
+
+// Texts returns what the configuration was read from.
+func (c *Config) Texts() Texts {
+	t := Texts{Name: c.File, File: *c.text, OverlayName: c.Overlay}
+	if c.overlayText != nil {
+		t.Overlay = *c.overlayText
+	}
+	return t
+}
+
+// WithoutOverlay returns the file alone.
+func (t Texts) WithoutOverlay() Texts { return Texts{Name: t.Name, File: t.File} }
+
+// Parse reads the texts as [Parse] and [ParseOverlaid] do.
+func (t Texts) Parse(env Env, policy ...profiles.Options) (*Config, error) {
+	return t.parse(env, policy, false)
+}
+
+// Recall is Parse for texts that were in force at another time. A variable that
+// is not set any more is no mistake: the value that it was for is empty. What
+// comes of it is to be compared with, not to be used.
+func (t Texts) Recall(env Env, policy ...profiles.Options) (*Config, error) {
+	return t.parse(env, policy, true)
+}
+
+func (t Texts) parse(env Env, policy []profiles.Options, lenient bool) (*Config, error) {
+	if t.OverlayName == "" {
+		return parse(t.Name, []byte(t.File), env, policy, lenient)
+	}
+	return parseOverlaid(t.Name, []byte(t.File), Overlay{t.OverlayName, []byte(t.Overlay)}, env, policy, lenient)
 }
 
 // A Server is one upstream server.
@@ -370,23 +413,29 @@ func read(path string) ([]byte, error) {
 // are passed on to [profiles.Parse]. The error is [Problems] when the content
 // is wrong; every mistake of the file is in it, sorted by place.
 func Parse(name string, data []byte, env Env, policy ...profiles.Options) (*Config, error) {
+	return parse(name, data, env, policy, false)
+}
+
+func parse(name string, data []byte, env Env, policy []profiles.Options, lenient bool) (*Config, error) {
 	src := newSource(name, data)
 	tree, problem := src.parse()
 	if problem != nil {
 		return nil, Problems{problem}
 	}
-	return build(src, tree, env, policy)
+	return build(src, tree, env, policy, lenient)
 }
 
-// build makes a configuration of the syntax tree of a source.
-func build(src *source, tree hujson.Value, env Env, policy []profiles.Options) (*Config, error) {
+// build makes a configuration of the syntax tree of a source. If lenient, a
+// variable that is not set is no mistake.
+func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, lenient bool) (*Config, error) {
 	file, err := filepath.Abs(src.file)
 	if err != nil {
 		return nil, fmt.Errorf("finding the folder of config %s: %w", src.file, err)
 	}
-	c := &Config{File: file, Digest: sha256.Sum256(src.text), places: map[string]filed{}}
+	text := string(src.text)
+	c := &Config{File: file, Digest: sha256.Sum256(src.text), places: map[string]filed{}, text: &text}
 	c.setDefaults()
-	d := &decoder{src: src, env: env, places: map[string]place{}, unusable: map[string]bool{}, strangers: map[string]bool{}}
+	d := &decoder{src: src, env: env, lenient: lenient, places: map[string]place{}, unusable: map[string]bool{}, strangers: map[string]bool{}}
 	d.decode(tree, reflect.ValueOf(c).Elem(), spot{name: "the configuration"})
 	d.checkIdentity(c)
 	d.checkServers(c)

@@ -26,6 +26,7 @@ import (
 type decoder struct {
 	src      *source
 	env      Env
+	lenient  bool // no variable has to be set
 	problems Problems
 	// places has every value of the file by its JSON pointer.
 	places map[string]place
@@ -452,7 +453,7 @@ func (d *decoder) text(v hujson.Value, s spot) (text, shown string, ok bool) {
 	text, slips := expand(written, d.env)
 	for _, slip := range slips {
 		d.unusable[s.path] = true
-		if slip.unset && s.lenient {
+		if slip.unset && (s.lenient || d.lenient) {
 			continue
 		}
 		lit, _ := v.Value.(hujson.Literal)

@@ -55,7 +55,11 @@ func LoadOverlaid(path, overlay string, env Env, policy ...profiles.Options) (*C
 // ParseOverlaid is Parse with an overlay. Every problem names the file that it
 // is in.
 func ParseOverlaid(name string, data []byte, o Overlay, env Env, policy ...profiles.Options) (*Config, error) {
-	if _, err := Parse(name, data, env, policy...); err != nil {
+	return parseOverlaid(name, data, o, env, policy, false)
+}
+
+func parseOverlaid(name string, data []byte, o Overlay, env Env, policy []profiles.Options, lenient bool) (*Config, error) {
+	if _, err := parse(name, data, env, policy, lenient); err != nil {
 		return nil, err
 	}
 	src, over := newSource(name, data), newSource(o.Name, o.Data)
@@ -76,7 +80,7 @@ func ParseOverlaid(name string, data []byte, o Overlay, env Env, policy ...profi
 		v.EndOffset += len(src.text) + 1
 	}
 	lay(lower.Value.(*hujson.Object), upper.Value.(*hujson.Object), overlaid)
-	c, err := build(src, lower, env, policy)
+	c, err := build(src, lower, env, policy, lenient)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +88,8 @@ func ParseOverlaid(name string, data []byte, o Overlay, env Env, policy ...profi
 		return nil, fmt.Errorf("finding the folder of the overlay %s: %w", o.Name, err)
 	}
 	c.OverlayDigest = sha256.Sum256(o.Data)
+	text := string(o.Data)
+	c.overlayText = &text
 	return c, nil
 }
 

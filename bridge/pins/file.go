@@ -15,6 +15,7 @@ import (
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/filelock"
 	"codemode-bridge/profiles"
 )
 
@@ -378,7 +379,7 @@ func (s *Store) changeLocked(server string, change func(*file) error) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	unlock, err := lock(filepath.Join(s.dir, "lock"), lockWait)
+	unlock, err := filelock.Wait(filepath.Join(s.dir, "lock"), lockWait)
 	if err != nil {
 		return err
 	}
@@ -440,7 +441,7 @@ func (s *Store) removeLocked(server string) error {
 	if _, err := os.Stat(s.dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	unlock, err := lock(filepath.Join(s.dir, "lock"), lockWait)
+	unlock, err := filelock.Wait(filepath.Join(s.dir, "lock"), lockWait)
 	if err != nil {
 		return err
 	}

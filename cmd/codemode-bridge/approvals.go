@@ -41,6 +41,9 @@ func (a *app) openRequests(ctx context.Context) (*config.Config, *sqlstore.Reque
 	if err != nil {
 		return nil, nil, err
 	}
+	if cfg, err = a.inForce(ctx, cfg); err != nil {
+		return nil, nil, err
+	}
 	if !cfg.Audit.Enabled {
 		return nil, nil, &configError{errors.New("the requests are in the bridge's memory: audit.enabled is false"), "answer them at the client or on the bridge's page"}
 	}
@@ -53,9 +56,6 @@ func (a *app) openRequests(ctx context.Context) (*config.Config, *sqlstore.Reque
 	store, err := sqlstore.OpenRequests(ctx, cfg.Audit.Requests())
 	if err != nil {
 		return nil, nil, err
-	}
-	if cfg, err = inForce(ctx, store, cfg); err != nil {
-		return nil, nil, errors.Join(err, store.Close())
 	}
 	return cfg, store, nil
 }

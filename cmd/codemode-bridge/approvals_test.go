@@ -158,6 +158,11 @@ func TestApprovalsAtTheCommandLine(t *testing.T) {
 	id, result = c.evaluates(`return await codemode.utils__csv_parse({text: "a,b"})`)
 	c.refuses("may not allow calls of high risk", jo, "approvals", "approve", id, "--token-stdin")
 	c.does("", "approvers", "delegate", "ann", "jo", "--until", "2999-12-31")
+	c.refuses("may not allow calls of high risk", jo, "approvals", "approve", id, "--token-stdin") // before somebody has confirmed it
+	c.does(ann, "config", "confirm", "--token-stdin", "--reason", "ann is away")
+	c.does(jo, "approvals", "deny", id, "--token-stdin")
+	result()
+	id, result = c.evaluates(`return await codemode.utils__csv_parse({text: "a,b"})`)
 	if got := c.does(jo, "approvals", "approve", id, "--token-stdin"); !strings.Contains(got, "jo for ann") {
 		t.Errorf("said %q", got)
 	}
@@ -186,6 +191,7 @@ func TestApprovalsAtTheCommandLine(t *testing.T) {
 func TestGrantsAtTheCommandLine(t *testing.T) {
 	c := newCommandLine(t, queueing)
 	ann := strings.TrimSpace(c.does("", "approvers", "add", "ann", "--role", "admin"))
+	jo := strings.TrimSpace(c.does("", "approvers", "add", "jo"))
 	// The second call is asked only because the first one's grant was revoked.
 	id, result := c.evaluates(`
 		const one = JSON.stringify(await codemode.utils__hash({text: "x"}));
@@ -200,7 +206,6 @@ func TestGrantsAtTheCommandLine(t *testing.T) {
 	if grants[0].Script != "utils__hash" || grants[0].By != "ann" {
 		t.Fatalf("granted is %+v", grants)
 	}
-	jo := strings.TrimSpace(c.does("", "approvers", "add", "jo"))
 	c.refuses("no approver's token", "cmb_wrong\n", "grants", "revoke", grants[0].ID, "--token-stdin")
 	c.refuses("takes the role admin", jo, "grants", "revoke", grants[0].ID, "--token-stdin")
 	c.does(ann, "grants", "revoke", grants[0].ID, "--token-stdin")

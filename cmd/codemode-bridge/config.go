@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/confirmed"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
@@ -90,9 +91,9 @@ func (a *app) shown(path string) string {
 
 // policy are the options of the policy: our own files, which no call may name.
 func (a *app) policy(path string) profiles.Options {
-	o := profiles.Options{OwnFiles: []string{path}}
+	o := profiles.Options{OwnFiles: []string{path, confirmed.Resolve(path)}}
 	if overlay, err := a.overlay(path); err == nil && overlay != "" {
-		o.OwnFiles = append(o.OwnFiles, overlay)
+		o.OwnFiles = append(o.OwnFiles, overlay, confirmed.Resolve(overlay))
 	}
 	if places, err := config.Paths(a.env); err == nil {
 		o.OwnFiles = append(o.OwnFiles, places.ConfigFile, places.StateDir)

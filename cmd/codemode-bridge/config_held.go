@@ -1,110 +1,314 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"codemode-bridge/bridge/alive"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/sqlstore"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
-// configCommand shows and confirms a configuration that is held.
+// configCommand shows, confirms and rejects a configuration that is held.
 func (a *app) configCommand() *cobra.Command {
 	group := &cobra.Command{Use: "config", Short: "A changed configuration that waits for an approver"}
-	pending := &cobra.Command{
-		Use: "pending", Short: "Show what waits, in what it is looser, and how the profiles differ", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRequests(c.Context(), func(cfg *config.Config, store *sqlstore.Requests) error {
-				h, err := heldNow(c, store, cfg)
-				switch {
-				case err != nil:
-					return err
-				case a.json:
-					return a.printJSON(pendingOf(h))
-				case h == nil:
-					fmt.Fprintln(a.err, errNothingHeld)
-					return nil
-				}
-				return printHeld(a.out, h)
-			})
-		},
-	}
-	a.jsonFlag(pending)
-
-	var fromStdin bool
-	var reason string
-	confirm := &cobra.Command{
-		Use: "confirm", Short: "Let the bridges take it over, as an approver with the role admin", Args: noArgs,
-		Long: "Shows what waits and lets every bridge with this configuration file take it over. Your approver's token\nis asked for; it must be of an approver in force, and one that the change itself brings is not.",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRequests(c.Context(), func(cfg *config.Config, store *sqlstore.Requests) error {
-				h, err := heldNow(c, store, cfg)
-				if err != nil {
-					return err
-				}
-				if h == nil {
-					return errNothingHeld
-				}
-				if err := printHeld(a.err, h); err != nil {
-					return err
-				}
-				_, who, err := a.authenticate(cfg, fromStdin)
-				if err != nil {
-					return err
-				}
-				if !who.May(approval.Edit) {
-					return fmt.Errorf("%s may not confirm a configuration: that takes the role admin", who.Name)
-				}
-				if h.NeedsReason && strings.TrimSpace(reason) == "" {
-					return &usageError{errors.New("this change needs a reason: --reason \"...\"")}
-				}
-				said := approval.Confirmation{By: who.Name, Channel: "terminal", Text: reason, At: time.Now()}
-				if err := approval.Confirm(c.Context(), store, h.File, h.Digest, said); err != nil {
-					return fmt.Errorf("confirming the configuration: %w", err)
-				}
-				_, err = fmt.Fprintf(a.out, "confirmed by %s: the bridges that hold it take it over\n", who.Name)
-				return err
-			})
-		},
-	}
-	confirm.Flags().BoolVar(&fromStdin, "token-stdin", false, "read your token from standard input")
-	confirm.Flags().StringVar(&reason, "reason", "", "why; needed where a denial is gone, nobody is asked any more, or somebody may allow more")
-	group.AddCommand(pending, confirm)
+	group.AddCommand(a.configPending(), a.configVerdict(true), a.configVerdict(false), a.configAccept())
 	return group
 }
 
-// heldNow is what waits of the file as it is now; nil if nothing does.
-func heldNow(c *cobra.Command, store approval.Store, cfg *config.Config) (*approval.Held, error) {
-	h, err := approval.HeldOf(c.Context(), store, heldKey(cfg))
-	if err != nil || h == nil || h.By != "" || h.Digest != textDigest(cfg) {
+func (a *app) configPending() *cobra.Command {
+	c := &cobra.Command{
+		Use: "pending", Short: "Show what waits, in what it is looser, and how the profiles differ", Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			w, err := a.openWaiting(c.Context())
+			if errors.Is(err, errNothingHeld) {
+				if a.json {
+					return a.printJSON(nil)
+				}
+				fmt.Fprintln(a.err, errNothingHeld)
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if err := w.close(); err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(pendingOf(w.row))
+			}
+			return printHeld(a.out, w.row)
+		},
+	}
+	a.jsonFlag(c)
+	return c
+}
+
+// configVerdict confirms what waits, or rejects it.
+func (a *app) configVerdict(confirm bool) *cobra.Command {
+	var fromStdin bool
+	var reason string
+	c := &cobra.Command{
+		Use: "confirm", Short: "Let the bridges take it over, as an approver with the role admin", Args: noArgs,
+		Long: "Shows what waits and lets every bridge with this configuration file take it over. Your approver's token\nis asked for; it must be of an approver in force, and one that the change itself brings is not.",
+	}
+	if !confirm {
+		c.Use, c.Short = "reject", "Keep what was confirmed last, as an approver with the role admin"
+		c.Long = "Shows what waits and notes that it is not wanted: nothing of it holds, not even the rights that it takes\naway. The file stays as it is; the next edit of it is looked at anew. Your approver's token is asked for."
+	}
+	c.RunE = func(c *cobra.Command, _ []string) (err error) {
+		w, err := a.openWaiting(c.Context())
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, w.close()) }()
+		if w.store == nil {
+			return &configError{errors.New("what waits is in the bridge's memory: audit.enabled is false"), "confirm it on the bridge's page"}
+		}
+		if err := printHeld(a.err, w.row); err != nil {
+			return err
+		}
+		_, who, err := a.authenticate(w.inForce, fromStdin)
+		switch {
+		case err != nil:
+			return err
+		case !who.May(approval.ConfirmConfig):
+			return fmt.Errorf("%s may not confirm or reject a configuration: that takes the role admin", who.Name)
+		case confirm && w.row.NeedsReason && strings.TrimSpace(reason) == "":
+			return &usageError{errors.New("this change needs a reason: --reason \"...\"")}
+		}
+		said := approval.Confirmation{By: who.Name, Channel: "terminal", Text: reason, At: time.Now()}
+		if !confirm {
+			return w.reject(c.Context(), a, said)
+		}
+		if err := w.confirm(c.Context(), a, said); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(a.out, "confirmed by %s: the bridges that hold it take it over\n", who.Name)
+		return err
+	}
+	c.Flags().BoolVar(&fromStdin, "token-stdin", false, "read your token from standard input")
+	c.Flags().StringVar(&reason, "reason", "", "why; to confirm, needed where a denial is gone, nobody is asked any more, or somebody may allow more")
+	return c
+}
+
+// configAccept is the way out where no approver is at hand.
+func (a *app) configAccept() *cobra.Command {
+	var offline bool
+	var reason string
+	c := &cobra.Command{
+		Use: "accept --offline", Short: "Take it over without an approver, at a terminal", Args: noArgs,
+		Long: "Shows what waits and takes it over without an approver, for when none is at hand: at a terminal, while no bridge\nholds it, after you have typed the name of the file. The audit log says who did, and why.",
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if !offline {
+				return &usageError{errors.New("accept does without an approver: say --offline; an approver uses config confirm")}
+			}
+			terminal, ok := a.in.(*os.File)
+			if !ok || !term.IsTerminal(int(terminal.Fd())) {
+				return &usageError{errors.New("there is no terminal here; without one, an approver uses config confirm")}
+			}
+			w, err := a.openWaiting(c.Context())
+			var unread *unreadRecord
+			if errors.As(err, &unread) {
+				w, err = a.openUnread(c.Context(), unread)
+			}
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, w.close()) }()
+			if slices.ContainsFunc(w.row.Bridges, func(b string) bool { return !alive.Gone(bridgesOf(w.inForce.Audit), b) }) {
+				return &configError{errors.New("a bridge that runs holds the edit"), "an approver confirms it, on its page or with config confirm; or end the bridge first"}
+			}
+			if err := printHeld(a.err, w.row); err != nil {
+				return err
+			}
+			if strings.TrimSpace(reason) == "" {
+				return &usageError{errors.New("taking it over without an approver needs a reason: --reason \"...\"")}
+			}
+			if err := a.typesName(terminal, filepath.Base(w.row.File)); err != nil {
+				return err
+			}
+			if err := w.confirm(c.Context(), a, approval.Confirmation{By: thisUser(), Channel: "offline", Text: reason, At: time.Now()}); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.out, "%s is taken over without an approver, and the audit log says so\n", w.row.File)
+			return err
+		},
+	}
+	c.Flags().BoolVar(&offline, "offline", false, "no approver is at hand")
+	c.Flags().StringVar(&reason, "reason", "", "why")
+	return c
+}
+
+// typesName asks for a name on the terminal. What was typed before the question
+// stands there does not answer it.
+func (a *app) typesName(terminal *os.File, name string) error {
+	if err := drain(terminal); err != nil {
+		return fmt.Errorf("reading from the terminal: %w", err)
+	}
+	fmt.Fprintf(a.err, "type %s to take it over without an approver: ", canon.Visible(name))
+	line, err := bufio.NewReader(io.LimitReader(terminal, 4096)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("reading from the terminal: %w", err)
+	}
+	if strings.TrimSpace(line) != name {
+		return &usageError{errors.New("that is another name: nothing was changed")}
+	}
+	return nil
+}
+
+// A waiting is a configuration that waits, as a command sees it.
+type waiting struct {
+	cfg     *config.Config // what waits
+	inForce *config.Config // what the bridges go by meanwhile
+	row     *approval.Held
+	store   *sqlstore.Requests // nil where requests are kept in a bridge's memory
+}
+
+// openWaiting finds what waits of the file; errNothingHeld if nothing does.
+func (a *app) openWaiting(ctx context.Context) (*waiting, error) {
+	cfg, err := a.load()
+	if err != nil {
 		return nil, err
 	}
-	return h, nil
+	h, err := a.judge(cfg, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case h == nil:
+		return nil, errNothingHeld
+	case h.old == nil:
+		return nil, &unreadRecord{cfg, errors.New(strings.Join(h.why, "; "))}
+	}
+	row := h.row(h.old, "")
+	w := &waiting{cfg: cfg, inForce: h.old, row: &row}
+	row.Bridges = nil
+	if err := w.open(ctx); err != nil {
+		return nil, err
+	}
+	w.inForce = meanwhileOf(h, w.row.Rejected != nil)
+	return w, nil
+}
+
+// openUnread is openWaiting where nobody can tell what was confirmed.
+func (a *app) openUnread(ctx context.Context, unread *unreadRecord) (*waiting, error) {
+	w := &waiting{cfg: unread.cfg, inForce: unread.cfg, row: &approval.Held{
+		File: heldKey(unread.cfg), Digest: textDigest(unread.cfg), Since: time.Now(), Why: []string{unread.Error()}, NeedsReason: true,
+	}}
+	return w, w.open(ctx)
+}
+
+// open opens the store, and takes from it what the bridges hold.
+func (w *waiting) open(ctx context.Context) error {
+	if !w.inForce.Audit.Enabled {
+		return nil
+	}
+	if err := mustHavePath(w.inForce.Audit); err != nil {
+		return err
+	}
+	var err error
+	if w.store, err = sqlstore.OpenRequests(ctx, w.inForce.Audit.Requests()); err != nil {
+		return err
+	}
+	kept, err := approval.HeldOf(ctx, w.store, w.row.File)
+	if err != nil {
+		return errors.Join(err, w.store.Close())
+	}
+	if kept != nil && kept.By == "" && kept.Digest == w.row.Digest {
+		w.row.Since, w.row.Bridges, w.row.Rejected = kept.Since, kept.Bridges, kept.Rejected
+	}
+	return nil
+}
+
+func (w *waiting) close() error {
+	if w.store == nil {
+		return nil
+	}
+	return w.store.Close()
+}
+
+// confirm records who lets the configuration be taken over, tells the bridges,
+// and keeps it for those that start.
+func (w *waiting) confirm(ctx context.Context, a *app, said approval.Confirmation) error {
+	if err := w.record(ctx, a, "confirm", said); err != nil {
+		return err
+	}
+	if w.store != nil {
+		_, err := approval.Hold(ctx, w.store, *w.row, said.At)
+		if err == nil {
+			err = approval.Confirm(ctx, w.store, w.row.File, w.row.Digest, said)
+		}
+		if err != nil {
+			return fmt.Errorf("confirming the configuration: %w", err)
+		}
+	}
+	_, err := a.keepTaken(w.cfg, said.By, said.Channel, said.At)
+	return err
+}
+
+// reject records who does not want the configuration, and tells the bridges.
+func (w *waiting) reject(ctx context.Context, a *app, said approval.Confirmation) error {
+	if err := w.record(ctx, a, "reject", said); err != nil {
+		return err
+	}
+	_, err := approval.Hold(ctx, w.store, *w.row, said.At)
+	if err == nil {
+		err = approval.Reject(ctx, w.store, w.row.File, w.row.Digest, said)
+	}
+	if err != nil {
+		return fmt.Errorf("rejecting the configuration: %w", err)
+	}
+	_, err = fmt.Fprintf(a.out, "rejected by %s: what was confirmed last holds as it was\n", said.By)
+	return err
+}
+
+// record keeps a decision in the audit log of what is in force, before it is
+// done.
+func (w *waiting) record(ctx context.Context, a *app, verb string, said approval.Confirmation) (err error) {
+	l, err := a.openLogs(w.inForce, true)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	rec, err := a.openRecorder(ctx, w.inForce.Audit, l.logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rec.Close()) }()
+	return rec.Record(ctx, ledger.Record{
+		Event: ledger.ConfigChanged, Outcome: ledger.Held, Time: said.At, Durable: true, Approver: said.By, Channel: said.Channel, Reasons: w.row.Why,
+		Detail: detail(map[string]string{"file": w.row.File, verb: w.row.Digest, "said": canon.Visible(canon.Redact(said.Text))}),
+	})
 }
 
 // A pendingChange is what is held, as --json prints it.
 type pendingChange struct {
-	File   string    `json:"file"`
-	Digest string    `json:"digest"`
-	Since  time.Time `json:"since"`
-	Why    []string  `json:"why"`
-	Diff   []string  `json:"diff,omitempty"`
-	Reason bool      `json:"reason_needed"`
+	File     string                 `json:"file"`
+	Digest   string                 `json:"digest"`
+	Since    time.Time              `json:"since"`
+	Why      []string               `json:"why"`
+	Diff     []string               `json:"diff,omitempty"`
+	Reason   bool                   `json:"reason_needed"`
+	Rejected *approval.Confirmation `json:"rejected,omitempty"`
 }
 
 func pendingOf(h *approval.Held) *pendingChange {
-	if h == nil {
-		return nil
-	}
-	return &pendingChange{h.File, h.Digest, h.Since, h.Why, h.Diff, h.NeedsReason}
+	return &pendingChange{h.File, h.Digest, h.Since, h.Why, h.Diff, h.NeedsReason, h.Rejected}
 }
 
 func printHeld(w io.Writer, h *approval.Held) error {
@@ -118,6 +322,9 @@ func printHeld(w io.Writer, h *approval.Held) error {
 	for _, l := range h.Diff {
 		lines = append(lines, "  "+canon.Visible(l))
 	}
+	if r := h.Rejected; r != nil {
+		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%s has rejected it: %s", canon.Visible(r.By), canon.Visible(canon.Redact(r.Text))), ": "))
+	}
 	if h.NeedsReason {
 		lines = append(lines, "whoever confirms it says why: --reason")
 	}
@@ -125,27 +332,55 @@ func printHeld(w io.Writer, h *approval.Held) error {
 	return err
 }
 
-// inForce is a configuration with the approvers that may answer now: while a
-// change of its file is held, those that the bridges go by, whatever the file
-// says already.
-func inForce(ctx context.Context, store approval.Store, cfg *config.Config) (*config.Config, error) {
-	h, err := approval.HeldOf(ctx, store, heldKey(cfg))
-	if err != nil || h == nil || h.By != "" || h.Digest != textDigest(cfg) {
+// inForce is the configuration that the bridges go by: while cfg waits to be
+// confirmed, what was confirmed last, with the approvers that have lost nothing.
+func (a *app) inForce(ctx context.Context, cfg *config.Config) (*config.Config, error) {
+	h, err := a.judge(cfg, nil)
+	switch {
+	case h == nil || err != nil:
 		return cfg, err
+	case h.old == nil:
+		return nil, h.refusal("")
 	}
-	c := *cfg
-	c.Approvals.Approvers, c.Approvals.Delegations = nil, nil
-	for _, one := range h.Approvers {
-		risk, err := one.Risk.MarshalText()
-		if err != nil {
-			return nil, fmt.Errorf("reading the approvers in force: %w", err)
-		}
-		c.Approvals.Approvers = append(c.Approvals.Approvers, config.Approver{Name: one.Name, Role: config.ApproverRole(one.Role), Groups: one.Groups, Risk: config.RiskLevel(risk), Login: one.Login, Digest: one.Token})
+	rejected, err := isRejected(ctx, h)
+	if err != nil {
+		return nil, err
 	}
-	for _, d := range h.Delegations {
-		c.Approvals.Delegations = append(c.Approvals.Delegations, config.Delegation{From: d.From, To: d.To, Until: config.Moment(d.Until.Format(time.RFC3339))})
+	return meanwhileOf(h, rejected), nil
+}
+
+// isRejected reports whether somebody has rejected what waits. Without a file
+// of requests nobody has.
+func isRejected(ctx context.Context, h *heldConfig) (bool, error) {
+	place := h.old.Audit
+	if _, err := os.Stat(place.Requests()); !place.Enabled || errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	return &c, nil
+	store, err := sqlstore.OpenRequests(ctx, place.Requests())
+	if err != nil {
+		return false, err
+	}
+	row, err := approval.HeldOf(ctx, store, heldKey(h.cfg))
+	return row != nil && row.Rejected != nil && row.Digest == textDigest(h.cfg), errors.Join(err, store.Close())
+}
+
+// meanwhileOf is what goes on while h waits: what was confirmed last, less the
+// rights that h takes, unless somebody has rejected it.
+func meanwhileOf(h *heldConfig, rejected bool) *config.Config {
+	less := *h.old
+	if !rejected {
+		less.Approvals = meanwhile(less.Approvals, h.cfg.Approvals)
+	}
+	return &less
 }
 
 var errNothingHeld = errors.New("no configuration waits for an approver")
+
+// An unreadRecord is a configuration of which nobody can tell what was confirmed.
+type unreadRecord struct {
+	cfg *config.Config
+	err error
+}
+
+func (e *unreadRecord) Error() string { return e.err.Error() }
+func (e *unreadRecord) Unwrap() error { return e.err }

@@ -128,7 +128,15 @@ func (a *app) recorded(ctx context.Context, do func(context.Context, *parts) err
 	if err != nil {
 		return err
 	}
-	return a.onceWith(ctx, cfg, do, a.openRecorder)
+	if err := a.mayRun(cfg); err != nil {
+		return err
+	}
+	return a.onceWith(ctx, cfg, func(ctx context.Context, p *parts) error {
+		if err := p.begin(ctx, a, cfg); err != nil {
+			return err
+		}
+		return do(ctx, p)
+	}, a.openRecorder)
 }
 
 // apart is recorded without the servers: no tool can be called.

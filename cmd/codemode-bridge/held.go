@@ -3,47 +3,26 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/confirmed"
 )
 
-// Where there are approvers, a configuration that loosens what holds is not
-// taken over before one of them who may edit profiles has confirmed it:
+// Where there are approvers, a configuration that loosens what was confirmed is
+// not taken over before one of them who may has confirmed it:
 //
-//	file changes ── reloaded ──┬── nothing looser ──────────▶ take
-//	                           └── hold ── lookAtHeld ── confirmed ──▶ take
+//	file changes ── reloaded ──┬── nothing looser ──────────────▶ take
+//	   a start ──────┘         └── hold ── lookAtHeld ── confirmed ──▶ take
 //
-// What is held is in the store of requests, so that a confirmation in one
-// process counts in every bridge with the file. A bridge that starts takes the
-// file as it is, but does not start while another holds it: see mayStart.
+// What is held is in the store of requests as well, so that a confirmation in
+// one process counts in every bridge with the file.
 
-// A heldConfig is a configuration that waits to be confirmed.
-type heldConfig struct {
-	cfg   *config.Config
-	why   []string
-	grave bool // who confirms it says why
-}
-
-// newHeld compares a configuration with the one in force; nil if it need not
-// be confirmed.
-func newHeld(old, cfg *config.Config) *heldConfig {
-	if len(old.Approvals.Approvers) == 0 { // there is nobody who could
-		return nil
-	}
-	why := looser(old, cfg)
-	if len(why) == 0 {
-		return nil
-	}
-	return &heldConfig{cfg, why, grave(old, cfg)}
-}
-
-// row is what the store keeps of it.
+// row is what the store keeps of what is held in the place of old.
 func (h *heldConfig) row(old *config.Config, bridge string) approval.Held {
-	row := approval.Held{Bridges: []string{bridge}, File: heldKey(h.cfg), Digest: textDigest(h.cfg), Since: time.Now(), Why: h.why, NeedsReason: h.grave, Diff: profileDiff(old.Profiles, h.cfg.Profiles)}
+	row := approval.Held{Bridges: []string{bridge}, File: heldKey(h.cfg), Digest: textDigest(h.cfg), Since: time.Now(), Why: h.why, NeedsReason: h.grave, Diff: h.diff}
 	less := *old
 	less.Approvals = meanwhile(old.Approvals, h.cfg.Approvals)
 	if people, err := approversOf(&less); err == nil { // less than was in force, so it is right
@@ -53,12 +32,13 @@ func (h *heldConfig) row(old *config.Config, bridge string) approval.Held {
 	return row
 }
 
-// heldKey names the file whose change is held: the overlay, where there is one.
+// heldKey names the file whose change is held, whatever links lead to it: the
+// overlay, where there is one.
 func heldKey(cfg *config.Config) string {
 	if cfg.Overlay != "" {
-		return cfg.Overlay
+		return confirmed.Resolve(cfg.Overlay)
 	}
-	return cfg.File
+	return confirmed.Resolve(cfg.File)
 }
 
 // textDigest is of the exact text of a configuration.
@@ -67,6 +47,30 @@ func textDigest(cfg *config.Config) string {
 		return cfg.Digest.String() + "+" + cfg.OverlayDigest.String()
 	}
 	return cfg.Digest.String()
+}
+
+// begin keeps what a bridge was started with, and holds what the file says if
+// that is something else.
+func (p *parts) begin(ctx context.Context, a *app, file *config.Config) error {
+	cfg := p.config()
+	first, err := a.keepTaken(cfg, "", "", time.Now())
+	if err != nil {
+		return &configError{err, "what is confirmed later is compared with it: make the state folder writable"}
+	}
+	if first {
+		p.recorder.owe(ctx, configFirst(cfg))
+	}
+	if file == cfg {
+		p.releaseGone(ctx, cfg)
+		return nil
+	}
+	if err := p.reloaded(ctx, a, file); err != nil {
+		return err
+	}
+	if h := p.held.Load(); h != nil {
+		a.told("%s waits for an approver, and what was confirmed last goes on: %s (codemode-bridge config pending shows it, config confirm takes it over)", heldKey(file), strings.Join(h.why, "; "))
+	}
+	return nil
 }
 
 // reloaded takes over what the file says now, or holds it.
@@ -78,7 +82,10 @@ func (p *parts) reloaded(ctx context.Context, a *app, cfg *config.Config) error 
 	}
 	p.problem.Store(nil)
 	old := p.config()
-	h := newHeld(old, cfg)
+	h, err := a.judge(cfg, old)
+	if err != nil {
+		return err
+	}
 	if h == nil {
 		p.letGoLocked(ctx)
 		return p.takeLocked(ctx, a, cfg, approval.Held{})
@@ -92,18 +99,22 @@ func (p *parts) reloaded(ctx context.Context, a *app, cfg *config.Config) error 
 		p.held.Store(nil)
 		return p.takeLocked(ctx, a, cfg, row)
 	}
-	less := *old // what the change takes from approvers holds at once
-	less.Approvals = meanwhile(old.Approvals, cfg.Approvals)
-	if err := p.desk.follow(&less); err != nil {
+	if err := p.followMeanwhile(h, row.Rejected != nil); err != nil {
 		return err
 	}
 	p.recorder.owe(context.WithoutCancel(ctx), configHeld(old, cfg, h.why))
-	p.log.Warn("the configuration loosens what holds, so it waits for an approver, on the page or at the command line: codemode-bridge config pending shows it, config confirm takes it over", "why", h.why)
+	p.log.Warn("the configuration loosens what was confirmed, so it waits for an approver, on the page or at the command line: codemode-bridge config pending shows it, config confirm takes it over", "why", h.why)
 	select {
 	case p.holding <- struct{}{}:
 	default:
 	}
 	return nil
+}
+
+// followMeanwhile sets who may answer while h is held: what it takes from
+// approvers they have lost at once, unless somebody has rejected it.
+func (p *parts) followMeanwhile(h *heldConfig, rejected bool) error {
+	return p.desk.follow(meanwhileOf(h, rejected))
 }
 
 // letGo drops what is held.
@@ -161,12 +172,16 @@ func (p *parts) lookAtHeld(ctx context.Context, a *app) {
 		if err := p.takeLocked(ctx, a, h.cfg, *row); err != nil {
 			p.log.Error("the confirmed configuration was not taken over", "err", err)
 		}
+	case row != nil && row.Digest == textDigest(h.cfg):
+		if err := p.followMeanwhile(h, row.Rejected != nil); err != nil {
+			p.log.Error("following who may answer", "err", err)
+		}
 	}
 }
 
-// takeAsItIs drops what another bridge may have left behind: this one has just
-// started, with the file as it is. What a living bridge holds stays.
-func (p *parts) takeAsItIs(ctx context.Context, cfg *config.Config) {
+// releaseGone drops what bridges that have ended may have left behind of a file
+// that need not be confirmed. What a living bridge holds stays.
+func (p *parts) releaseGone(ctx context.Context, cfg *config.Config) {
 	row, err := approval.HeldOf(ctx, p.desk.store, heldKey(cfg))
 	if err == nil && row != nil && row.By == "" {
 		err = approval.Release(ctx, p.desk.store, heldKey(cfg), p.desk.letsGo)
@@ -179,38 +194,6 @@ func (p *parts) takeAsItIs(ctx context.Context, cfg *config.Config) {
 // letsGo reports whether a bridge does not hold what it held: this one, which
 // says so, or one that has ended.
 func (d *desk) letsGo(bridge string) bool { return bridge == d.id || d.gone(bridge) }
-
-// followTime is how long a bridge that starts waits for those that run to look
-// at a file that was edited again.
-const followTime = 5 * time.Second
-
-// mayStart refuses to start with a file of which a bridge that runs holds an
-// edit: who opens another window would have past the approver what waits for
-// them.
-func (d *desk) mayStart(ctx context.Context, cfg *config.Config) error {
-	waited := time.NewTimer(followTime)
-	defer waited.Stop()
-	for over := false; ; {
-		told := d.store.Requested() // before looking: nothing is missed
-		row, err := approval.HeldOf(ctx, d.store, heldKey(cfg))
-		switch {
-		case err != nil:
-			return fmt.Errorf("looking whether the configuration waits for an approver: %w", err)
-		case row == nil, row.By != "", !slices.ContainsFunc(row.Bridges, func(b string) bool { return !d.letsGo(b) }):
-			return nil
-		case over, row.Digest == textDigest(cfg):
-			return &configError{fmt.Errorf("an edit of %s waits for an approver, and a bridge that runs holds it: %s", heldKey(cfg), strings.Join(row.Why, "; ")),
-				"codemode-bridge config pending shows it, config confirm takes it over; or take the edit back"}
-		}
-		select {
-		case <-told:
-		case <-waited.C:
-			over = true
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
 
 // heldText says for codemode_status what waits to be confirmed.
 func (p *parts) heldText() string {
@@ -245,4 +228,12 @@ func (o heldOf) Confirm(ctx context.Context, digest string, said approval.Confir
 		return approval.ErrUnknown
 	}
 	return approval.Confirm(ctx, o.desk.store, heldKey(h.cfg), digest, said)
+}
+
+func (o heldOf) Reject(ctx context.Context, digest string, said approval.Confirmation) error {
+	h := o.held.Load()
+	if h == nil {
+		return approval.ErrUnknown
+	}
+	return approval.Reject(ctx, o.desk.store, heldKey(h.cfg), digest, said)
 }

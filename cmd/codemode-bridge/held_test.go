@@ -152,9 +152,10 @@ func (b *heldBench) pending() string {
 func (b *heldBench) isHeld(words ...string) {
 	b.Helper()
 	eventually(b.T, "it is not held: "+strings.Join(words, ", "), func() bool {
-		all := b.pending()
+		_, page := b.api(annsToken, "GET", "/api/config", nil)
+		all := b.pending() // the file is looked at anew, whether or not the bridge has seen it
 		for _, w := range words {
-			if !strings.Contains(all, w) {
+			if !strings.Contains(all, w) || !strings.Contains(page, w) {
 				return false
 			}
 		}
@@ -230,32 +231,70 @@ func TestLooserConfigurationIsHeld(t *testing.T) {
 	b.isHeld(`denylist: \"utils__*\" is gone`)
 }
 
-// Another bridge does not take over at its start what waits for an approver,
-// also where the edit makes its window differ from the one that holds it.
+// An edit that waits is not started with either: what serves goes on with what
+// was confirmed last, and what runs one script does not run it.
 func TestHeldConfigurationIsNotStartedWith(t *testing.T) {
 	b := newHeldBench(t)
-	loose := strings.Replace(heldConfigText(loosePolicy), `"surface"`, `"http": {"allowedHosts": ["${NO_SUCH_VARIABLE:-localhost}"]}, "surface"`, 1)
-	b.write(t, loose)
+	b.write(t, heldConfigText(loosePolicy))
 	b.isHeld(`denylist: \"utils__*\" is gone`)
-	for _, another := range [][]string{{"run"}, {"run", "--alone"}, {"serve", "--listen", "127.0.0.1:0"}, {"eval", "return 1"}} {
-		out, said, code := b.run("", another...)
-		if code != 3 || !strings.Contains(said, "waits for an approver, and a bridge that runs holds it") || !strings.Contains(said, "config confirm takes it over") {
-			t.Errorf("%s: exit code %d, %s%s", another, code, out, said)
+	refused := func(args ...string) {
+		t.Helper()
+		out, said, code := b.run("", args...)
+		if code != 3 || !strings.Contains(said, "waits for an approver") || !strings.Contains(said, "config confirm takes it over") {
+			t.Errorf("%s: exit code %d, %s%s", args, code, out, said)
 		}
 	}
-	b.isHeld(`denylist: \"utils__*\" is gone`) // as before
+	refused("eval", "return 1")
+	b.kill()
+	refused("eval", "return 1") // also while no bridge holds it
 
+	b.start()
+	if b.passes() || b.pending() == "" || !strings.Contains(b.status(), "config_held") {
+		t.Fatal("it was started with")
+	}
 	b.does(annsToken+"\n", "config", "confirm", "--token-stdin", "--reason", "agreed with ops")
 	eventually(t, "a confirmed configuration is not taken over", b.passes)
 	if out := b.does("", "eval", "return 1"); strings.TrimSpace(out) != "1" {
 		t.Errorf("what is confirmed is answered with %s", out)
 	}
-
-	// One that has ended holds nothing.
-	b.write(t, strings.Replace(loose, `["utils__uuid"]`, `[]`, 1))
-	eventually(t, "a further edit is not held", func() bool { return strings.Contains(b.pending(), `denylist: \"utils__uuid\" is gone`) })
 	b.kill()
-	b.does("", "eval", "return 1")
+	b.start()
+	if !b.passes() || b.pending() != "" {
+		t.Error("what was confirmed is forgotten")
+	}
+}
+
+// Who could confirm an edit that leaves nobody who may still can, and can do
+// nothing else; if they reject it, all is as it was.
+func TestNobodyWouldBeLeft(t *testing.T) {
+	b := newHeldBench(t)
+	me := func(token string) string {
+		t.Helper()
+		code, text := b.api(token, "GET", "/api/me", nil)
+		return fmt.Sprint(code, " ", text)
+	}
+	alone := strings.Replace(heldConfigText(strictPolicy), approverJSON("ann", "admin", annsToken)+", "+approverJSON("bob", "approver", bobsToken), "", 1)
+	b.write(t, alone)
+	b.isHeld("nobody would be left who may answer", "nobody would be left who may confirm")
+	eventually(t, "ann may more than confirm", func() bool { return strings.Contains(me(annsToken), `"may":["look","confirm"]`) })
+	if got := me(bobsToken); !strings.HasPrefix(got, "401") {
+		t.Errorf("bob is let in: %s", got)
+	}
+	b.refuses("no approver's token", bobsToken, "config", "reject", "--token-stdin")
+	b.does(annsToken+"\n", "config", "reject", "--token-stdin", "--reason", "bob stays")
+	eventually(t, "what was rejected still takes rights away", func() bool {
+		return strings.HasPrefix(me(bobsToken), "200") && strings.Contains(me(annsToken), `"edit"`)
+	})
+	if got := b.pending(); !strings.Contains(got, "bob stays") {
+		t.Errorf("that it was rejected is not shown: %s", got)
+	}
+	b.kill()
+	b.start() // with what was rejected
+	if got := me(bobsToken); !strings.HasPrefix(got, "200") {
+		t.Errorf("after the next start bob is refused: %s", got)
+	}
+	b.write(t, heldConfigText(strictPolicy))
+	eventually(t, "an edit back does not drop what is held", func() bool { return b.pending() == "" })
 }
 
 // api makes a request of the page's API as an approver.

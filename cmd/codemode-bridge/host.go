@@ -33,10 +33,11 @@ func (a *app) hostCommand() *cobra.Command {
 			ready := os.NewFile(uintptr(descriptor), "ready")
 			defer ready.Close()
 			tuneMemory()
-			cfg, names, err := a.loadLooked()
+			start, err := a.begin()
 			if err != nil {
 				return err
 			}
+			cfg, names := start.cfg, start.looked
 			place, err := a.meeting(cfg, names)
 			if err != nil {
 				return err
@@ -53,7 +54,7 @@ func (a *app) hostCommand() *cobra.Command {
 			same := shares(cfg, names)
 			same.only = h.onlyOne
 			a.shared = &same
-			err = a.live(c.Context(), cfg, func(ctx context.Context, p *parts) error {
+			err = a.live(c.Context(), start, func(ctx context.Context, p *parts) error {
 				defer p.openNotices(false)()
 				return h.serve(ctx, p, ready)
 			})

@@ -55,6 +55,7 @@ var table = map[string][]string{
 	"bridge/webguard":   {},
 	"bridge/filelock":   {},
 	"bridge/alive":      {"bridge/filelock"},
+	"bridge/confirmed":  {"bridge/filelock"},
 	"bridge/join":       {"bridge/filelock"},
 	"bridge/ledger":     {"bridge/canon", "profiles"},
 	"bridge/login":      {"bridge/canon"},
@@ -79,7 +80,7 @@ var table = map[string][]string{
 	"cmd/codemode-worker": {"sandbox/worker"},
 	"cmd/codemode-bridge": {
 		"analysis", "bridge", "bridge/admin", "bridge/alive", "bridge/approval", "bridge/audit", "bridge/builtin", "bridge/canon", "bridge/catalog", "bridge/clients",
-		"bridge/config", "bridge/gate", "bridge/join", "bridge/ledger", "bridge/login", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/openapi", "bridge/pins", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
+		"bridge/config", "bridge/confirmed", "bridge/gate", "bridge/join", "bridge/ledger", "bridge/login", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/openapi", "bridge/pins", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
 		"bridge/upstream", "profiles", "profiles/templates", "sandbox",
 	},
 }

@@ -76,9 +76,6 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 	if p.desk, err = openDesk(ctx, cfg, rec.store != nil); err != nil {
 		return nil, err
 	}
-	if err := p.desk.mayStart(ctx, cfg); err != nil {
-		return nil, errors.Join(err, p.desk.close())
-	}
 	if places, err := config.Paths(a.env); err == nil {
 		p.cache = filepath.Join(places.CacheDir, "catalog-"+fileKey(cfg.File))
 	}
@@ -370,10 +367,9 @@ func definitions(tools []upstream.Tool) []catalog.Definition {
 // watch swaps in the configuration whenever its file changes, until ctx ends.
 // A file that is wrong changes nothing: what was last good goes on. One that
 // loosens may have to wait: see held.go.
-func (p *parts) watch(ctx context.Context, a *app) {
-	first := p.first
-	p.ended.Go(func() { p.followSaved(ctx, first) })
-	p.takeAsItIs(ctx, first)
+// Seen is what the file said last.
+func (p *parts) watch(ctx context.Context, a *app, seen *config.Config) {
+	p.ended.Go(func() { p.followSaved(ctx, p.first) })
 	p.ended.Go(func() { p.followHeld(ctx, a) })
 	wrong := func(err error) {
 		if problems := (config.Problems)(nil); errors.As(err, &problems) || errors.Is(err, errNotShared) {
@@ -385,7 +381,7 @@ func (p *parts) watch(ctx context.Context, a *app) {
 		}
 		p.log.Error("the configuration was not taken over; the last good one goes on", "err", err)
 	}
-	a.watchFiles(ctx, first, func(cfg *config.Config, looked []string) {
+	a.watchFiles(ctx, seen, func(cfg *config.Config, looked []string) {
 		err := a.shared.covers(cfg, looked)
 		if err == nil {
 			err = p.reloaded(ctx, a, cfg)
@@ -411,6 +407,9 @@ func (p *parts) takeLocked(ctx context.Context, a *app, cfg *config.Config, conf
 	rec := configTaken(old, cfg, confirmed.Text)
 	rec.Approver, rec.Channel = confirmed.By, confirmed.Channel
 	p.recorder.owe(context.WithoutCancel(ctx), rec)
+	if _, err := a.keepTaken(cfg, confirmed.By, confirmed.Channel, time.Now()); err != nil {
+		p.log.Error("the next start will not know that this configuration was taken over", "err", err)
+	}
 	p.reconfigure(cfg)
 	p.log.Info("the configuration was taken over", "servers", len(cfg.Servers), "profiles", len(cfg.Profiles.Names()))
 	return nil

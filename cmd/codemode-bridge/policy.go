@@ -14,7 +14,6 @@ import (
 	"codemode-bridge/bridge/admin"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
-	"codemode-bridge/profiles"
 )
 
 // policyOf shows the page a bridge's profiles, and edits the section of the
@@ -88,13 +87,13 @@ func (o *policyOf) Save(ctx context.Context, text, revision, by string) error {
 // confirm confirms what is about to be written, so that no bridge holds it.
 func (o *policyOf) confirm(ctx context.Context, cfg *config.Config, by string) error {
 	old, store, now := o.parts.config(), o.parts.desk.store, time.Now()
-	h := newHeld(old, cfg)
-	if h == nil {
-		return nil
+	h, err := o.app.judge(cfg, old)
+	if h == nil || err != nil {
+		return err
 	}
 	// The page shows profiles alone: who saves them confirms nothing else.
-	if more := h.why[len(profiles.Looser(old.Profiles, cfg.Profiles)):]; len(more) > 0 {
-		return fmt.Errorf("the file holds other changes that wait to be confirmed (%s): confirm or take back those first", strings.Join(more, "; "))
+	if len(h.other) > 0 {
+		return fmt.Errorf("the file holds other changes that wait to be confirmed (%s): confirm or take back those first", strings.Join(h.other, "; "))
 	}
 	if _, err := approval.Hold(ctx, store, h.row(old, o.parts.desk.id), now); err != nil {
 		return fmt.Errorf("confirming the change: %w", err)

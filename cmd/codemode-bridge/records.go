@@ -157,6 +157,16 @@ func configHeld(old, cfg *config.Config, why []string) ledger.Record {
 	}
 }
 
+// configFirst records that cfg, with its approvers, is the first that is kept of
+// its file: later edits are compared with it.
+func configFirst(cfg *config.Config) ledger.Record {
+	return ledger.Record{
+		Event: ledger.ConfigChanged, Outcome: ledger.Done, Durable: true, Revision: cfg.Profiles.Revision(),
+		Reasons: []string{"the first start with this file: it is taken as it is, and edits are compared with it"},
+		Detail:  detail(configDetail{File: cfg.File, New: cfg.Profiles.Revision(), Digest: cfg.Digest.String()}),
+	}
+}
+
 // configRefused records an edit that was wrong: old goes on.
 func configRefused(old *config.Config, why string) ledger.Record {
 	return ledger.Record{

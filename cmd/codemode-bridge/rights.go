@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/profiles"
 )
@@ -13,27 +15,145 @@ import (
 // What a changed configuration gives and takes: plain functions of the old one
 // and the new one. What is done with that is in held.go.
 
-// looser says in what a configuration may be looser than the one in force, and
-// whether it changes who may answer; empty if it need not be confirmed.
+// looser says in what a configuration may be looser than another, and whether
+// it changes who may answer, or where; empty if it need not be confirmed.
 func looser(old, cfg *config.Config) []string {
-	why := profiles.Looser(old.Profiles, cfg.Profiles)
+	return slices.Concat(profiles.Looser(old.Profiles, cfg.Profiles), looserBeside(old, cfg))
+}
+
+// looserBeside is looser without what the profiles say.
+func looserBeside(old, cfg *config.Config) (why []string) {
 	for _, name := range cfg.ServerNames() {
-		was, ok := old.Servers[name]
 		is := cfg.Servers[name]
-		if ok && is.TrustAnnotations && !was.TrustAnnotations {
-			why = append(why, "server "+name+": what it says of its own tools is trusted")
+		if is.Disabled {
+			continue
 		}
-		if ok && is.NewTools.Looser(was.NewTools) {
-			why = append(why, fmt.Sprintf("server %s: newTools is %s, no longer %s", name, is.NewTools, was.NewTools))
+		var all []string
+		if was, ok := old.Servers[name]; !ok || was.Disabled {
+			all = addedServer(is)
+		} else {
+			all = looserServer(was, is)
 		}
-		if ok && is.ChangedTools.Looser(was.ChangedTools) {
-			why = append(why, fmt.Sprintf("server %s: changedTools is %s, no longer %s", name, is.ChangedTools, was.ChangedTools))
-		}
-		if ok && modelRights(is.Sampling) > modelRights(was.Sampling) {
-			why = append(why, "server "+name+": sampling "+string(is.Sampling)+" instead of "+string(was.Sampling))
+		for _, one := range all {
+			why = append(why, "server "+name+": "+one)
 		}
 	}
-	return append(why, widened(old.Approvals, cfg.Approvals)...)
+	why = append(why, widened(old.Approvals, cfg.Approvals)...)
+	why = append(why, moved(old.Approvals, cfg.Approvals)...)
+	return append(why, unrecorded(old, cfg)...)
+}
+
+// addedServer says what keeps a server that is new from being taken over at once.
+// Those that are built in are our own.
+func addedServer(is *config.Server) (why []string) {
+	if is.Type == config.KindBuiltin {
+		return nil
+	}
+	if is.TrustAnnotations {
+		why = append(why, "it is new, and what it says of its own tools is trusted")
+	}
+	if is.NewTools != config.ReactionQuarantine {
+		why = append(why, fmt.Sprintf("it is new, and its tools are not quarantined: newTools is %s", is.NewTools))
+	}
+	if is.ChangedTools == config.ReactionAllow {
+		why = append(why, "it is new, and its tools may change: changedTools is allow")
+	}
+	if is.Sampling != config.SamplingDeny {
+		why = append(why, "it is new, and may use the clients' models: sampling "+string(is.Sampling))
+	}
+	return why
+}
+
+// looserServer says in what a server is looser than it was.
+func looserServer(was, is *config.Server) (why []string) {
+	if !sameServer(was, is) {
+		why = append(why, "it runs or reaches something else, or in another way")
+	}
+	if is.TrustAnnotations && !was.TrustAnnotations {
+		why = append(why, "what it says of its own tools is trusted")
+	}
+	if is.NewTools.Looser(was.NewTools) {
+		why = append(why, fmt.Sprintf("newTools is %s, no longer %s", is.NewTools, was.NewTools))
+	}
+	if is.ChangedTools.Looser(was.ChangedTools) {
+		why = append(why, fmt.Sprintf("changedTools is %s, no longer %s", is.ChangedTools, was.ChangedTools))
+	}
+	if modelRights(is.Sampling) > modelRights(was.Sampling) {
+		why = append(why, "sampling "+string(is.Sampling)+" instead of "+string(was.Sampling))
+	}
+	if is.Elicitation == config.ElicitationAsk && was.Elicitation == config.ElicitationDeny {
+		why = append(why, "it may ask people something")
+	}
+	if showsMore(was.Tools, is.Tools) {
+		why = append(why, "more of its tools may be seen")
+	}
+	return why
+}
+
+// sameServer reports whether two servers are the same program or address,
+// reached with the same credentials.
+func sameServer(was, is *config.Server) bool {
+	same := func(get func(*config.Server) config.Value) bool { return get(was).Reveal() == get(is).Reveal() }
+	sameAll := func(get func(*config.Server) map[string]config.Value) bool {
+		return maps.Equal(config.RevealMap(get(was)), config.RevealMap(get(is)))
+	}
+	return was.Type == is.Type && was.Builtin == is.Builtin && was.Auth.Type == is.Auth.Type &&
+		same(func(s *config.Server) config.Value { return s.Command }) &&
+		slices.Equal(config.Reveal(was.Args), config.Reveal(is.Args)) &&
+		sameAll(func(s *config.Server) map[string]config.Value { return s.Env }) &&
+		slices.Equal(was.PassEnv, is.PassEnv) &&
+		same(func(s *config.Server) config.Value { return s.Cwd }) &&
+		same(func(s *config.Server) config.Value { return s.URL }) &&
+		sameAll(func(s *config.Server) map[string]config.Value { return s.Headers }) &&
+		same(func(s *config.Server) config.Value { return s.OpenAPI }) &&
+		sameAll(func(s *config.Server) map[string]config.Value { return s.Credentials }) &&
+		same(func(s *config.Server) config.Value { return s.Auth.ClientID }) &&
+		same(func(s *config.Server) config.Value { return s.Auth.ClientSecret }) &&
+		same(func(s *config.Server) config.Value { return s.Auth.Issuer })
+}
+
+// showsMore reports whether scripts may see tools that they could not.
+func showsMore(was, is config.Tools) bool {
+	missing := func(from []string, glob string) bool { return !slices.Contains(from, glob) }
+	return slices.ContainsFunc(was.Deny, func(glob string) bool { return missing(is.Deny, glob) }) ||
+		was.Allow != nil && (is.Allow == nil || slices.ContainsFunc(is.Allow, func(glob string) bool { return missing(was.Allow, glob) }))
+}
+
+// moved says what of where approvers answer, and of who vouches for them, is
+// another. None of it can be told to be tighter than it was.
+func moved(was, is config.Approvals) (why []string) {
+	if was.Listen.Reveal() != is.Listen.Reveal() {
+		why = append(why, fmt.Sprintf("approvals: the page listens on %s instead of %s", is.Listen, was.Listen))
+	}
+	if !slices.Equal(config.Reveal(was.AllowedHosts), config.Reveal(is.AllowedHosts)) {
+		why = append(why, fmt.Sprintf("approvals: the page answers to the hosts %s instead of %s", is.AllowedHosts, was.AllowedHosts))
+	}
+	if a, b := was.OIDC, is.OIDC; a.Claim != b.Claim || a.Issuer.Reveal() != b.Issuer.Reveal() || a.ClientID.Reveal() != b.ClientID.Reveal() ||
+		a.ClientSecret.Reveal() != b.ClientSecret.Reveal() || a.RedirectURL.Reveal() != b.RedirectURL.Reveal() {
+		why = append(why, fmt.Sprintf("approvals: single sign-on is changed: %s instead of %s", provider(b), provider(a)))
+	}
+	return why
+}
+
+func provider(o config.OIDC) string {
+	if o.IsZero() {
+		return "none"
+	}
+	return fmt.Sprintf("%s of %s for the client %s", o.Claim, o.Issuer, o.ClientID)
+}
+
+// unrecorded says how records could be lost, or calls be made by anybody.
+func unrecorded(old, cfg *config.Config) (why []string) {
+	switch was, is := old.Audit, cfg.Audit; {
+	case was.Enabled && !is.Enabled:
+		why = append(why, "audit: no records are kept")
+	case was.Path != is.Path, was.Checkpoint != "" && was.Checkpoint != is.Checkpoint:
+		why = append(why, "audit: the records, or their checkpoints, are kept in another place")
+	}
+	if len(old.HTTP.Tokens) > 0 && len(cfg.HTTP.Tokens) == 0 {
+		why = append(why, "http: no token is asked for")
+	}
+	return why
 }
 
 // modelRights are how freely a server may use the clients' models.
@@ -44,7 +164,7 @@ func modelRights(s config.Sampling) int {
 // grave reports whether a change that loosens does so where most depends on
 // it: somebody may allow more, nobody is asked any more, or a denial is gone.
 func grave(old, cfg *config.Config) bool {
-	if old.Profiles.Enabled() && !cfg.Profiles.Enabled() || len(widened(old.Approvals, cfg.Approvals)) > 0 {
+	if old.Profiles.Enabled() && !cfg.Profiles.Enabled() || len(widened(old.Approvals, cfg.Approvals)) > 0 || len(moved(old.Approvals, cfg.Approvals)) > 0 {
 		return true
 	}
 	for _, name := range old.Profiles.Names() {
@@ -70,7 +190,8 @@ func lostDenial(was, is profiles.ProfileSpec) bool {
 }
 
 // widened says who may allow more by a change of the section approvals. What
-// only takes away is not held: who loses a right loses it at once.
+// only takes away is not held, as long as somebody is left: who loses a right
+// loses it at once.
 func widened(was, is config.Approvals) (why []string) {
 	for _, name := range approverNames(was, is) {
 		before, after := approverOf(was, name), approverOf(is, name)
@@ -89,7 +210,18 @@ func widened(was, is config.Approvals) (why []string) {
 	if was.SeparateApprover && !is.SeparateApprover {
 		why = append(why, "approvals: who asks for a call may allow it")
 	}
+	if anyoneMay(approval.Answer, was) && !anyoneMay(approval.Answer, is) {
+		why = append(why, "approvals: nobody would be left who may answer")
+	}
+	if anyoneMay(approval.ConfirmConfig, was) && !anyoneMay(approval.ConfirmConfig, is) {
+		why = append(why, "approvals: nobody would be left who may confirm a configuration")
+	}
 	return why
+}
+
+// anyoneMay reports whether some approver may do something.
+func anyoneMay(v approval.Verb, a config.Approvals) bool {
+	return slices.ContainsFunc(a.Approvers, func(one config.Approver) bool { return approval.Approver{Role: approval.Role(one.Role)}.May(v) })
 }
 
 // rights are what an approver may do, in words.
@@ -154,7 +286,9 @@ func narrowed(before, after config.Approver) config.Approver {
 	return both
 }
 
-// meanwhile is who may answer while a change is held: what both allow.
+// meanwhile is who may answer while a change is held: what both allow. Where
+// that leaves nobody who may confirm the change, those who could before still
+// can, and may do nothing else.
 func meanwhile(was, is config.Approvals) config.Approvals {
 	both := was
 	both.Approvers, both.Delegations = nil, nil
@@ -174,6 +308,17 @@ func meanwhile(was, is config.Approvals) config.Approvals {
 		}
 	}
 	both.SeparateApprover = was.SeparateApprover || is.SeparateApprover
+	if !anyoneMay(approval.ConfirmConfig, both) {
+		for _, one := range was.Approvers {
+			if one.Role != config.RoleAdmin {
+				continue
+			}
+			both.Approvers = slices.DeleteFunc(both.Approvers, func(o config.Approver) bool { return o.Name == one.Name })
+			one.Role, one.Risk = config.ApproverRole(approval.Confirmer), ""
+			both.Approvers = append(both.Approvers, one)
+			both.Delegations = slices.DeleteFunc(both.Delegations, func(d config.Delegation) bool { return d.To == one.Name })
+		}
+	}
 	return both
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
 )
 
@@ -16,6 +17,7 @@ func someone(name string, role config.ApproverRole, risk config.RiskLevel, group
 // What a change gives waits for somebody who may confirm it; what it takes is
 // gone at once, also while the rest of it waits.
 func TestRightsThatAChangeGivesAndTakes(t *testing.T) {
+	const confirmer = config.ApproverRole(approval.Confirmer)
 	ann, bob := someone("ann", config.RoleAdmin, ""), someone("bob", config.RoleApprover, config.RiskMedium, "ops")
 	lent := config.Delegation{From: "ann", To: "bob", Until: "2999-12-31"}
 	was := config.Approvals{Approvers: []config.Approver{ann, bob}, Delegations: []config.Delegation{lent}}
@@ -36,8 +38,18 @@ func TestRightsThatAChangeGivesAndTakes(t *testing.T) {
 			config.Approvals{Approvers: []config.Approver{ann, someone("bob", config.RoleApprover, config.RiskLow)}}, "",
 			config.Approvals{Approvers: []config.Approver{ann, someone("bob", config.RoleApprover, config.RiskLow)}}},
 		"a lower role": {
-			config.Approvals{Approvers: []config.Approver{someone("ann", config.RoleViewer, ""), bob}, Delegations: was.Delegations}, "",
-			config.Approvals{Approvers: []config.Approver{someone("ann", config.RoleViewer, ""), bob}, Delegations: was.Delegations}},
+			config.Approvals{Approvers: []config.Approver{ann, someone("bob", config.RoleViewer, config.RiskMedium, "ops")}, Delegations: was.Delegations}, "",
+			config.Approvals{Approvers: []config.Approver{ann, someone("bob", config.RoleViewer, config.RiskMedium, "ops")}, Delegations: was.Delegations}},
+		"nobody may confirm": {
+			config.Approvals{Approvers: []config.Approver{someone("ann", config.RoleViewer, ""), bob}, Delegations: was.Delegations}, "nobody would be left who may confirm",
+			config.Approvals{Approvers: []config.Approver{bob, someone("ann", confirmer, "")}, Delegations: was.Delegations}},
+		"nobody may answer": {
+			config.Approvals{Approvers: []config.Approver{someone("bob", config.RoleViewer, config.RiskMedium)}}, "nobody would be left who may answer",
+			config.Approvals{Approvers: []config.Approver{someone("bob", config.RoleViewer, config.RiskMedium), someone("ann", confirmer, "")}}},
+		"nobody is left": {config.Approvals{}, "nobody would be left who may answer", config.Approvals{Approvers: []config.Approver{someone("ann", confirmer, "")}}},
+		"another admin in the place of the only one": {
+			config.Approvals{Approvers: []config.Approver{bob, someone("eve", config.RoleAdmin, "")}}, "eve is new: admin",
+			config.Approvals{Approvers: []config.Approver{bob, someone("ann", confirmer, "")}}},
 		"nobody allows their own": {
 			config.Approvals{Approvers: was.Approvers, Delegations: was.Delegations, SeparateApprover: true}, "",
 			config.Approvals{Approvers: was.Approvers, Delegations: was.Delegations, SeparateApprover: true}},

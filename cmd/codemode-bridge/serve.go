@@ -45,18 +45,18 @@ func (a *app) runCommand() *cobra.Command {
 			stdout := os.Stdout
 			os.Stdout = os.Stderr
 			client := newStdio(os.Stdin, stdout)
-			cfg, looked, err := a.loadLooked()
+			start, err := a.begin()
 			if err != nil {
 				return err
 			}
-			if cfg.Windows.Share && !alone {
-				joined, err := a.join(c.Context(), client, cfg, looked)
+			if start.cfg.Windows.Share && !alone {
+				joined, err := a.join(c.Context(), client, start.cfg, start.looked)
 				if joined || err != nil {
 					return err
 				}
 			}
 			tuneMemory()
-			return a.live(c.Context(), cfg, func(ctx context.Context, p *parts) error {
+			return a.live(c.Context(), start, func(ctx context.Context, p *parts) error {
 				defer p.openNotices(false)()
 				err := p.server.Serve(ctx, &mcp.IOTransport{Reader: io.NopCloser(client), Writer: client})
 				if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
@@ -77,10 +77,11 @@ func (a *app) serveCommand() *cobra.Command {
 		Use: "serve", Short: "Serve many clients over HTTP", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			tuneMemory()
-			cfg, err := a.load()
+			start, err := a.begin()
 			if err != nil {
 				return err
 			}
+			cfg := start.cfg
 			if listen == "" {
 				listen = cfg.HTTP.Listen.Reveal()
 			}
@@ -92,7 +93,7 @@ func (a *app) serveCommand() *cobra.Command {
 				return &configError{fmt.Errorf("listening on %s: %w", listen, err), "choose another address with --listen or http.listen; port 0 takes a free one"}
 			}
 			defer l.Close()
-			return a.live(c.Context(), cfg, func(ctx context.Context, p *parts) error {
+			return a.live(c.Context(), start, func(ctx context.Context, p *parts) error {
 				pg, err := p.openPage(a, p.log)
 				if err != nil {
 					// Another bridge has the address: its page shows the same requests.
@@ -113,7 +114,8 @@ func (a *app) serveCommand() *cobra.Command {
 
 // live builds a bridge, watches its configuration, and runs until serve
 // returns or the program is told to end.
-func (a *app) live(ctx context.Context, cfg *config.Config, serve func(context.Context, *parts) error) error {
+func (a *app) live(ctx context.Context, start beginning, serve func(context.Context, *parts) error) error {
+	cfg := start.cfg
 	l, err := a.openLogs(cfg, true)
 	if err != nil {
 		return err
@@ -133,8 +135,12 @@ func (a *app) live(ctx context.Context, cfg *config.Config, serve func(context.C
 		return err
 	}
 	rec.owe(ctx, bridgeStarted(cfg))
+	if err := p.begin(ctx, a, start.file); err != nil {
+		p.Close(0)
+		return err
+	}
 	watching, stop := context.WithCancel(ctx)
-	p.ended.Go(func() { p.watch(watching, a) })
+	p.ended.Go(func() { p.watch(watching, a, start.file) })
 	p.ended.Go(func() { p.pins.Watch(watching, p.touch) })
 	p.ended.Go(func() { rec.keep(watching, time.Duration(cfg.Audit.Keep), cfg.Audit.KeepRows) })
 	p.ended.Go(func() { p.tidy(watching, time.Duration(cfg.Audit.Keep)) })

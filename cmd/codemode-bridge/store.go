@@ -37,6 +37,10 @@ func (a *app) storePlace() (config.Audit, error) {
 		fmt.Fprintln(a.err, "hint: --log FILE names an audit log without the configuration")
 		return config.Audit{}, err
 	}
+	// While an edit waits to be confirmed, the log is where it was.
+	if h, err := a.judge(cfg, nil); err == nil && h != nil && h.old != nil {
+		cfg = h.old
+	}
 	return cfg.Audit, mustHavePath(cfg.Audit)
 }
 

@@ -190,6 +190,46 @@ func TestApprovalsOnATerminal(t *testing.T) {
 	}
 }
 
+// Without an approver at hand an edit is taken over at a terminal alone, by who
+// types the name of the file, and the log says so.
+func TestConfigIsAcceptedOffline(t *testing.T) {
+	b := newHeldBench(t)
+	c := b.commandLine
+	b.write(t, heldConfigText(loosePolicy))
+	b.isHeld(`denylist: \"utils__*\" is gone`)
+	accept := []string{"config", "accept", "--offline", "--reason", "ann is ill"}
+	term := onTerminal(t, c.program("", accept...), "config.json\r")
+	<-term.ended
+	if got := term.process.ProcessState.ExitCode(); got != 3 || !strings.Contains(term.all(), "a bridge that runs holds the edit") {
+		t.Errorf("while a bridge holds it: exit code %d\n%s", got, term.all())
+	}
+	b.kill()
+	c.refuses("waits for an approver", "", "eval", "return 1")
+	c.refuses("no terminal", "config.json\n", accept...)
+	c.refuses("say --offline", "", "config", "accept")
+	answers := func(name, shown string, code int) {
+		t.Helper()
+		term := onTerminal(t, c.program("", accept...), "config.json\r") // what is typed ahead is no answer
+		term.shows("to take it over without an approver: ")
+		term.types(name + "\r")
+		<-term.ended
+		if got := term.process.ProcessState.ExitCode(); got != code || !strings.Contains(term.all(), shown) {
+			t.Errorf("answered %s: exit code %d\n%s", name, got, term.all())
+		}
+	}
+	answers("y", "another name", 2)
+	c.refuses("waits for an approver", "", "eval", "return 1")
+	answers("config.json", "taken over without an approver", 0)
+	c.does("", "eval", "return 1")
+	c.refuses("no configuration waits", annsToken, "config", "confirm", "--token-stdin")
+	log := strings.ReplaceAll(c.does("", "audit", "query", "--json"), `": "`, `":"`)
+	for _, words := range []string{`"channel":"offline"`, `"said":"ann is ill"`, "the first start with this file"} {
+		if !strings.Contains(log, words) {
+			t.Errorf("the audit log has no %s\n%s", words, log)
+		}
+	}
+}
+
 // What a person writes in their editor is sent in place of the arguments.
 func TestArgumentsAreEditedInAnEditor(t *testing.T) {
 	c := newCommandLine(t, queueing)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -14,7 +12,6 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/pins"
-	"codemode-bridge/bridge/sqlstore"
 
 	"github.com/spf13/cobra"
 )
@@ -243,17 +240,9 @@ func (a *app) decideTools(ctx context.Context, cfg *config.Config, k *known, sto
 // their token; where there are no approvers, whoever may change the
 // configuration may do this, too.
 func (a *app) whoReviews(ctx context.Context, cfg *config.Config, fromStdin bool) (string, error) {
-	if _, err := os.Stat(cfg.Audit.Requests()); cfg.Audit.Enabled && err == nil { // else nothing can be held
-		store, err := sqlstore.OpenRequests(ctx, cfg.Audit.Requests())
-		if err != nil {
-			return "", err
-		}
-		cfg, err = inForce(ctx, store, cfg)
-		if err = errors.Join(err, store.Close()); err != nil {
-			return "", err
-		}
-	} else if cfg.Audit.Enabled && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("reading which approvers are in force: %w", err)
+	cfg, err := a.inForce(ctx, cfg)
+	if err != nil {
+		return "", err
 	}
 	if len(cfg.Approvals.Approvers) > 0 {
 		_, who, err := a.authenticate(cfg, fromStdin)

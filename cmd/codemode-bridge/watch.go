@@ -47,7 +47,7 @@ func (a *app) approvalsWatch() *cobra.Command {
 				d := &watchDesk{ctx: c.Context(), store: store, settling: s, who: who, people: func() (*approval.Approvers, error) {
 					cfg, err := a.load()
 					if err == nil {
-						cfg, err = inForce(c.Context(), store, cfg)
+						cfg, err = a.inForce(c.Context(), cfg)
 					}
 					if err != nil {
 						return nil, err

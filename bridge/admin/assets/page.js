@@ -640,16 +640,16 @@ document.addEventListener("submit", async (event) => {
 	if (form.id === "login") signIn({token: $("#token").value});
 	if (form.id === "confirm") {
 		const problem = $("#confirm-error"), reason = $("#confirm-reason");
+		const button = event.submitter ?? $("button", form), reject = button.value === "reject";
 		problem.textContent = "";
-		if ("reason" in form.dataset && !reason.value.trim()) {
+		if (!reject && "reason" in form.dataset && !reason.value.trim()) {
 			problem.textContent = "this change needs a reason";
 			return reason.focus();
 		}
-		const button = $("button", form);
 		button.disabled = true;
 		try {
-			await api("POST", "/api/config/confirm", {digest: form.dataset.digest, reason: reason.value});
-			say("confirmed: the bridges that hold it take it over");
+			await api("POST", reject ? "/api/config/reject" : "/api/config/confirm", {digest: form.dataset.digest, reason: reason.value});
+			say(reject ? "rejected: the old one goes on" : "confirmed: the bridges that hold it take it over");
 			refresh();
 			held();
 		} catch (error) {

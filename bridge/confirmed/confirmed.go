@@ -1,0 +1,196 @@
+// Package confirmed keeps, for each configuration file, what somebody last
+// confirmed of it and what was taken over since. An edit that loosens either
+// waits for an approver: compared with the edit before it alone, two harmless
+// edits could add up to one that is not.
+//
+// A folder has one JSON file for each configuration file, named by a digest of
+// its resolved path:
+//
+//	{"version": 1, "file": "/home/ann/config.json",
+//	 "environments": {
+//	   "":                           {"confirmed": {"name": ..., "file": ...}, "by": "ann", ...},
+//	   "/home/ann/config.prod.json": {"confirmed": {...}, "taken": {...}}}}
+//
+// Texts are kept as they were written, with the names of variables and without
+// what those held. Files have the mode 0600 and are replaced as a whole, under
+// a lock that all processes with the folder take.
+package confirmed
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"codemode-bridge/bridge/filelock"
+)
+
+// A Store keeps the records of one user. Its methods may be called by any
+// number of goroutines and processes.
+type Store struct{ dir string }
+
+// Open returns the store in a folder, which is made by the first Change.
+func Open(dir string) *Store { return &Store{dir} }
+
+// A Record is what is kept of one configuration file.
+type Record struct {
+	Version int    `json:"version"`
+	File    string `json:"file"` // its resolved path
+	// Environments are what the file was started as, by the resolved path of
+	// the overlay; "" is without one.
+	Environments map[string]Standing `json:"environments"`
+}
+
+// Texts are a configuration as it was written: a file and, where there is one,
+// its overlay, with their absolute names.
+type Texts struct {
+	Name        string `json:"name"`
+	File        string `json:"file"`
+	OverlayName string `json:"overlay_name,omitempty"`
+	Overlay     string `json:"overlay,omitempty"`
+}
+
+// A Standing is what counts of a file together with one overlay.
+type Standing struct {
+	// Confirmed is what an approver confirmed, or what was there at first.
+	Confirmed Texts `json:"confirmed"`
+	// Taken, if not nil, was taken over since because it loosens nothing.
+	Taken *Texts `json:"taken,omitempty"`
+	// By, Channel and At are who confirmed it; By is empty where nobody had to.
+	By      string    `json:"by,omitempty"`
+	Channel string    `json:"channel,omitempty"`
+	At      time.Time `json:"at"`
+}
+
+// InForce is what a bridge goes by.
+func (s Standing) InForce() Texts {
+	if s.Taken != nil {
+		return *s.Taken
+	}
+	return s.Confirmed
+}
+
+const version = 1
+
+// Resolve returns the one name of a file that all its links share. A file that
+// is not there has the name that it was given.
+func Resolve(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
+	return path
+}
+
+// Read returns what is kept of a file, under whatever name it is given; a
+// Record without environments if nothing is. What cannot be read is an error,
+// never taken for nothing.
+func (s *Store) Read(file string) (Record, error) {
+	resolved := Resolve(file)
+	r, err := read(s.path(resolved))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return r, err
+	}
+	if r, ok := s.sameFile(resolved); ok {
+		return r, nil
+	}
+	return Record{Version: version, File: resolved, Environments: map[string]Standing{}}, nil
+}
+
+// sameFile finds the record of a file by another name: a hard link, or a name
+// in another case where that is the same.
+func (s *Store) sameFile(resolved string) (Record, bool) {
+	info, err := os.Stat(resolved)
+	if err != nil {
+		return Record{}, false
+	}
+	paths, err := filepath.Glob(filepath.Join(s.dir, "*.json"))
+	if err != nil {
+		return Record{}, false
+	}
+	for _, path := range paths {
+		r, err := read(path)
+		if err != nil {
+			continue // of a file that is damaged, its own start tells
+		}
+		if other, err := os.Stat(r.File); err == nil && os.SameFile(info, other) {
+			return r, true
+		}
+	}
+	return Record{}, false
+}
+
+// Change replaces what is kept of a file, all other processes waiting
+// meanwhile. A record that cannot be read is an error, or, with anew, dropped.
+// An error of change leaves all as it was.
+func (s *Store) Change(file string, anew bool, change func(*Record) error) error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return fmt.Errorf("keeping the confirmed configuration: %w", err)
+	}
+	unlock, err := filelock.Wait(filepath.Join(s.dir, "lock"), lockWait)
+	if err != nil {
+		return fmt.Errorf("keeping the confirmed configuration: %w", err)
+	}
+	defer unlock()
+	r, err := s.Read(file)
+	if err != nil {
+		if !anew {
+			return err
+		}
+		r = Record{Version: version, File: Resolve(file), Environments: map[string]Standing{}}
+	}
+	if err := change(&r); err != nil {
+		return err
+	}
+	return s.write(r)
+}
+
+// lockWait is how long a change waits for those of other processes.
+const lockWait = 10 * time.Second
+
+func (s *Store) path(resolved string) string {
+	sum := sha256.Sum256([]byte(resolved))
+	return filepath.Join(s.dir, hex.EncodeToString(sum[:12])+".json")
+}
+
+func read(path string) (Record, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Record{}, fmt.Errorf("reading the confirmed configuration: %w", err)
+	}
+	var r Record
+	err = json.Unmarshal(text, &r)
+	if err == nil && (r.Version != version || len(r.Environments) == 0) {
+		err = fmt.Errorf("its version is %d, and this program reads %d", r.Version, version)
+	}
+	if err != nil {
+		return Record{}, fmt.Errorf("reading the confirmed configuration in %s: %w", path, err)
+	}
+	return r, nil
+}
+
+func (s *Store) write(r Record) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("keeping the confirmed configuration: %w", err)
+	}
+	f, err := os.CreateTemp(s.dir, "*.tmp") // of mode 0600
+	if err != nil {
+		return fmt.Errorf("keeping the confirmed configuration: %w", err)
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), s.path(r.File))
+	}
+	if err != nil {
+		return fmt.Errorf("keeping the confirmed configuration: %w", errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}
