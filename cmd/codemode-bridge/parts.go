@@ -400,8 +400,8 @@ func (p *parts) takeLocked(ctx context.Context, a *app, cfg *config.Config, conf
 		return err
 	}
 	old := p.config()
-	if first := p.first; !reflect.DeepEqual(cfg.Sandbox, first.Sandbox) || cfg.Surface != first.Surface || cfg.Windows != first.Windows || cfg.Scripts != first.Scripts || cfg.Runs != first.Runs || cfg.Audit != first.Audit || cfg.Approvals.OIDC != first.Approvals.OIDC || cfg.HTTP.Listen.Reveal() != first.HTTP.Listen.Reveal() || len(cfg.HTTP.Tokens) > 0 != (len(first.HTTP.Tokens) > 0) {
-		p.log.Warn("sandbox, surface, windows, scripts, runs, audit, approvals.oidc, http.listen and whether tokens are needed at all take effect at the next start")
+	if first := p.first; cfg.ID != first.ID || !reflect.DeepEqual(cfg.Sandbox, first.Sandbox) || cfg.Surface != first.Surface || cfg.Windows != first.Windows || cfg.Scripts != first.Scripts || cfg.Runs != first.Runs || cfg.Audit != first.Audit || cfg.Approvals.OIDC != first.Approvals.OIDC || cfg.HTTP.Listen.Reveal() != first.HTTP.Listen.Reveal() || len(cfg.HTTP.Tokens) > 0 != (len(first.HTTP.Tokens) > 0) {
+		p.log.Warn("id, sandbox, surface, windows, scripts, runs, audit, approvals.oidc, http.listen and whether tokens are needed at all take effect at the next start")
 	}
 	p.recorder.known.learn(specs(cfg), a.env)
 	rec := configTaken(old, cfg, confirmed.Text)
