@@ -176,6 +176,7 @@ func (b *heldBench) status() string {
 }
 
 func TestLooserConfigurationIsHeld(t *testing.T) {
+	t.Parallel()
 	b := newHeldBench(t)
 	if b.passes() || b.pending() != "" || strings.Contains(b.status(), "config_held") {
 		t.Fatal("it does not begin with the strict policy")
@@ -230,6 +231,7 @@ func TestLooserConfigurationIsHeld(t *testing.T) {
 // Another bridge does not take over at its start what waits for an approver,
 // also where the edit makes its window differ from the one that holds it.
 func TestHeldConfigurationIsNotStartedWith(t *testing.T) {
+	t.Parallel()
 	b := newHeldBench(t)
 	loose := strings.Replace(heldConfigText(loosePolicy), `"surface"`, `"http": {"allowedHosts": ["${NO_SUCH_VARIABLE:-localhost}"]}, "surface"`, 1)
 	b.write(t, loose)
@@ -284,6 +286,7 @@ func (b *heldBench) api(token, method, path string, body any) (int, string) {
 
 // What waits is confirmed on the page as well, by who may edit.
 func TestHeldConfigurationIsConfirmedThroughTheAPI(t *testing.T) {
+	t.Parallel()
 	b := newHeldBench(t)
 	b.write(t, heldConfigText(loosePolicy, approverJSON("mallory", "admin", mallorysToken)))
 	b.isHeld("mallory is new: admin")
@@ -326,6 +329,7 @@ func TestHeldConfigurationIsConfirmedThroughTheAPI(t *testing.T) {
 }
 
 func TestProfilesAreEditedThroughTheAPI(t *testing.T) {
+	t.Parallel()
 	b := newHeldBench(t)
 	code, text := b.api(annsToken, "GET", "/api/profiles", nil)
 	var got struct {
