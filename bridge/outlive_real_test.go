@@ -10,9 +10,6 @@ import (
 	"testing"
 )
 
-// TestRealRunsOutliveTheirBridges kills bridges at every entry of 50 scripts.
-func TestRealRunsOutliveTheirBridges(t *testing.T) { outliveAll(t, 25, 1000) }
-
 // A thousand runs are paused: they cost no process, are listed, and any of them
 // goes on.
 func TestRealThousandPausedRuns(t *testing.T) {

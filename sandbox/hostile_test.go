@@ -44,6 +44,18 @@ func (a attack) cpu() time.Duration {
 	return hostileLimits.CPU
 }
 
+// heap returns the attack's limit of memory. What fills memory fills half as
+// much in half the time.
+func (a attack) heap() int64 {
+	if a.kind() == "memory" {
+		return hostileLimits.Heap / 2
+	}
+	return hostileLimits.Heap
+}
+
+// kind is the folder that the attack is in.
+func (a attack) kind() string { return filepath.Base(filepath.Dir(a.path)) }
+
 // An attack is one of these scripts.
 type attack struct {
 	path   string
@@ -153,26 +165,37 @@ func TestHostile(t *testing.T) {
 		t.Fatalf("%d attacks, want at least 200", len(list))
 	}
 	descriptors, children, heap := open(t), kids(t), heapInUse()
-	pool := workers(t, Options{Limits: hostileLimits, MaxWorkers: 16})
+	pools := map[int64]*Pool{}
+	for _, heap := range []int64{hostileLimits.Heap, hostileLimits.Heap / 2} {
+		limits := hostileLimits
+		limits.Heap = heap
+		pools[heap] = workers(t, Options{Limits: limits, MaxWorkers: 16})
+	}
 	// Sessions are used again, as a client's is: what one attack leaves in its
 	// worker meets the next.
 	type sessions struct{ attacker, innocent *Session }
-	unused := make(chan sessions, len(list))
+	unused := map[*Pool]chan sessions{}
+	for _, pool := range pools {
+		unused[pool] = make(chan sessions, len(list))
+	}
 	t.Run("attack", func(t *testing.T) {
 		for _, a := range list {
 			t.Run(strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(a.path), "testdata/hostile/"), ".js"), func(t *testing.T) {
 				t.Parallel()
+				pool := pools[a.heap()]
 				pair := sessions{pool.Session(), pool.Session()}
 				select {
-				case pair = <-unused:
+				case pair = <-unused[pool]:
 				default:
 				}
 				a.run(t, pair.attacker, pair.innocent)
-				unused <- pair
+				unused[pool] <- pair
 			})
 		}
 	})
-	pool.Close()
+	for _, pool := range pools {
+		pool.Close()
+	}
 	if n := open(t); n > descriptors {
 		t.Errorf("%d descriptors, before %d", n, descriptors)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,11 +64,29 @@ func TestDeepDamageLasts(t *testing.T) {
 	}
 }
 
+// spoken is what a logger writes, and others read meanwhile.
+type spoken struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *spoken) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *spoken) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
 // A check that could not be made is logged, and made later.
 func TestCheckIsMadeLater(t *testing.T) {
 	o := place(t, 10)
 	synctest.Test(t, func(t *testing.T) {
-		var said bytes.Buffer
+		var said spoken
 		o := o
 		o.Logger = slog.New(slog.NewTextHandler(&said, nil))
 		db := open(t, o)

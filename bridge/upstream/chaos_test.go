@@ -374,7 +374,7 @@ func descendants() []string {
 	return found
 }
 
-// All at once, until each has done its worst; see TestRealChaos for longer.
+// All at once, until each has done its worst; see TestLongChaos for longer.
 func TestChaos(t *testing.T) {
 	chaos(t, Options{RetryMin: 20 * time.Millisecond, RetryMax: time.Second, Suspend: 200 * time.Millisecond, Poll: time.Second}, 0, 3)
 }

@@ -233,28 +233,33 @@ func TestRefusedListenCostsNothingElse(t *testing.T) {
 
 // Every way of not answering says what did not answer.
 func TestHangsAreToldApart(t *testing.T) {
+	leavesNothing(t)
 	for _, row := range []struct {
 		script script
 		state  State
 		text   string
 	}{
 		{script{Discover: []string{"hang"}, Initialize: []string{"hang"}}, Failed, "it did not answer the handshake within 600ms"},
-		{script{List: []string{"hang"}}, Failed, "listing its tools: no answer within 600ms"},
+		{script{List: []string{"hang"}}, Failed, "listing its tools: no answer within 3s"},
 		{script{Call: []string{"hang", ""}}, Connected, "no answer within 300ms; outcome unknown"},
 		{script{Call: []string{"slow-5", ""}}, Connected, "no answer within 300ms; outcome unknown"},
 	} {
 		t.Run(row.text[:12], func(t *testing.T) {
 			wires(t, row.script, func(t *testing.T, spec Spec) {
+				t.Parallel()
 				spec.ConnectTimeout, spec.Timeout = 600*time.Millisecond, 300*time.Millisecond
 				if row.state == Connected {
 					spec.ConnectTimeout = 20 * time.Second
 				} else {
 					spec.Protocol = Legacy
+					if row.script.List != nil {
+						spec.ConnectTimeout = 3 * time.Second // the handshake must be answered in it
+					}
 					if row.script.Discover == nil && spec.URL != "" {
 						spec.Protocol = Auto
 					}
 				}
-				s := open(t, Options{RetryMin: time.Hour, RetryMax: time.Hour, MaxFailures: 1000}, spec)
+				s := beside(t, Options{RetryMin: time.Hour, RetryMax: time.Hour, MaxFailures: 1000}, spec)
 				ready(t, s)
 				st := s.Status()[0]
 				if st.State != row.state {

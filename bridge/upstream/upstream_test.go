@@ -31,14 +31,26 @@ import (
 // open makes a Set that ends with the test and leaves nothing behind.
 func open(t *testing.T, o Options, specs ...Spec) *Set {
 	t.Helper()
-	before := goleak.IgnoreCurrent()
+	leavesNothing(t)
+	return beside(t, o, specs...)
+}
+
+// beside makes a Set that ends with a test which runs in parallel to others:
+// the test around them all calls leavesNothing.
+func beside(t *testing.T, o Options, specs ...Spec) *Set {
+	t.Helper()
 	s := New(o)
-	t.Cleanup(func() {
-		s.Close()
-		goleak.VerifyNone(t, before)
-	})
+	t.Cleanup(func() { s.Close() })
 	s.Apply(specs)
 	return s
+}
+
+// leavesNothing looks, after the test and its subtests, for goroutines that
+// began in it.
+func leavesNothing(t *testing.T) {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 }
 
 func ready(t *testing.T, s *Set) {
@@ -454,6 +466,7 @@ func TestProgressComesInOrderAndNotAfterTheCall(t *testing.T) {
 }
 
 func TestWhatIsWrongIsSaid(t *testing.T) {
+	leavesNothing(t)
 	missing := Spec{Name: "fake", Command: "no-such-program-anywhere"}
 	elsewhere := script{}.stdio(t)
 	elsewhere.Dir = filepath.Join(t.TempDir(), "missing")
@@ -484,7 +497,8 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"not modern":    {func() Spec { s := script{}.stdio(t); s.Protocol = Modern; return s }(), []string{"speaks MCP 2025-11-25"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, Options{RetryMin: time.Hour, RetryMax: time.Hour}, row.spec)
+			t.Parallel()
+			s := beside(t, Options{RetryMin: time.Hour, RetryMax: time.Hour}, row.spec)
 			ready(t, s)
 			st := s.Status()[0]
 			if st.State != Failed {
@@ -516,6 +530,7 @@ func TestOneBadServerCostsOnlyItsOwn(t *testing.T) {
 }
 
 func TestProbe(t *testing.T) {
+	leavesNothing(t)
 	for name, row := range map[string]struct {
 		script   script
 		protocol string
@@ -534,8 +549,9 @@ func TestProbe(t *testing.T) {
 				if transport == "http" {
 					spec = row.script.http(t)
 				}
+				t.Parallel() // from here on, since the rows share a script
 				spec.ConnectTimeout = 3 * time.Second
-				s := open(t, Options{}, spec)
+				s := beside(t, Options{}, spec)
 				connected(t, s)
 				if got := s.Status()[0].Protocol; got != row.protocol {
 					t.Errorf("protocol is %s", got)
@@ -679,6 +695,7 @@ func TestChildSeesOnlyItsEnvironment(t *testing.T) {
 func TestNothingIsLeftAfterClose(t *testing.T) {
 	for _, start := range []string{"stubborn", "family", "orphans"} {
 		t.Run(start, func(t *testing.T) {
+			t.Parallel()
 			if start != "stubborn" && runtime.GOOS != "linux" {
 				t.Skip("a daemon in a session of its own is found on Linux only")
 			}
@@ -707,6 +724,7 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 // Random faults at every stage, from a seed: whatever happens, each call ends
 // with the exact result or an error of a known kind, and the set closes.
 func TestRandomFaults(t *testing.T) {
+	leavesNothing(t)
 	faults := []string{"", "", "crash", "effect", "hang", "error", "odderror", "huge-2", "deep-20", "garbage", "wrongid", "noid", "twice", "dup", "case", "batch", "notobject", "notify-3", "ask-100", "progress-3"}
 	kinds := []ErrorKind{Unavailable, Timeout, Canceled, BadReply, TooLarge, UnknownTool}
 	for seed := range uint64(10) {
@@ -724,12 +742,13 @@ func TestRandomFaults(t *testing.T) {
 		}
 		for _, transport := range []string{"stdio", "http"} {
 			t.Run(strconv.FormatUint(seed, 10)+"/"+transport, func(t *testing.T) {
+				t.Parallel()
 				spec := sc.stdio(t)
 				if transport == "http" {
 					spec = sc.http(t)
 				}
 				spec.ConnectTimeout, spec.Timeout, spec.MaxReply = time.Second, 500*time.Millisecond, 1<<20
-				s := open(t, Options{RetryMin: time.Millisecond, RetryMax: 20 * time.Millisecond}, spec)
+				s := beside(t, Options{RetryMin: time.Millisecond, RetryMax: 20 * time.Millisecond}, spec)
 				var calls sync.WaitGroup
 				for range 4 {
 					calls.Go(func() {

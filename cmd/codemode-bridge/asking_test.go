@@ -99,6 +99,7 @@ func (b *heldBench) ends(run string) (state string, result json.RawMessage) {
 // A thousand calls wait, more than may be asked at a time: all are answered,
 // in turn, and the page and the status say how many there are.
 func TestThousandCallsWait(t *testing.T) {
+	t.Parallel()
 	const calls, open = 1000, 20
 	b := serves(t, fmt.Sprintf(`{
   "servers": {"utils": {"type": "builtin", "builtin": "utils"}},
@@ -149,6 +150,7 @@ func TestThousandCallsWait(t *testing.T) {
 // A yes at the very moment of something that ends the question: whichever
 // comes first, what the approver, the script and the log say is the same.
 func TestDecisionAtTheSameInstant(t *testing.T) {
+	t.Parallel()
 	config := func(rule string) string {
 		return fmt.Sprintf(`{
   "servers": {"utils": {"type": "builtin", "builtin": "utils"}},
@@ -232,6 +234,7 @@ func (b *heldBench) asksOnceMore() (run string, q asked) {
 
 // Trial P20: who asks for a call does not allow it, by whatever way they come.
 func TestRequesterIsNoApprover(t *testing.T) {
+	t.Parallel()
 	b := serves(t, fmt.Sprintf(`{
   "servers": {"utils": {"type": "builtin", "builtin": "utils"}},
   "evaluation": {"defaultProfile": "p", "profiles": {"p": {"asklist": ["utils__*"], "elicitationFallback": "queue",
@@ -272,6 +275,7 @@ func TestRequesterIsNoApprover(t *testing.T) {
 
 // A script on the command line that waits for an approver says so, and where.
 func TestEvalSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
 	c := newCommandLine(t, fmt.Sprintf(`{
   "servers": {"utils": {"type": "builtin", "builtin": "utils"}},
   "evaluation": {"defaultProfile": "p", "profiles": {"p": {"asklist": ["utils__*"], "elicitationFallback": "queue"}}},

@@ -31,6 +31,7 @@ func become(user string) error {
 // Trial P19: an upstream server that runs as another user finds nothing that
 // could bring a yes, even where no rule of the bridge is in its way.
 func TestAnotherUserCannotApprove(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root can start a server as another user")
 	}

@@ -247,6 +247,7 @@ func (b *besieged) attack(script string, input map[string]any) string {
 }
 
 func TestModelCannotApprove(t *testing.T) {
+	t.Parallel()
 	b := besiege(t, "own")
 	tries := 0
 

@@ -18,6 +18,7 @@ import (
 // The log tells of a bridge from its start to its end, to other processes
 // while it runs, and leaves a checkpoint in the second place.
 func TestLogOfALiveBridge(t *testing.T) {
+	t.Parallel()
 	config := map[string]any{
 		"servers": map[string]any{"utils": map[string]any{"type": "builtin", "builtin": "utils"}},
 		"audit":   map[string]any{"path": "records/audit.db", "checkpoint": "elsewhere/points", "keep": "90d", "durability": "all"},
@@ -100,6 +101,7 @@ func TestLogOfALiveBridge(t *testing.T) {
 
 // A bridge removes what is more than audit.keepRows, and what remains can be verified.
 func TestLogKeepsSoManyRows(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, map[string]any{
 		"servers": map[string]any{"utils": map[string]any{"type": "builtin", "builtin": "utils"}},
 		"audit":   map[string]any{"keepRows": 100},
@@ -124,6 +126,7 @@ func TestLogKeepsSoManyRows(t *testing.T) {
 // A damaged log lets the bridge start, so that it can say why it calls
 // nothing; once it is repaired, calls go on without a new start.
 func TestDamagedLogStopsCalls(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, map[string]any{"surface": "full", "servers": map[string]any{"utils": map[string]any{"type": "builtin", "builtin": "utils"}}})
 	const script = `return codemode.utils__hash({text: "abc"})`
 	h.says([]int{0}, "eval", script)
@@ -177,6 +180,7 @@ func TestDamagedLogStopsCalls(t *testing.T) {
 // What stats suggests can be pasted: then the calls that were approved are not
 // asked any more, and others are.
 func TestSuggestionCanBePasted(t *testing.T) {
+	t.Parallel()
 	effects := filepath.Join(t.TempDir(), "effects")
 	policy := map[string]any{"default": "ask"}
 	config := map[string]any{

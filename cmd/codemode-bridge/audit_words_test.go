@@ -10,6 +10,7 @@ import (
 
 // Every event that is recorded can be asked for, and is in the documents.
 func TestEveryEventCanBeAskedFor(t *testing.T) {
+	t.Parallel()
 	read := func(name string) string {
 		text, err := os.ReadFile(name)
 		if err != nil {

@@ -37,6 +37,7 @@ var canaries = map[string]string{
 // audit log and what is printed of it. What a server itself was sent, and
 // what it answered, is between it and the script.
 func TestCanaries(t *testing.T) {
+	t.Parallel()
 	c := canaries
 	effects := filepath.Join(t.TempDir(), "effects")
 	servers := map[string]any{
@@ -161,6 +162,7 @@ func (h *home) await(event string, n int) {
 // announced in the log before, and the log is whole: here it is killed while
 // calls are under way.
 func TestKilledBridgeHasAnnouncedEveryEffect(t *testing.T) {
+	t.Parallel()
 	effects := filepath.Join(t.TempDir(), "effects")
 	h := newHome(t, map[string]any{"servers": map[string]any{"fake": fakeServer(t, effects, "x")}})
 	for round := range 4 {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestDoctorFoldsWhatIsTheSame(t *testing.T) {
+	t.Parallel()
 	said := failing("c", "it is down", "")
 	said.Said = []string{"why"}
 	got := folded([]finding{fine("a", "on"), warning("b", "on", ""), fine("c", "on"), said, said, fine("", "on"), fine("", "on")})
@@ -22,6 +23,7 @@ func TestDoctorFoldsWhatIsTheSame(t *testing.T) {
 }
 
 func TestDoctorHardening(t *testing.T) {
+	t.Parallel()
 	levels := func(steps map[string]string) string {
 		var all []string
 		for _, f := range hardening(steps) {
@@ -46,6 +48,7 @@ func TestDoctorHardening(t *testing.T) {
 }
 
 func TestDoctorPorts(t *testing.T) {
+	t.Parallel()
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
 	ours := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Server", "codemode-bridge") }))
@@ -70,6 +73,7 @@ func TestDoctorPorts(t *testing.T) {
 }
 
 func TestDoctorTried(t *testing.T) {
+	t.Parallel()
 	up := &checkup{app: &app{configPath: "c.json"}, limit: 1, cfg: &config.Config{Servers: map[string]*config.Server{"s": {}}}}
 	for _, test := range []struct {
 		tried tried
@@ -93,6 +97,7 @@ func TestDoctorTried(t *testing.T) {
 }
 
 func TestDoctorShowsNoSecrets(t *testing.T) {
+	t.Parallel()
 	up := &checkup{}
 	up.known.learn([]upstream.Spec{{Env: map[string]string{"API_KEY": "s3cret-value"}}}, func(string) (string, bool) { return "", false })
 	f := finding{About: "s3cret-value", Text: "it said s3cret-value\x1b[2J", Said: []string{"key=s3cret-value"}}
@@ -105,6 +110,7 @@ func TestDoctorShowsNoSecrets(t *testing.T) {
 }
 
 func TestDoctorNamesThatAreTooLong(t *testing.T) {
+	t.Parallel()
 	cfg, err := config.Parse("c.json", []byte(`{"evaluation": {"profiles": {"a12345678901234567890123456789_2": {}}}}`), func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatal(err)

@@ -180,6 +180,7 @@ func (b *heldBench) status() string {
 }
 
 func TestLooserConfigurationIsHeld(t *testing.T) {
+	t.Parallel()
 	b := newHeldBench(t)
 	if b.passes() || b.pending() != "" || strings.Contains(b.status(), "config_held") {
 		t.Fatal("it does not begin with the strict policy")
@@ -234,6 +235,7 @@ func TestLooserConfigurationIsHeld(t *testing.T) {
 // An edit that waits is not started with either: what serves goes on with what
 // was confirmed last, and what runs one script does not run it.
 func TestHeldConfigurationIsNotStartedWith(t *testing.T) {
+	t.Parallel()
 	b := newHeldBench(t)
 	b.write(t, heldConfigText(loosePolicy))
 	b.isHeld(`denylist: \"utils__*\" is gone`)
@@ -326,6 +328,7 @@ func (b *heldBench) api(token, method, path string, body any) (int, string) {
 
 // What waits is confirmed on the page as well, by who may edit.
 func TestHeldConfigurationIsConfirmedThroughTheAPI(t *testing.T) {
+	t.Parallel()
 	b := newHeldBench(t)
 	b.write(t, heldConfigText(loosePolicy, approverJSON("mallory", "admin", mallorysToken)))
 	b.isHeld("mallory is new: admin")
@@ -368,6 +371,7 @@ func TestHeldConfigurationIsConfirmedThroughTheAPI(t *testing.T) {
 }
 
 func TestProfilesAreEditedThroughTheAPI(t *testing.T) {
+	t.Parallel()
 	b := newHeldBench(t)
 	code, text := b.api(annsToken, "GET", "/api/profiles", nil)
 	var got struct {

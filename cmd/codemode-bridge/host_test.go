@@ -16,6 +16,7 @@ import (
 
 // A window that does not read is let go: the others wait for it no longer.
 func TestAWindowThatDoesNotReadIsLetGo(t *testing.T) {
+	t.Parallel()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unix"})
 	if err != nil {
 		t.Fatal(err)

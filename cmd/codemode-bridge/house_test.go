@@ -353,6 +353,7 @@ func skipsSayWhy(files []file) (bad []string) {
 }
 
 func TestHouse(t *testing.T) {
+	t.Parallel()
 	root := moduleRoot(t)
 	files := readFiles(t, root)
 	pkgs := listPackages(t, root)

@@ -76,6 +76,7 @@ func (h *home) logInByHand(fake *logintest.Server, paste func(string) string, fl
 // A person who pastes the address though the browser has come back too does not
 // break off the login that is under way.
 func TestServersLoginTwice(t *testing.T) {
+	t.Parallel()
 	fake := newTracker(t)
 	h := newHome(t, map[string]any{"servers": map[string]any{"tracker": map[string]any{"url": fake.URL}}}, "CODEMODE_LOGINS=file")
 	asked, pasted := make(chan struct{}), make(chan struct{})
@@ -161,6 +162,7 @@ func TestLoginFromThePage(t *testing.T) {
 // From a server that wants a login to a call of its tool, in a bridge that runs
 // meanwhile; and back.
 func TestServersLogin(t *testing.T) {
+	t.Parallel()
 	fake := newTracker(t)
 	config := map[string]any{"surface": "full", "servers": map[string]any{"tracker": map[string]any{"url": fake.URL}}, "log": map[string]any{"level": "debug"}}
 	h := newHome(t, config, "CODEMODE_LOGINS=file")
@@ -243,6 +245,7 @@ func TestServersLogin(t *testing.T) {
 
 // A client of its own needs no person, and its secret is shown to nobody.
 func TestServersLoginByCredentials(t *testing.T) {
+	t.Parallel()
 	const secret = "canary-client-5c1e77aa"
 	for _, row := range []struct{ secret, want string }{{secret, "two issues"}, {"canary-wrong-0b9d", "invalid_client"}} {
 		fake := newTracker(t)
@@ -271,6 +274,7 @@ func TestServersLoginByCredentials(t *testing.T) {
 
 // The browser is started without a shell, and its end is waited for.
 func TestServersLoginOpensTheBrowser(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/bin/sh"); err != nil {
 		t.Skip("there is no shell to write a browser in")
 	}

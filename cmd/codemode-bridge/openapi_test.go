@@ -46,6 +46,7 @@ components:
 // found and declared, what only reads runs, what deletes is asked, what is denied is
 // not sent, arguments are checked, and the credentials are the API's alone.
 func TestOpenAPIServer(t *testing.T) {
+	t.Parallel()
 	const canary = "canary-openapi-7f3a91c2"
 	var mu sync.Mutex
 	var got []string

@@ -11,6 +11,7 @@ import (
 // killed, the person says yes the next day, and the script ends as it would
 // have; what was called is not called again.
 func TestARunOutlivesItsBridge(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"verdict", "command line"} {
 		t.Run(how, func(t *testing.T) {
 			b := serves(t, fmt.Sprintf(`{

@@ -8,6 +8,7 @@ import (
 // A table on a terminal stays within it, with nothing left out, and each cell
 // in its column.
 func TestColumnsFitTheTerminal(t *testing.T) {
+	t.Parallel()
 	rows := [][]string{
 		{"name", "state", "tools", "protocol", "why"},
 		{"context7", "connected", "2", "2025-11-25"},

@@ -121,6 +121,7 @@ const (
 )
 
 func TestAChangedToolAsks(t *testing.T) {
+	t.Parallel()
 	tools := newToolFile(t)
 	h := newHome(t, map[string]any{"servers": map[string]any{"web": tools.server(nil)}, "approvals": map[string]any{"listen": "off"}})
 	c := h.connect()
@@ -197,6 +198,7 @@ func TestAChangedToolAsks(t *testing.T) {
 
 // A tool is accepted as the person saw it: one that has changed since is not.
 func TestAToolIsAcceptedAsItWasSeen(t *testing.T) {
+	t.Parallel()
 	tools := newToolFile(t)
 	h := newHome(t, map[string]any{"servers": map[string]any{"web": tools.server(map[string]any{"quarantine": true})}, "approvals": map[string]any{"listen": "off"}})
 	c := h.connect()
@@ -230,6 +232,7 @@ func TestAToolIsAcceptedAsItWasSeen(t *testing.T) {
 
 // A server under quarantine offers what was pinned and nothing else.
 func TestQuarantinedToolsAreHidden(t *testing.T) {
+	t.Parallel()
 	tools := newToolFile(t)
 	h := newHome(t, map[string]any{"servers": map[string]any{"web": tools.server(map[string]any{"quarantine": true})}, "approvals": map[string]any{"listen": "off"}})
 	c := h.connect()
@@ -251,6 +254,7 @@ func TestQuarantinedToolsAreHidden(t *testing.T) {
 // Where there are approvers, it takes one who may edit, on the page and in the
 // terminal.
 func TestAnAdminAcceptsTools(t *testing.T) {
+	t.Parallel()
 	b := newHeldBench(t)
 	tools := newToolFile(t)
 	server, err := json.Marshal(tools.server(map[string]any{"quarantine": true}))
@@ -318,6 +322,7 @@ func TestAnAdminAcceptsTools(t *testing.T) {
 // What init imports is held to the tools that the person uses already; a
 // server that cannot be asked does not stop it.
 func TestInitPinsWhatIsInUse(t *testing.T) {
+	t.Parallel()
 	tools := newToolFile(t)
 	h := newHome(t, map[string]any{})
 	web := tools.server(nil)
@@ -397,6 +402,7 @@ func TestInitPinsWhatIsInUse(t *testing.T) {
 
 // A yes for the session is for a tool as it was: it ends when the tool changes.
 func TestAChangedToolEndsItsGrants(t *testing.T) {
+	t.Parallel()
 	tools := newToolFile(t)
 	policy := map[string]any{"defaultProfile": "p", "profiles": map[string]any{"p": map[string]any{
 		"rules": []any{map[string]any{"tools": []string{"web__fetch"}, "action": "ask", "risk": "low"}}}}}

@@ -11,6 +11,7 @@ import (
 // from then on, a bad one changes nothing, and an edit of the file beneath
 // keeps what lies over it.
 func TestOverlayIsFollowed(t *testing.T) {
+	t.Parallel()
 	const (
 		file    = `{"servers": {"utils": {"type": "builtin", "builtin": "utils"}}, "evaluation": {"defaultProfile": "p", "profiles": {"p": {"timeout": "1m"}}}}`
 		edited  = `{"servers": {"utils": {"type": "builtin", "builtin": "utils"}}, "evaluation": {"defaultProfile": "p", "profiles": {"p": {"timeout": "2m"}}}}`

@@ -141,6 +141,7 @@ const guarded = `{
 // scripts run. No script fails, and no call that every whole version denies is
 // let through.
 func TestThousandSavesUnderLoad(t *testing.T) {
+	t.Parallel()
 	s := serve(t, fmt.Sprintf(guarded, 1))
 	const saves = 1000
 	saving := make(chan struct{})
@@ -203,6 +204,7 @@ func TestThousandSavesUnderLoad(t *testing.T) {
 // A token that is taken out of the file lets nobody in any more, neither anew
 // nor by a session that it opened.
 func TestTokensFollowTheFile(t *testing.T) {
+	t.Parallel()
 	config := func(token string) string {
 		sum := sha256.Sum256([]byte(token))
 		return fmt.Sprintf(`{"servers": {"time": {"type": "builtin", "builtin": "time"}}, "http": {"tokens": [{"name": "t", "sha256": %q}]}}`, hex.EncodeToString(sum[:]))

@@ -17,6 +17,7 @@ func someone(name string, role config.ApproverRole, risk config.RiskLevel, group
 // What a change gives waits for somebody who may confirm it; what it takes is
 // gone at once, also while the rest of it waits.
 func TestRightsThatAChangeGivesAndTakes(t *testing.T) {
+	t.Parallel()
 	const confirmer = config.ApproverRole(approval.Confirmer)
 	ann, bob := someone("ann", config.RoleAdmin, ""), someone("bob", config.RoleApprover, config.RiskMedium, "ops")
 	lent := config.Delegation{From: "ann", To: "bob", Until: "2999-12-31"}
@@ -77,6 +78,7 @@ func TestRightsThatAChangeGivesAndTakes(t *testing.T) {
 
 // Who confirms a change says why where most depends on it.
 func TestGraveChanges(t *testing.T) {
+	t.Parallel()
 	policy := func(text string) *config.Config {
 		t.Helper()
 		cfg, err := config.Parse("config.json", []byte(`{"evaluation": `+text+`}`), nil)

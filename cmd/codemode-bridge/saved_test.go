@@ -10,6 +10,7 @@ import (
 // A running bridge takes up a saved script that comes, changes, breaks and
 // goes, and says what is wrong with its text although nobody has run it.
 func TestSavedScriptsFollowTheirFiles(t *testing.T) {
+	t.Parallel()
 	s := serve(t, `{"servers": {"utils": {"builtin": "utils"}}, "scripts": {"dir": "saved"}}`)
 	c, err := s.connect(t, "")
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestKnownSecretsAreScrubbed(t *testing.T) {
+	t.Parallel()
 	var k known
 	env := func(name string) (string, bool) { return "passed-9f2c41aa", name == "GH_TOKEN" }
 	k.learn([]upstream.Spec{{
@@ -39,6 +40,7 @@ func TestKnownSecretsAreScrubbed(t *testing.T) {
 }
 
 func TestNothingIsKnown(t *testing.T) {
+	t.Parallel()
 	var k known
 	r := ledger.Record{Error: "as it is"}
 	k.scrub(&r)

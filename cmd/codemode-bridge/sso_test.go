@@ -87,6 +87,7 @@ func (s signingOn) signIn() (code int, answer map[string]any) {
 }
 
 func TestSingleSignOn(t *testing.T) {
+	t.Parallel()
 	there := ssotest.New(t)
 	b := serves(t, signOnConfig(there))
 	code, answer := newSigningOn(t, b.page).signIn()
@@ -125,6 +126,7 @@ func TestSingleSignOn(t *testing.T) {
 
 // A bridge begins to serve whether or not the provider is there.
 func TestProviderThatIsDown(t *testing.T) {
+	t.Parallel()
 	there := ssotest.New(t)
 	there.Down = true
 	b := serves(t, signOnConfig(there))

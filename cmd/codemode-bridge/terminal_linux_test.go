@@ -138,6 +138,7 @@ func (t *terminal) leaves() {
 func title(n int) string { return fmt.Sprintf("codemode approvals (%d)", n) }
 
 func TestApprovalsOnATerminal(t *testing.T) {
+	t.Parallel()
 	c := newCommandLine(t, queueing)
 	ann := strings.TrimSpace(c.does("", "approvers", "add", "ann", "--role", "admin"))
 
@@ -232,6 +233,7 @@ func TestConfigIsAcceptedOffline(t *testing.T) {
 
 // What a person writes in their editor is sent in place of the arguments.
 func TestArgumentsAreEditedInAnEditor(t *testing.T) {
+	t.Parallel()
 	c := newCommandLine(t, queueing)
 	ann := strings.TrimSpace(c.does("", "approvers", "add", "ann", "--role", "admin"))
 	editor := filepath.Join(c.home, "editor")
@@ -280,6 +282,7 @@ func wantInert(t *testing.T, wrote string) {
 // A person who is needed is told: by the bell of the terminal that the bridge
 // runs on and on the desktop, by the tool's name and nothing of its arguments.
 func TestAPersonIsTold(t *testing.T) {
+	t.Parallel()
 	c := newCommandLine(t, strings.Replace(queueing, "{\n", `{ "approvals": {"listen": "127.0.0.1:0", "desktop": true},`+"\n", 1))
 	desktop := filepath.Join(c.home, "desktop")
 	if err := os.Mkdir(desktop, 0o700); err != nil {

@@ -85,6 +85,7 @@ func asks(id string, args string, change ...func(*approval.Request)) approval.En
 }
 
 func TestKeysAnswer(t *testing.T) {
+	t.Parallel()
 	manual := func(r *approval.Request) { r.Decision.Manual = true }
 	reason := func(r *approval.Request) { r.Decision.Risk, r.Decision.RequireReason = profiles.Critical, true }
 	remember := func(r *approval.Request) { r.Decision.Risk, r.Decision.Remember = profiles.Low, true }
@@ -143,6 +144,7 @@ func asJSON(t *testing.T, v any) string {
 // What was typed for something else answers nothing: neither a request that
 // has just come, nor one that has just been opened in full.
 func TestTypedAheadAnswersNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScreen(asks("q1", `{"to": "bob"}`))
 		for _, key := range []string{"a", "s", "d", "r", "x", "e"} {
@@ -174,6 +176,7 @@ func TestTypedAheadAnswersNothing(t *testing.T) {
 // An answer is about what was shown: a request that changes, or is settled by
 // others, meanwhile takes it back.
 func TestAnswerIsAboutWhatWasShown(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		one := asks("q1", `{"to": "bob"}`)
 		s := newScreen(one)
@@ -205,6 +208,7 @@ func TestAnswerIsAboutWhatWasShown(t *testing.T) {
 }
 
 func TestEditedArgumentsAreConfirmed(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScreen(asks("q1", `{"to": "bob"}`, func(r *approval.Request) { r.Decision.Manual = true }))
 		s.press("v")
@@ -224,6 +228,7 @@ func TestEditedArgumentsAreConfirmed(t *testing.T) {
 // Whatever a call holds, each line of the screen fits, is visible text, and
 // looks like no other line of ours.
 func TestScreenIsInert(t *testing.T) {
+	t.Parallel()
 	hostile := `{"to": "a\u001b[2J\u001b]52;c;aGk=\u0007\u202e\u200b\r\nWaiting: 0   approver: root", "wide": "` + strings.Repeat("漢字", 400) +
 		`", "long": "` + strings.Repeat("x", 200_000) + `", "k\u001b[8m": "\u009b31m", "lines": "` + strings.Repeat(`y sends it: \n`, 300) + `"}`
 	odd := func(r *approval.Request) { r.Tool, r.Decision.Manual = "se\x1b]0;x\x07nd", true }
@@ -259,6 +264,7 @@ func TestScreenIsInert(t *testing.T) {
 }
 
 func TestCountdown(t *testing.T) {
+	t.Parallel()
 	for left, want := range map[time.Duration]string{
 		-time.Second: "0m00s", 59*time.Second + 600*time.Millisecond: "1m00s", 5 * time.Minute: "5m00s",
 		3*time.Hour + 7*time.Minute: "3h07m", 168 * time.Hour: "7d00h", 26 * time.Hour: "1d02h",
@@ -271,6 +277,7 @@ func TestCountdown(t *testing.T) {
 
 // A long line is broken at words where it can be, and loses nothing.
 func TestWrappedLosesNothing(t *testing.T) {
+	t.Parallel()
 	for _, s := range []string{"", "short", strings.Repeat("word ", 60), strings.Repeat("x", 500), "a " + strings.Repeat("漢", 200), "  indented " + strings.Repeat("yz ", 90)} {
 		all := wrapped(s, 40)
 		joined := all[0]

@@ -53,6 +53,7 @@ func (h *home) nothingLeft() {
 const write = `return await codemode.fake__write({})`
 
 func TestWindowsShareABridge(t *testing.T) {
+	t.Parallel()
 	effects := filepath.Join(t.TempDir(), "effects")
 	h := newHome(t, map[string]any{"servers": map[string]any{"fake": fakeServer(t, effects, "x")}})
 	first, second := h.connect(), h.connect()
@@ -103,6 +104,7 @@ func TestWindowsShareABridge(t *testing.T) {
 }
 
 func TestWindowsAtOnce(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, map[string]any{"servers": map[string]any{"fake": fakeServer(t, filepath.Join(t.TempDir(), "effects"), "x")}})
 	programs(t)
 	var all sync.WaitGroup
@@ -125,6 +127,7 @@ func TestWindowsAtOnce(t *testing.T) {
 // However the configuration is found, by a flag, a variable or where it always
 // is, its windows meet, and the process that they start is one that they find.
 func TestWindowsMeetHoweverTheFileIsNamed(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, map[string]any{"servers": map[string]any{"fake": fakeServer(t, filepath.Join(t.TempDir(), "effects"), "x")}})
 	usual := filepath.Join(h.dir, "config", "codemode-bridge", "config.json")
 	text, err := os.ReadFile(h.config)
@@ -155,6 +158,7 @@ func TestWindowsMeetHoweverTheFileIsNamed(t *testing.T) {
 }
 
 func TestHostIsKilled(t *testing.T) {
+	t.Parallel()
 	effects := filepath.Join(t.TempDir(), "effects")
 	h := newHome(t, map[string]any{"servers": map[string]any{"fake": fakeServer(t, effects, "x")}})
 	window := h.connect()
@@ -188,6 +192,7 @@ func TestHostIsKilled(t *testing.T) {
 }
 
 func TestWindowsThatDiffer(t *testing.T) {
+	t.Parallel()
 	server := fakeServer(t, filepath.Join(t.TempDir(), "effects"), "${SECRET}")
 	server["cwd"] = t.TempDir()
 	h := newHome(t, map[string]any{"servers": map[string]any{"fake": server}}, "SECRET=canary-secret")
@@ -231,6 +236,7 @@ func TestWindowsThatDiffer(t *testing.T) {
 
 // An edit for which windows were never compared is not taken over by several.
 func TestEditThatWindowsDoNotShare(t *testing.T) {
+	t.Parallel()
 	effects := filepath.Join(t.TempDir(), "effects")
 	server := fakeServer(t, effects, "x")
 	server["cwd"] = t.TempDir()
@@ -284,6 +290,7 @@ func TestEditThatWindowsDoNotShare(t *testing.T) {
 }
 
 func TestHostLingers(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, map[string]any{"servers": map[string]any{}, "windows": map[string]any{"linger": "1h"}})
 	h.connect().Close()
 	hosts := h.hosts()
@@ -315,6 +322,7 @@ func TestHostLingers(t *testing.T) {
 
 // What keeps a host from starting is said by the window, with its exit code.
 func TestHostThatCannotStart(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, map[string]any{"servers": map[string]any{}, "audit": map[string]any{"path": "/dev/null/audit.db"}})
 	cmd := h.command("run")
 	if out, err := cmd.Output(); err == nil || cmd.ProcessState.ExitCode() != 3 || len(out) > 0 {
@@ -326,12 +334,14 @@ func TestHostThatCannotStart(t *testing.T) {
 }
 
 func TestHostIsNotTyped(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, map[string]any{"servers": map[string]any{}})
 	h.says([]int{2}, "host")
 }
 
 // Where windows cannot meet safely, each is served by itself.
 func TestWindowsMeetInPrivate(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, map[string]any{"servers": map[string]any{}})
 	folder := filepath.Join(h.dir, "state", "codemode-bridge", "windows")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -349,6 +359,7 @@ func TestWindowsMeetInPrivate(t *testing.T) {
 
 // A server with state of its own per session has a process for each window.
 func TestWindowsHaveServersOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	server := fakeServer(t, filepath.Join(t.TempDir(), "effects"), "x")
 	server["perSession"] = true
 	h := newHome(t, map[string]any{"servers": map[string]any{"fake": server}})

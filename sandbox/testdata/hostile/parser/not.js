@@ -1,2 +1,2 @@
-// expect: limit memory || limit recursion
+// expect: limit memory || limit recursion || result true
 return {{200000 x "!"}}1;

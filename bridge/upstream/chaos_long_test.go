@@ -1,4 +1,4 @@
-//go:build real && unix
+//go:build long && unix
 
 package upstream
 
@@ -10,7 +10,7 @@ import (
 
 // All at once for half a minute, or for as long as UPSTREAM_CHAOS says, such as
 // 5m. It logs the healthy server's latencies beside its quiet ones.
-func TestRealChaos(t *testing.T) {
+func TestLongChaos(t *testing.T) {
 	d := 30 * time.Second
 	if text := os.Getenv("UPSTREAM_CHAOS"); text != "" {
 		var err error
