@@ -49,15 +49,6 @@ func (o DisplayOptions) Redact(text string) (shown string, hidden int) {
 	return b.String(), len(spans)
 }
 
-// Secrets returns the parts of text that Redact hides, unquoted, in order.
-func Secrets(text string) []string {
-	var all []string
-	for _, s := range newHider(DisplayOptions{}).spans(text) {
-		all = append(all, s.secret(text))
-	}
-	return all
-}
-
 // Fingerprint returns "fp:" and 16 hexadecimal digits that tell equal hidden
 // values from different ones. Without the key nothing can be learnt from it,
 // not even by trying likely values.
