@@ -96,16 +96,17 @@ func (r *run) failure() *mcp.CallToolResult {
 
 // limitHints say what to do about a limit, by its name.
 var limitHints = map[string]string{
-	sandbox.LimitCPU:       "do less in one script, or look for a loop that does not end; waiting for calls does not count",
-	sandbox.LimitMemory:    "keep less at a time: handle large answers piece by piece and return only what is needed",
-	sandbox.LimitRecursion: "the script, or data in it, is nested too deeply; use a loop",
-	sandbox.LimitCalls:     "split the work over several scripts, or find a tool that takes many items in one call",
-	sandbox.LimitTimers:    "wait with fewer timers",
-	sandbox.LimitWaiting:   "don't wait on timers for long: end the script, and look again in another one",
-	sandbox.LimitSource:    "pass data in input, not in the code",
-	sandbox.LimitInput:     "pass less in input, or have the script fetch the data with a tool",
-	sandbox.LimitArgs:      "send less in one call",
-	sandbox.LimitResult:    "return less: filter, slice or count inside the script",
+	sandbox.LimitCPU:         "do less in one script, or look for a loop that does not end; waiting for calls does not count",
+	sandbox.LimitMemory:      "keep less at a time: handle large answers piece by piece and return only what is needed",
+	sandbox.LimitTotalMemory: "other scripts use the rest of it: try again later, and keep less at a time; sandbox.memory in the configuration is the limit",
+	sandbox.LimitRecursion:   "the script, or data in it, is nested too deeply; use a loop",
+	sandbox.LimitCalls:       "split the work over several scripts, or find a tool that takes many items in one call",
+	sandbox.LimitTimers:      "wait with fewer timers",
+	sandbox.LimitWaiting:     "don't wait on timers for long: end the script, and look again in another one",
+	sandbox.LimitSource:      "pass data in input, not in the code",
+	sandbox.LimitInput:       "pass less in input, or have the script fetch the data with a tool",
+	sandbox.LimitArgs:        "send less in one call",
+	sandbox.LimitResult:      "return less: filter, slice or count inside the script",
 }
 
 // text is the failure as a model reads it: line, cause, fix, effects.

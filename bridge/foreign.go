@@ -238,8 +238,8 @@ func (v *voice) put(ctx context.Context, q upstream.Question) (kind, about strin
 	if q.Form != nil {
 		shown, fields, err := mark(q.Server, q.Form)
 		kind, about = "elicitation", q.Form.Message
-		if shown != nil && shown.URL != "" {
-			about += "\n" + shown.URL
+		if q.Form.URL != "" {
+			about += "\n" + q.Form.URL
 		}
 		switch {
 		case err != nil:

@@ -225,10 +225,12 @@ func TestAServersQuestionReachesThePerson(t *testing.T) {
 }
 
 func TestAServersQuestionIsRefused(t *testing.T) {
-	for _, row := range []struct{ name, args, why string }{
-		{"a password", `{message: "x", field: "dbPassword"}`, "secrets are not asked for by a form"},
-		{"a page without https", `{message: "x", url: "http://example.com/"}`, "only at a plain https address"},
-		{"a page with a password", `{message: "x", url: "https://me:pw@example.com/"}`, "only at a plain https address"},
+	for _, row := range []struct{ name, args, why, recorded string }{
+		{"a password", `{message: "x", field: "dbPassword"}`, "secrets are not asked for by a form", "x"},
+		{"a password by the message", `{message: "Your password?", field: "x"}`, "secrets are not asked for by a form", "Your password?"},
+		{"a page without https", `{message: "x", url: "http://example.com/"}`, "only at a plain https address", "x\nhttp://example.com/"},
+		{"a page with a password", `{message: "x", url: "https://me:pw@example.com/"}`, "only at a plain https address", "x\nhttps://\\u{5B}hidden: looks like a password]@example.com/"},
+		{"a page of this machine", `{message: "x", url: "https://127.0.0.1:9443/approve"}`, "only at a public host, and 127.0.0.1 is", "x\nhttps://127.0.0.1:9443/approve"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var p *person
@@ -237,6 +239,9 @@ func TestAServersQuestionIsRefused(t *testing.T) {
 				return &mcp.ClientOptions{ElicitationHandler: p.elicit, Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}}}
 			}, func(t *testing.T, c *mcp.ClientSession, book *records) {
 				got := eval(t, c, `try { return await codemode.inq__form(`+row.args+`) } catch (e) { return e.message }`)
+				if question := book.question(); question != row.recorded {
+					t.Errorf("recorded is %q, want %q", question, row.recorded)
+				}
 				if !strings.Contains(got, row.why) || len(p.questions()) != 0 || book.asked() != "inq elicitation refused" {
 					t.Errorf("got %s", got)
 				}

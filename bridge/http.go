@@ -36,7 +36,7 @@ type HTTPOptions struct {
 	Origins []string
 	// IdleTimeout ends a session that is silent this long; 0 means 30 minutes.
 	IdleTimeout time.Duration
-	// MaxSessions bounds the sessions; 0 means 1,000.
+	// MaxSessions bounds the sessions, see httpSessions; 0 means 1,000.
 	MaxSessions int
 	// MaxBody bounds a request's body in bytes; 0 means 4 MB.
 	MaxBody int64
@@ -128,13 +128,17 @@ func (s *Server) dispatch(o HTTPOptions) http.Handler {
 		Logger: logger, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: o.MaxBody,
 		DisableLocalhostProtection: true,
 	})
+	open := &httpSessions{server: s, max: o.MaxSessions, all: map[string]*httpSession{}, opening: map[opener]int{}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get("Mcp-Session-Id")
+		open.hear(id)
+		defer open.hear(id)
 		if r.Method == http.MethodDelete {
 			owner := ""
 			if token := auth.TokenInfoFromContext(r.Context()); token != nil {
 				owner = token.UserID
 			}
-			s.abandon(r.Header.Get("Mcp-Session-Id"), owner)
+			s.abandon(id, owner)
 		}
 		if r.Method != http.MethodPost {
 			sessions.ServeHTTP(w, r)
@@ -159,22 +163,19 @@ func (s *Server) dispatch(o HTTPOptions) http.Handler {
 		switch {
 		case m.version() >= statelessProtocol, m.version() == "" && r.Header.Get("Mcp-Protocol-Version") >= statelessProtocol:
 			stateless.ServeHTTP(w, r)
-		case m.Method == "initialize" && s.sessionCount() >= o.MaxSessions:
-			w.Header().Set("Retry-After", "60")
-			http.Error(w, fmt.Sprintf("there are %d sessions already", o.MaxSessions), http.StatusServiceUnavailable)
+		case m.Method == "initialize" && id == "":
+			who := openerOf(r)
+			if !open.open(who) {
+				w.Header().Set("Retry-After", "60")
+				http.Error(w, fmt.Sprintf("all sessions that you may have are in use; http.maxSessions is %d", o.MaxSessions), http.StatusServiceUnavailable)
+				return
+			}
+			defer func() { open.opened(who, w.Header().Get("Mcp-Session-Id")) }()
+			sessions.ServeHTTP(w, r)
 		default:
 			sessions.ServeHTTP(w, r)
 		}
 	})
-}
-
-// sessionCount counts the connections that are open.
-func (s *Server) sessionCount() int {
-	n := 0
-	for range s.mcp.Sessions() {
-		n++
-	}
-	return n
 }
 
 // peeked is as much of a message as the dispatcher needs.

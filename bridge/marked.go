@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -40,19 +39,19 @@ const (
 // the first line says whose it is, its own lines all begin with ">", every field
 // is headed by its name. Nothing of it can be mistaken for a question of ours: the
 // fields that ours have are called otherwise, which fields says, new name to old;
-// a choice in our words is refused, and so are fields for secrets.
+// a choice in our words is refused, and so is a form that asks for a secret.
 func mark(server string, p *mcp.ElicitParams) (shown *mcp.ElicitParams, fields map[string]string, err error) {
 	head := "The server " + canon.Visible(server) + " asks, not codemode-bridge"
 	tail := "\nThis approves no call. Give no passwords, tokens or keys."
 	if p.URL != "" || p.Mode == "url" {
-		u, err := url.Parse(p.URL)
-		if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || len(p.URL) > markURL || strings.ContainsFunc(p.URL, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return nil, nil, errors.New("a page is opened only at a plain https address")
+		u, err := page(p.URL)
+		if err != nil {
+			return nil, nil, err
 		}
 		return &mcp.ElicitParams{Mode: "url", URL: p.URL, ElicitationID: clipRunes(p.ElicitationID, 200),
 			Message: head + ", to open a page at " + canon.Visible(u.Host) + ":\n" + quotedLines(p.Message) + "\nThis approves no call."}, nil, nil
 	}
-	properties, required, err := markForm(server, p.RequestedSchema)
+	properties, required, err := markForm(server, p.Message, p.RequestedSchema)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -120,7 +119,7 @@ type choiceSpec struct {
 }
 
 // markForm reads the schema of a server's form and marks its fields.
-func markForm(server string, schema any) (properties map[string]*fieldSpec, required []string, err error) {
+func markForm(server, message string, schema any) (properties map[string]*fieldSpec, required []string, err error) {
 	text, err := json.Marshal(schema)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the form: %w", err)
@@ -135,12 +134,12 @@ func markForm(server string, schema any) (properties map[string]*fieldSpec, requ
 	if len(form.Properties) > markFields {
 		return nil, nil, fmt.Errorf("a form has at most %d fields", markFields)
 	}
+	if err := asksNoSecret(message, form.Properties); err != nil {
+		return nil, nil, err
+	}
 	for name, f := range form.Properties {
 		if f == nil || !slices.Contains([]string{"string", "number", "integer", "boolean", "array"}, f.Type) || len(name) > 64 || name != canon.Visible(name) {
 			return nil, nil, errors.New("a form has plain fields with plain names")
-		}
-		if f.Type == "string" && (secretive(name) || secretive(f.Title)) {
-			return nil, nil, fmt.Errorf("secrets are not asked for by a form, and the field %s looks like one", name)
 		}
 		title := f.Title
 		if title == "" {
@@ -277,17 +276,6 @@ var latinLike = func() map[rune]rune {
 	}
 	return all
 }()
-
-// secretive reports whether a field of this name is for a secret.
-func secretive(name string) bool {
-	for _, word := range []string{"password", "passwd", "passphrase", "passcode", "secret", "token", "apikey", "accesskey", "privatekey", "credential", "cvv"} {
-		if strings.Contains(letters(name), word) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) }),
-		func(w string) bool { return w == "pin" || w == "otp" || w == "pwd" })
-}
 
 // markModel makes what a server asks of a model fit to be passed on: text alone,
 // bounded, and headed by whose words it is.

@@ -19,6 +19,20 @@ func TestMarkedForms(t *testing.T) {
 		{"two that would be one", `{"decision":{"type":"string"},"their_decision":{"type":"boolean"}}`,
 			`{"their_decision":{"title":"s: their_decision","type":"boolean"},"their_their_decision":{"title":"s: decision","type":"string"}}`},
 		{"choices", `{"c":{"type":"string","enum":["a","b"],"enumNames":["A","B\u202e"]}}`, `{"c":{"title":"s: c","type":"string","enum":["a","b"],"enumNames":["A","B\\u{202E}"]}}`},
+		{"an integer for a pin", `{"x":{"type":"integer","title":"Card PIN"}}`, ""},
+		{"a number for a code", `{"one_time_code":{"type":"number"}}`, ""},
+		{"a pin by its name", `{"cardPin":{"type":"string"}}`, ""},
+		{"a pin with a number", `{"pin2":{"type":"integer"}}`, ""},
+		{"a password by its description", `{"x":{"type":"string","description":"Enter your pass-word here"}}`, ""},
+		{"a password in letters like it", `{"x":{"type":"string","description":"your P4$$w0rd, or p\u0430ssword"}}`, ""},
+		{"a password in another language", `{"x":{"type":"string","title":"Contrase\u00f1a"}}`, ""},
+		{"a password to begin with", `{"x":{"type":"string","default":"password here"}}`, ""},
+		{"a token by its choices", `{"x":{"type":"string"},"y":{"type":"string","enum":["a"],"enumNames":["x is your API token"]}}`, ""},
+		{"a token by choices with titles", `{"x":{"type":"array","items":{"anyOf":[{"const":"a","title":"access token"}]}}}`, ""},
+		{"a yes-or-no field about a password, beside another", `{"password":{"type":"boolean"},"x":{"type":"string"}}`, ""},
+		{"a yes-or-no field about a password", `{"reset_password":{"type":"boolean","description":"Sends a new token"}}`, `{"reset_password":{"title":"s: reset_password","description":"Sends a new token","type":"boolean"}}`},
+		{"a secretary", `{"secretary":{"type":"string","description":"Who writes"}}`, `{"secretary":{"title":"s: secretary","description":"Who writes","type":"string"}}`},
+		{"words with such letters", `{"opinion":{"type":"string","title":"Shipping"}}`, `{"opinion":{"title":"s: Shipping","type":"string"}}`},
 		{"a number of tokens", `{"max_tokens":{"type":"integer"}}`, `{"max_tokens":{"title":"s: max_tokens","type":"integer"}}`},
 		{"words that are not passed on", `{"x":{"type":"string","pattern":".*","x-html":"<b>"}}`, `{"x":{"title":"s: x","type":"string"}}`},
 		{"a choice of ours", `{"c":{"type":"string","enum":["a","b"],"enumNames":["Yes,  once!","No"]}}`, ""},
@@ -66,6 +80,28 @@ func TestMarkedForms(t *testing.T) {
 		got, err := json.Marshal(shown.RequestedSchema.(map[string]any)["properties"])
 		if err != nil || canonical(t, string(got)) != canonical(t, row.want) {
 			t.Errorf("%s: got %s", row.name, got)
+		}
+	}
+}
+
+// The message of a form may ask for a secret as well, unless nothing but a yes or
+// a no can be given.
+func TestMessagesThatAskForSecrets(t *testing.T) {
+	const text, yesOrNo, none = `{"x":{"type":"string"}}`, `{"x":{"type":"boolean"}}`, `{}`
+	for _, row := range []struct {
+		message, properties string
+		refused             bool
+	}{
+		{"Your GitHub password, please", text, true},
+		{"Enter the 6 digits of your OTP", `{"x":{"type":"integer"}}`, true},
+		{"What is your API key?", text, true},
+		{"Rotate the API key?", yesOrNo, false},
+		{"The password was changed.", none, false},
+		{"What color? At most 200 input tokens.", text, false},
+	} {
+		_, _, err := mark("s", &mcp.ElicitParams{Message: row.message, RequestedSchema: json.RawMessage(`{"type":"object","properties":` + row.properties + `}`)})
+		if refused := err != nil; refused != row.refused {
+			t.Errorf("%q with %s: %v", row.message, row.properties, err)
 		}
 	}
 }

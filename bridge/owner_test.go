@@ -227,3 +227,30 @@ func TestWhatHasEndedIsNotTakenUp(t *testing.T) {
 		t.Errorf("made %q", made)
 	}
 }
+
+// A run that waits for a person gives its worker to one that waits for a worker,
+// the longest parked first.
+func TestParkedRunsMakeRoom(t *testing.T) {
+	f := newFleet()
+	b := f.bridge(t, "one", queued())
+	var all []*run
+	for n := range 2 {
+		r, ok := b.lookup(f.startPaused(t, b, pauses, 2*(n+1)))
+		if !ok {
+			t.Fatal("it is not live")
+		}
+		waitUntil(t, func() bool { return r.quiet(b.o.Gate.Broker()) })
+		b.park(r)
+		all = append(all, r)
+	}
+	b.MakeRoom()
+	<-all[0].done
+	if !errors.Is(all[0].err, errPutAway) {
+		t.Errorf("the first ended: %v", all[0].err)
+	}
+	select {
+	case <-all[1].done:
+		t.Errorf("the second ended: %v", all[1].err)
+	default:
+	}
+}

@@ -84,6 +84,25 @@ func (s *Server) crowd(r *run) *run {
 	return nil
 }
 
+// MakeRoom puts away the run that has been parked longest, of those that can be, so
+// that a run that waits for a worker gets its.
+func (s *Server) MakeRoom() {
+	s.mu.Lock()
+	var parked []*run
+	for _, r := range s.live {
+		if !r.parked.IsZero() && r.holders == 0 {
+			parked = append(parked, r)
+		}
+	}
+	slices.SortFunc(parked, func(a, b *run) int { return a.parked.Compare(b.parked) })
+	s.mu.Unlock()
+	for _, r := range parked {
+		if r.putOff() {
+			return
+		}
+	}
+}
+
 // deliver notes that a request gets a run's answer, if it is still there.
 func (s *Server) deliver(ctx context.Context, r *run) {
 	s.mu.Lock()

@@ -145,6 +145,7 @@ func (s *Server) launch(r *run, script sandbox.Script) error {
 	s.live[r.id] = r
 	s.turnLocked()
 	r.session.runs++
+	r.session.ran = true
 	s.runs.Add(1)
 	go func() {
 		defer s.runs.Done()

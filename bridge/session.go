@@ -32,6 +32,7 @@ type session struct {
 
 	// Guarded by Server.mu.
 	runs     int    // under way
+	ran      bool   // there was one
 	tight    string // the profile that binds it beside its tool's, if any
 	over     bool
 	released bool
@@ -149,6 +150,17 @@ func (s *Server) abandon(id, owner string) {
 	defer s.mu.Unlock()
 	for _, r := range s.live {
 		if conn := r.session.conn; conn != nil && id != "" && conn.ID() == id && r.session.owner == owner {
+			r.stop(errSessionEnded)
+		}
+	}
+}
+
+// stopRuns stops the runs of a connection that is about to be closed.
+func (s *Server) stopRuns(conn *mcp.ServerSession) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.live {
+		if r.session.conn == conn {
 			r.stop(errSessionEnded)
 		}
 	}

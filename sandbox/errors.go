@@ -52,6 +52,7 @@ type LimitError struct {
 	Limit  string // one of wire's Limit constants
 	Value  string // the limit, for people: "10 s", "256 MB", "1,000"; empty if it has no number
 	Actual string // what there was instead, where that is known: "300 KB"
+	Waited string // how long the run waited in vain to begin, if that is why: "30 s"
 
 	// Where the script stood, if that is known; see ScriptError.
 	Position analysis.Position
@@ -61,6 +62,8 @@ type LimitError struct {
 
 func (e *LimitError) Error() string {
 	switch {
+	case e.Waited != "":
+		return fmt.Sprintf("the script could not begin within %s: the %s limit of %s is taken up by other scripts", e.Waited, e.Limit, e.Value)
 	case e.Actual != "":
 		return fmt.Sprintf("%s is %s; the limit is %s", e.Limit, e.Actual, e.Value)
 	case e.Value == "":
@@ -83,6 +86,8 @@ func (e *LimitError) Hint() string {
 		return "look for a loop that does not end, and do less in one run; waiting for calls is not counted"
 	case wire.LimitMemory:
 		return "hold less at a time: work through large data in parts, and let tools filter"
+	case wire.LimitTotalMemory:
+		return "try again when fewer scripts run, and hold less at a time; sandbox.memory in the configuration raises the limit"
 	case wire.LimitRecursion:
 		return "nest less: replace deep recursion by a loop"
 	case wire.LimitCalls, wire.LimitTimers:

@@ -481,6 +481,7 @@ func inMemory(heap int64) (*process, error) {
 			}
 			return 0, true
 		},
-		wait: func() ending { e := <-gone; return e },
+		memory: func() (int64, bool) { return 10 << 20, true },
+		wait:   func() ending { e := <-gone; return e },
 	}, nil
 }

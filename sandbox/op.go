@@ -16,16 +16,17 @@ const (
 
 // The limits that a LimitError can name.
 const (
-	LimitCPU       = wire.LimitCPU
-	LimitMemory    = wire.LimitMemory
-	LimitRecursion = wire.LimitRecursion
-	LimitCalls     = wire.LimitCalls
-	LimitTimers    = wire.LimitTimers
-	LimitWaiting   = wire.LimitWaiting
-	LimitSource    = wire.LimitSource
-	LimitInput     = wire.LimitInput
-	LimitArgs      = wire.LimitArgs
-	LimitResult    = wire.LimitResult
+	LimitCPU         = wire.LimitCPU
+	LimitMemory      = wire.LimitMemory
+	LimitRecursion   = wire.LimitRecursion
+	LimitCalls       = wire.LimitCalls
+	LimitTimers      = wire.LimitTimers
+	LimitWaiting     = wire.LimitWaiting
+	LimitSource      = wire.LimitSource
+	LimitInput       = wire.LimitInput
+	LimitArgs        = wire.LimitArgs
+	LimitResult      = wire.LimitResult
+	LimitTotalMemory = wire.LimitTotalMemory
 )
 
 // Engine names what scripts run in: see wire.Engine.

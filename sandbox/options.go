@@ -24,6 +24,16 @@ type Options struct {
 	// MaxWorkers bounds the live workers, ready and idle ones included.
 	// Further runs queue. Zero means 64.
 	MaxWorkers int
+	// Memory bounds what all workers use together, in bytes; see memory.go. Zero
+	// means half of what this program may use of the machine's.
+	Memory int64
+	// MemoryWait is how long a run waits for room in Memory before it ends. Zero
+	// means 30 s.
+	MemoryWait time.Duration
+	// Crowded, if not nil, is called by each run that has to wait for a worker and
+	// finds none to take over, so that the caller can end a run that it can do
+	// without. It must not wait for that.
+	Crowded func()
 	// IdleTimeout is how long a session keeps its worker without a run. Zero
 	// means 5 minutes.
 	IdleTimeout time.Duration
@@ -40,6 +50,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxWorkers <= 0 {
 		o.MaxWorkers = 64
+	}
+	if o.Memory <= 0 {
+		o.Memory = defaultMemory()
+	}
+	if o.MemoryWait <= 0 {
+		o.MemoryWait = 30 * time.Second
 	}
 	if o.IdleTimeout <= 0 {
 		o.IdleTimeout = 5 * time.Minute

@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,11 +61,13 @@ type Pool struct {
 	mu       sync.Mutex // guards all below
 	closed   bool
 	sessions map[*Session]struct{}
-	warm     []*process // ready, never used
-	idle     []*Session // that hold a worker without a run, the longest idle first
-	queue    []*waiter  // runs that wait for a worker, in order
-	slots    int        // workers that are starting, live, or killed and not yet reaped
-	evicting int        // those killed to make room that are not yet reaped
+	warm     []*process            // ready, never used
+	idle     []*Session            // that hold a worker without a run, the longest idle first
+	queue    []*waiter             // runs that wait for a worker, in order
+	slots    int                   // workers that are starting, live, or killed and not yet reaped
+	workers  map[*process]struct{} // those that were launched, of slots
+	weighed  time.Time             // when their memory was last measured
+	evicting int                   // those killed to make room that are not yet reaped
 	retry    time.Duration
 	retryAt  time.Time // no worker is started to be kept ready before
 	lookAt   time.Time // when keep looks again by itself; zero if it will not, or is looking
@@ -108,6 +111,7 @@ func newPool(o Options, launch func(heap int64) (*process, error)) *Pool {
 		launch:   launch,
 		wake:     make(chan struct{}, 1),
 		sessions: make(map[*Session]struct{}),
+		workers:  make(map[*process]struct{}),
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.keeper.Go(p.keep)
@@ -181,23 +185,37 @@ func (p *Pool) acquire(ctx context.Context, heap int64) (*process, error) {
 	w := &waiter{heap: heap, granted: make(chan *process, 1)}
 	p.queue = append(p.queue, w)
 	p.dispatchLocked()
+	crowded := p.evicting < len(p.queue)
+	if len(p.queue) > 0 {
+		p.lookByLocked(time.Now().Add(weighEvery))
+	}
 	p.mu.Unlock()
+	if crowded && p.options.Crowded != nil {
+		p.options.Crowded()
+	}
 
-	select {
-	case got := <-w.granted:
-		if got != nil {
-			return got, nil
+	patience := time.NewTimer(p.options.MemoryWait)
+	defer patience.Stop()
+	for waiting := true; waiting; {
+		select {
+		case got := <-w.granted:
+			if got != nil {
+				return got, nil
+			}
+			return p.start(ctx, heap)
+		case <-patience.C:
+			if err := p.giveUp(w); err != nil {
+				return nil, err
+			}
+			patience.Reset(p.options.MemoryWait)
+		case <-ctx.Done():
+			waiting = false
 		}
-		return p.start(ctx, heap)
-	case <-ctx.Done():
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, q := range p.queue {
-		if q == w {
-			p.queue = append(p.queue[:i], p.queue[i+1:]...)
-			return nil, fmt.Errorf("waiting for a worker: %w", context.Cause(ctx))
-		}
+	if p.leaveLocked(w) {
+		return nil, fmt.Errorf("waiting for a worker: %w", context.Cause(ctx))
 	}
 	// It was granted in the same moment: give it back.
 	if got := <-w.granted; got != nil {
@@ -209,22 +227,42 @@ func (p *Pool) acquire(ctx context.Context, heap int64) (*process, error) {
 	return nil, fmt.Errorf("waiting for a worker: %w", context.Cause(ctx))
 }
 
+// giveUp ends the wait of a run for want of memory. It returns nil if that is not
+// what it waits for, or it waits no more.
+func (p *Pool) giveUp(w *waiter) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.slots >= p.options.MaxWorkers || !p.leaveLocked(w) {
+		return nil
+	}
+	return &LimitError{Limit: wire.LimitTotalMemory, Value: size(p.options.Memory), Waited: duration(p.options.MemoryWait)}
+}
+
+// leaveLocked takes a run out of the queue and reports whether it was in it.
+func (p *Pool) leaveLocked(w *waiter) bool {
+	i := slices.Index(p.queue, w)
+	if i < 0 {
+		return false
+	}
+	p.queue = slices.Delete(p.queue, i, i+1)
+	return true
+}
+
 // dispatchLocked gives workers, or room to start one, to the runs that wait,
-// in their order. Where there is no room it makes some: by the workers
-// that sessions keep without a run, the longest idle first, or by a ready
-// one that does not fit.
+// in their order. Where there is no room, by number or by memory, it makes some:
+// by the workers that sessions keep without a run, the longest idle first, or by a
+// ready one that does not fit.
 func (p *Pool) dispatchLocked() {
 	for len(p.queue) > 0 {
 		w := p.queue[0]
 		switch got := p.takeWarmLocked(w.heap); {
 		case got != nil:
 			w.granted <- got
-		case p.slots < p.options.MaxWorkers:
+		case p.slots < p.options.MaxWorkers && p.fitsLocked(w.heap):
 			p.slots++
 			w.granted <- nil
 		default:
-			for p.evicting < len(p.queue) && p.evictLocked() {
-				p.evicting++
+			for p.evicting < len(p.queue) && p.evictLocked() != nil {
 			}
 			return
 		}
@@ -243,8 +281,8 @@ func (p *Pool) takeWarmLocked(heap int64) *process {
 	return nil
 }
 
-func (p *Pool) evictLocked() bool {
-	var victim *process
+// evictLocked ends a worker without a run and returns it; nil if there is none.
+func (p *Pool) evictLocked() (victim *process) {
 	switch {
 	case len(p.idle) > 0:
 		victim = p.dropIdleLocked(p.idle[0])
@@ -252,11 +290,12 @@ func (p *Pool) evictLocked() bool {
 		victim = p.warm[0]
 		p.warm = p.warm[1:]
 	default:
-		return false
+		return nil
 	}
+	p.evicting++
 	victim.evicted = true
 	victim.kill()
-	return true
+	return victim
 }
 
 // dropIdleLocked takes its worker from an idle session.
@@ -284,6 +323,9 @@ func (p *Pool) start(ctx context.Context, heap int64) (*process, error) {
 		p.mu.Unlock()
 		return nil, err
 	}
+	p.mu.Lock()
+	p.workers[w] = struct{}{}
+	p.mu.Unlock()
 	p.reapers.Go(func() { p.reap(w) })
 	if err := w.handshake(ctx); err != nil {
 		return nil, err
@@ -303,6 +345,7 @@ func (p *Pool) reap(w *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.slots--
+	delete(p.workers, w)
 	if w.evicted {
 		p.evicting--
 	}
@@ -348,14 +391,19 @@ func (p *Pool) release(s *Session, w *process, usable bool) {
 		w.sampled = sample{}
 		p.idle = append(p.idle, s)
 		// A keeper that will look soon need not be woken after every run.
-		if p.lookAt.IsZero() || p.lookAt.After(now.Add(min(firstSample, p.options.IdleTimeout))) {
-			p.wakeKeeper()
-		}
+		p.lookByLocked(now.Add(min(firstSample, p.options.IdleTimeout)))
 	}
 	p.mu.Unlock()
 	if !keep {
 		w.kill()
 		<-w.exited
+	}
+}
+
+// lookByLocked makes the keeper look again by a time.
+func (p *Pool) lookByLocked(t time.Time) {
+	if p.lookAt.IsZero() || p.lookAt.After(t) {
+		p.wakeKeeper()
 	}
 }
 
@@ -366,16 +414,16 @@ func (p *Pool) wakeKeeper() {
 	}
 }
 
-// keep keeps workers ready, and ends those that were idle for too long, until
-// the pool is closed.
+// keep keeps workers ready, ends those that were idle for too long, and keeps the
+// budget of memory, until the pool is closed.
 func (p *Pool) keep() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for p.ctx.Err() == nil {
 		p.mu.Lock()
 		now := time.Now()
-		next := p.expireLocked(now)
-		start := len(p.queue) == 0 && len(p.warm) < p.options.Warm && p.slots < p.options.MaxWorkers
+		next := earlier(p.expireLocked(now), p.weighLocked(now))
+		start := len(p.queue) == 0 && len(p.warm) < p.options.Warm && p.slots < p.options.MaxWorkers && p.fitsLocked(p.options.Limits.Heap)
 		if start && now.Before(p.retryAt) {
 			start, next = false, earlier(next, p.retryAt)
 		}
@@ -402,8 +450,9 @@ func (p *Pool) keep() {
 	}
 }
 
+// earlier is the earlier of two times; the zero time is never.
 func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || b.Before(a) {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}
 	return a
@@ -547,7 +596,7 @@ func (s *Session) worker(ctx context.Context, heap int64) (*process, error) {
 	p.mu.Lock()
 	if s.idle != nil && s.idle.heap == heap {
 		w := p.dropIdleLocked(s)
-		p.stats.Running++
+		p.beginLocked()
 		p.mu.Unlock()
 		return w, nil
 	}
@@ -557,9 +606,16 @@ func (s *Session) worker(ctx context.Context, heap int64) (*process, error) {
 		return nil, err
 	}
 	p.mu.Lock()
-	p.stats.Running++
+	p.beginLocked()
 	p.mu.Unlock()
 	return w, nil
+}
+
+// beginLocked notes that a run begins.
+func (p *Pool) beginLocked() {
+	p.stats.Running++
+	// The timer that is set anyway is soon enough for most runs.
+	p.lookByLocked(time.Now().Add(weighEvery))
 }
 
 // Close ends the session's runs and its worker, and returns when they have

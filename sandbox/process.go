@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"codemode-bridge/sandbox/wire"
@@ -31,6 +32,10 @@ type process struct {
 	wait func() ending
 	// cpu returns the processor time it has used, if the system tells.
 	cpu func() (time.Duration, bool)
+	// memory returns how much memory it uses, in bytes, if the system tells.
+	memory func() (int64, bool)
+	// overran is the pool's budget of memory if it was killed to keep that, else 0.
+	overran atomic.Int64
 
 	exited chan struct{} // closed when wait has returned
 	ending ending        // set before exited is closed
@@ -42,6 +47,10 @@ type process struct {
 	runs     uint64 // the number of its last run
 	sampled  sample // of its processor time, while it is idle
 	evicted  bool   // it was killed to make room
+
+	// Guarded by Pool.mu.
+	used       int64 // bytes of memory, when last measured
+	unmeasured bool  // the system does not tell
 }
 
 // An ending says how a process ended.
@@ -135,6 +144,9 @@ func launchIn(c *cage, cmd *exec.Cmd) (p *process, again bool, err error) {
 		cage:   c.steps,
 		kill:   func() { cmd.Process.Kill() },
 		cpu:    func() (time.Duration, bool) { return processorTime(cmd.Process.Pid) },
+		memory: func() (int64, bool) { return residentMemory(cmd.Process.Pid) },
+
+		unmeasured: !measuresMemory,
 		wait: func() ending {
 			cmd.Wait()
 			in.Close()
@@ -212,6 +224,9 @@ func (p *process) death() error {
 			}
 		}
 		return false
+	}
+	if budget := p.overran.Load(); budget != 0 {
+		return &LimitError{Limit: wire.LimitTotalMemory, Value: size(budget)}
 	}
 	memory := &LimitError{Limit: wire.LimitMemory, Value: size(p.heap)}
 	switch e.code {

@@ -88,3 +88,8 @@ func emptyDir() string { return os.TempDir() }
 // processorTime is not known here: a worker that claims to be idle is
 // believed, and ends with its session.
 func processorTime(int) (time.Duration, bool) { return 0, false }
+
+// measuresMemory says whether residentMemory knows.
+const measuresMemory = false
+
+func residentMemory(int) (int64, bool) { return 0, false }

@@ -361,6 +361,9 @@ func (d *decoder) checkSandbox(c *Config) {
 		}
 		d.at(path, fmt.Sprintf("%d workers are kept ready, but only %d may live", s.Warm, s.Workers), `lower "warm" or raise "workers"`)
 	}
+	if s.Memory > 0 && s.Memory < s.Heap && !d.unusable["/sandbox/heap"] {
+		d.at("/sandbox/memory", fmt.Sprintf("one worker may use %v, but all together only %v", s.Heap, s.Memory), `raise "memory" or lower "heap"`)
+	}
 	if c.HTTP.MaxBody < s.Source && !d.unusable["/http/maxBody"] && !d.unusable["/sandbox/source"] {
 		path := "/http/maxBody"
 		if !d.has(path) {

@@ -223,18 +223,19 @@ func (t Tools) IsZero() bool { return len(t.Allow) == 0 && len(t.Deny) == 0 }
 
 // A Sandbox holds the limits of runs and the size of the worker pool.
 type Sandbox struct {
-	CPU         Duration `json:"cpu" range:"10ms..10m"`         // JavaScript's own time in one run
-	Heap        Size     `json:"heap" range:"16MB..8GB"`        // a worker's memory
-	Calls       int      `json:"calls" range:"1..1000000"`      // in one run
-	Parallel    int      `json:"parallel" range:"1..10000"`     // at the same time in one run
-	Source      Size     `json:"source" range:"1KB..16MB"`      // the script's text
-	Logs        Size     `json:"logs" range:"1KB..16MB"`        // what it writes to the console
-	Result      Size     `json:"result" range:"1KB..16MB"`      // to the model; larger ones are summarised
-	Reply       Size     `json:"reply" range:"1KB..48MB"`       // of an upstream server to one call
-	CallTimeout Duration `json:"callTimeout" range:"10ms..24h"` // one call, where the server has no timeout of its own
-	Workers     int      `json:"workers" range:"1..1024"`       // live ones; runs beyond queue
-	Warm        int      `json:"warm" range:"0..64"`            // kept ready
-	Fresh       bool     `json:"fresh,omitempty"`               // a new worker for every run
+	CPU         Duration `json:"cpu" range:"10ms..10m"`                 // JavaScript's own time in one run
+	Heap        Size     `json:"heap" range:"16MB..8GB"`                // a worker's memory
+	Calls       int      `json:"calls" range:"1..1000000"`              // in one run
+	Parallel    int      `json:"parallel" range:"1..10000"`             // at the same time in one run
+	Source      Size     `json:"source" range:"1KB..16MB"`              // the script's text
+	Logs        Size     `json:"logs" range:"1KB..16MB"`                // what it writes to the console
+	Result      Size     `json:"result" range:"1KB..16MB"`              // to the model; larger ones are summarised
+	Reply       Size     `json:"reply" range:"1KB..48MB"`               // of an upstream server to one call
+	CallTimeout Duration `json:"callTimeout" range:"10ms..24h"`         // one call, where the server has no timeout of its own
+	Workers     int      `json:"workers" range:"1..1024"`               // live ones; runs beyond queue
+	Memory      Size     `json:"memory,omitempty" range:"64MB..1024GB"` // of all workers together; 0: half of the machine's
+	Warm        int      `json:"warm" range:"0..64"`                    // kept ready
+	Fresh       bool     `json:"fresh,omitempty"`                       // a new worker for every run
 }
 
 // HTTP is what `serve` listens on and whom it answers.

@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"strconv"
 	"time"
+
+	"codemode-bridge/bridge/webguard"
 )
 
 // A Callback is where the browser comes back to: a port of this machine that no
@@ -105,7 +107,7 @@ func (cb *Callback) Wait(ctx context.Context, a *Attempt) (Info, error) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = server.Serve(cb.listener) // ends with Shutdown or Close
+		_ = server.Serve(webguard.Strict(cb.listener)) // ends with Shutdown or Close
 	}()
 	var o outcome
 	select {

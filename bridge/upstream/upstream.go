@@ -105,8 +105,9 @@ type Spec struct {
 	// Source stands for what InProcess makes its server of, so that a change
 	// of it makes a new connection.
 	Source string
-	// Secrets are what InProcess knows beside Env, URL and Headers that must be
-	// in no text that is shown.
+
+	// Secrets must be in no text that is shown, as the values of Env and Headers
+	// and what URL carries must not: those among Args, or that InProcess knows.
 	Secrets []string
 
 	Timeout        time.Duration // of one call, waiting for a connection included; 0: 60 s

@@ -5,7 +5,7 @@
 // also under a name of its own that it has rebound to our address. So every
 // listener refuses a request, whatever its method, unless the Host header
 // names the endpoint and the browser says that the request does not come from
-// another site.
+// another site. Strict refuses what two programs could read as different requests.
 package webguard
 
 import (

@@ -15,6 +15,7 @@ import (
 var canaries = map[string]string{
 	"a variable":                   "canary-variable-7f3a91c2",
 	"a server's environment":       "canary-environment-7f3a91c2",
+	"a server's argument":          "canary-flag-7f3a91c2",
 	"a header":                     "canary-header-7f3a91c2",
 	"an address's password":        "canary-password-7f3a91c2",
 	"an address's query":           "canary-query-7f3a91c2",
@@ -40,8 +41,10 @@ func TestCanaries(t *testing.T) {
 	t.Parallel()
 	c := canaries
 	effects := filepath.Join(t.TempDir(), "effects")
+	fake := fakeServer(t, effects, "${SECRET_ENVIRONMENT}")
+	fake["args"] = []string{"--api-key", c["a server's argument"]}
 	servers := map[string]any{
-		"fake":  fakeServer(t, effects, "${SECRET_ENVIRONMENT}"),
+		"fake":  fake,
 		"utils": map[string]any{"type": "builtin", "builtin": "utils"},
 		"web": map[string]any{"url": "http://me:" + c["an address's password"] + "@127.0.0.1:1/mcp?api_key=" + c["an address's query"],
 			"headers": map[string]string{"Authorization": "Bearer ${SECRET_HEADER}", "X-Other": "${SECRET_VARIABLE}"}},

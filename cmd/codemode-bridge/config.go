@@ -117,6 +117,7 @@ func specs(cfg *config.Config) []upstream.Spec {
 			Protocol: upstream.Protocol(s.Protocol), Allow: s.Tools.Allow, Deny: s.Tools.Deny, MaxReply: int64(s.MaxReply),
 			PerSession: s.PerSession, NoElicitation: s.Elicitation == config.ElicitationDeny, Sampling: upstream.Sampling(s.Sampling), Roots: s.Roots,
 		}
+		spec.Secrets = argSecrets(spec.Args)
 		if s.Type == config.KindOpenAPI {
 			fromDocument(&spec, s)
 		}

@@ -23,6 +23,7 @@ import (
 	"codemode-bridge/bridge/notify"
 	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/bridge/sso"
+	"codemode-bridge/bridge/webguard"
 )
 
 // A desk is what a bridge needs to ask people who are not at the client:
@@ -221,7 +222,7 @@ func (p *parts) openPage(a *app, log *slog.Logger) (*page, error) {
 	pg := &page{site: site, base: base, forget: forget, failed: make(chan error, 1), server: &http.Server{
 		Handler: site, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, IdleTimeout: 120 * time.Second, MaxHeaderBytes: 32 << 10,
 	}}
-	go func() { pg.failed <- pg.server.Serve(l) }()
+	go func() { pg.failed <- pg.server.Serve(webguard.Strict(l)) }()
 	p.desk.page.Store(&base)
 	return pg, nil
 }

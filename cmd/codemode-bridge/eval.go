@@ -298,7 +298,7 @@ func (a *app) printMedia(content []mcp.Content, dir string) error {
 		}
 		n++
 		if dir == "" {
-			fmt.Fprintf(a.err, "media %d: %s, %d bytes (--media FOLDER writes it)\n", n, kind, len(data))
+			fmt.Fprintf(a.err, "media %d: %s, %d bytes (--media FOLDER writes it)\n", n, canon.Visible(kind), len(data))
 			continue
 		}
 		name := filepath.Join(dir, fmt.Sprintf("media-%d%s", n, extension(kind)))

@@ -59,7 +59,7 @@ func TestMain(m *testing.M) {
 
 // serveFake serves the tools
 //
-//	write  has an effect, and answers with its arguments and environment
+//	write  has an effect, and answers with its arguments, environment and command line
 //	fail   has an effect, and answers with an error that repeats its arguments
 //	grow   describes itself with its environment, as a careless server might
 func serveFake(effects string) error {
@@ -74,13 +74,13 @@ func serveFake(effects string) error {
 			if _, err := fmt.Fprintln(out, name); err != nil {
 				return nil, err
 			}
-			said := fmt.Sprintf("%s had %s and token %s", name, r.Params.Arguments, os.Getenv("FAKE_TOKEN"))
+			said := fmt.Sprintf("%s had %s and token %s, started by %s", name, r.Params.Arguments, os.Getenv("FAKE_TOKEN"), os.Args[1:])
 			return &mcp.CallToolResult{IsError: isError, Content: []mcp.Content{&mcp.TextContent{Text: said}}}, nil
 		})
 	}
 	add("write", "Writes", false)
 	add("fail", "Fails", true)
-	fmt.Fprintln(os.Stderr, "started with", os.Getenv("FAKE_TOKEN"))
+	fmt.Fprintln(os.Stderr, "started with", os.Getenv("FAKE_TOKEN"), os.Args[1:])
 	return server.Run(context.Background(), &mcp.StdioTransport{})
 }
 

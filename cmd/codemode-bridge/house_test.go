@@ -58,7 +58,7 @@ var table = map[string][]string{
 	"bridge/confirmed":  {"bridge/filelock"},
 	"bridge/join":       {"bridge/filelock"},
 	"bridge/ledger":     {"bridge/canon", "profiles"},
-	"bridge/login":      {"bridge/canon"},
+	"bridge/login":      {"bridge/canon", "bridge/webguard"},
 	"bridge/logintest":  {},
 	"bridge/notify":     {},
 	"bridge/sso":        {},
@@ -81,7 +81,7 @@ var table = map[string][]string{
 	"cmd/codemode-bridge": {
 		"analysis", "bridge", "bridge/admin", "bridge/alive", "bridge/approval", "bridge/audit", "bridge/builtin", "bridge/canon", "bridge/catalog", "bridge/clients",
 		"bridge/config", "bridge/confirmed", "bridge/gate", "bridge/join", "bridge/ledger", "bridge/login", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/openapi", "bridge/pins", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
-		"bridge/upstream", "profiles", "profiles/templates", "sandbox",
+		"bridge/upstream", "bridge/webguard", "profiles", "profiles/templates", "sandbox",
 	},
 }
 

@@ -17,6 +17,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 
 	"github.com/spf13/cobra"
@@ -174,7 +175,7 @@ func (a *app) exitCode(err error) int {
 		}
 		return exitUsage
 	default:
-		fmt.Fprintf(a.err, "codemode-bridge: %v\n", err)
+		fmt.Fprintf(a.err, "codemode-bridge: %s\n", canon.VisibleLines(err.Error()))
 		return exitFailed
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 
 	"charm.land/lipgloss/v2"
@@ -16,15 +17,23 @@ import (
 	"golang.org/x/term"
 )
 
-// printJSON writes v to standard output: indented for a person, on one line
-// for a program.
+// printJSON writes v to standard output: indented for a person, with what cannot
+// be seen written out, and on one line for a program, as it is.
 func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.out)
-	e.SetEscapeHTML(false)
-	if file, ok := a.out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		e.SetIndent("", "  ")
+	if file, ok := a.out.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
+		e := json.NewEncoder(a.out)
+		e.SetEscapeHTML(false)
+		return e.Encode(v)
 	}
-	return e.Encode(v)
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(a.out, canon.VisibleLines(text.String()))
+	return err
 }
 
 // width is how many characters a line of the terminal has that standard

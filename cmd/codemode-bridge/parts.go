@@ -87,7 +87,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Changed: p.touch})
 	p.pool, err = sandbox.NewPool(sandbox.Options{
 		Worker: program, Limits: limits(cfg.Sandbox), Warm: warm(cfg.Sandbox.Warm), MaxWorkers: cfg.Sandbox.Workers,
-		Fresh: cfg.Sandbox.Fresh, Logger: l.logger.With("part", "sandbox"),
+		Memory: int64(cfg.Sandbox.Memory), Crowded: func() { p.server.MakeRoom() }, Fresh: cfg.Sandbox.Fresh, Logger: l.logger.With("part", "sandbox"),
 	})
 	if err != nil {
 		p.upstreams.Close()

@@ -14,7 +14,7 @@ import (
 )
 
 // known are the secrets of the configuration: what servers are given under a
-// telling name in their environment, headers and addresses. A server that
+// telling name in their environment, headers, addresses and arguments. A server that
 // repeats one in an answer or an error must not bring it into the log.
 type known struct {
 	mu      sync.RWMutex

@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/webguard"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -193,7 +194,7 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 		MaxHeaderBytes:    32 << 10,
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
+	go func() { failed <- server.Serve(webguard.Strict(l)) }()
 	select {
 	case err := <-failed:
 		return err

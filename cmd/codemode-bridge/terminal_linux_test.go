@@ -279,6 +279,25 @@ func wantInert(t *testing.T, wrote string) {
 	}
 }
 
+// What a tool or a script answers moves nothing on a terminal, and reaches a
+// program as it is.
+func TestResultsOnATerminal(t *testing.T) {
+	c := newCommandLine(t, `{"servers": {}}`)
+	const script = `return {text: "a\u009b31m\u202eb\u200b\u2028c", "\u009d": 1}`
+	const raw = "{\"text\":\"a\u009b31m\u202eb\u200b\u2028c\",\"\u009d\":1}\n"
+	if out := c.does("", "eval", script); out != raw {
+		t.Errorf("a program reads %q, want %q", out, raw)
+	}
+	for _, args := range [][]string{{"eval", script}, {"eval", "--json", script}} {
+		term := onTerminal(t, c.program("", args...), "")
+		<-term.ended
+		wantInert(t, term.all())
+		if want := `"text": "a\u{9B}31m\u{202E}b\u{200B}\u{2028}c",`; !strings.Contains(term.all(), want) {
+			t.Errorf("%s shows %q, which lacks %q", args, term.all(), want)
+		}
+	}
+}
+
 // A person who is needed is told: by the bell of the terminal that the bridge
 // runs on and on the desktop, by the tool's name and nothing of its arguments.
 func TestAPersonIsTold(t *testing.T) {

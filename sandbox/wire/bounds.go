@@ -44,6 +44,8 @@ const (
 	LimitInput     = "input"
 	LimitArgs      = "arguments"
 	LimitResult    = "result"
+	// LimitTotalMemory is of all workers together; the parent alone names it.
+	LimitTotalMemory = "total memory"
 )
 
 // Values of Failure.Kind.

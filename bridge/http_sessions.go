@@ -1,0 +1,177 @@
+package bridge
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// httpSessions bounds the sessions of the older protocol over HTTP. Opening one
+// takes a single request, so whoever reaches the endpoint could have them all:
+// where no room is left, room is made, and nobody who has to show a token, or
+// comes from another machine, has more than half of it.
+//
+// A client whose session was ended to make room gets 404 and, as the protocol
+// says, opens another one.
+type httpSessions struct {
+	server *Server
+	max    int
+
+	mu      sync.Mutex
+	all     map[string]*httpSession // by Mcp-Session-Id
+	opening map[opener]int          // not in all yet
+}
+
+// An opener is who opened a session, as far as that is known.
+type opener struct {
+	principal string // "" without tokens
+	address   string // "" for loopback, where everybody has the same one, proxies too
+}
+
+type httpSession struct {
+	opener
+	conn  *mcp.ServerSession
+	heard time.Time // of its client
+}
+
+// restFor is how long a session must have been silent to be ended for another
+// one although it ran scripts, which may have left grants and handles in it.
+const restFor = time.Minute
+
+func openerOf(r *http.Request) (o opener) {
+	if token := auth.TokenInfoFromContext(r.Context()); token != nil {
+		o.principal = token.UserID
+	}
+	host, _, _ := net.SplitHostPort(r.RemoteAddr) // a server's request has both
+	if ip, err := netip.ParseAddr(host); err != nil || !ip.Unmap().IsLoopback() {
+		o.address = host
+	}
+	return o
+}
+
+// open reserves a session for o, and ends another one if that needs its room. It
+// reports whether there is room; if so, opened must follow.
+func (h *httpSessions) open(o opener) bool {
+	h.mu.Lock()
+	h.forgetEndedLocked()
+	var victims []*mcp.ServerSession
+	for _, bound := range []struct {
+		max int
+		of  func(opener) bool
+	}{
+		{(h.max + 1) / 2, func(other opener) bool { return o.principal != "" && other.principal == o.principal }},
+		{(h.max + 1) / 2, func(other opener) bool { return o.address != "" && other.address == o.address }},
+		{h.max, func(opener) bool { return true }},
+	} {
+		if h.countLocked(bound.of) < bound.max {
+			continue
+		}
+		id := h.victimLocked(bound.of)
+		if id == "" {
+			h.mu.Unlock()
+			h.end(victims)
+			return false
+		}
+		victims = append(victims, h.all[id].conn)
+		delete(h.all, id)
+	}
+	h.opening[o]++
+	h.mu.Unlock()
+	h.end(victims)
+	return true
+}
+
+// opened ends what open began: id is the session's, "" if it was not made.
+func (h *httpSessions) opened(o opener, id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.opening[o]--; h.opening[o] == 0 {
+		delete(h.opening, o)
+	}
+	for conn := range h.server.mcp.Sessions() {
+		if id != "" && conn.ID() == id {
+			h.all[id] = &httpSession{o, conn, h.server.o.Now()}
+		}
+	}
+}
+
+// hear notes that the client of a session has said something.
+func (h *httpSessions) hear(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s := h.all[id]; s != nil {
+		s.heard = h.server.o.Now()
+	}
+}
+
+func (h *httpSessions) forgetEndedLocked() {
+	lives := map[*mcp.ServerSession]bool{}
+	for conn := range h.server.mcp.Sessions() {
+		lives[conn] = true
+	}
+	for id, s := range h.all {
+		if !lives[s.conn] {
+			delete(h.all, id)
+		}
+	}
+}
+
+func (h *httpSessions) countLocked(of func(opener) bool) int {
+	n := 0
+	for _, s := range h.all {
+		if of(s.opener) {
+			n++
+		}
+	}
+	for o, opening := range h.opening {
+		if of(o) {
+			n += opening
+		}
+	}
+	return n
+}
+
+// victimLocked is the session to end for another one, of those that of chooses:
+// one that never ran a script, the longest silent first; else one that rests. It
+// is "" if there is none.
+func (h *httpSessions) victimLocked(of func(opener) bool) (victim string) {
+	best := false // whether the victim never ran a script
+	for id, s := range h.all {
+		if !of(s.opener) {
+			continue
+		}
+		ran, running := h.server.used(s.conn)
+		if running || ran && h.server.o.Now().Sub(s.heard) < restFor {
+			continue
+		}
+		if victim == "" || !ran && !best || ran != best && s.heard.Before(h.all[victim].heard) {
+			victim, best = id, !ran
+		}
+	}
+	return victim
+}
+
+// end ends sessions. They are out of the table.
+func (h *httpSessions) end(victims []*mcp.ServerSession) {
+	for _, conn := range victims {
+		h.server.o.Logger.Debug("a session is ended to make room for another", "session", conn.ID())
+		h.server.stopRuns(conn)
+		if err := conn.Close(); err != nil {
+			h.server.o.Logger.Debug("ending a session", "session", conn.ID(), "err", err)
+		}
+	}
+}
+
+// used reports whether scripts ran in the session of a connection, and whether
+// one does.
+func (s *Server) used(conn *mcp.ServerSession) (ran, running bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sess := s.sessions[conn]
+	return sess != nil && sess.ran, sess != nil && sess.runs > 0
+}

@@ -1,0 +1,147 @@
+package bridge
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"codemode-bridge/profiles"
+)
+
+// A door is a bridge over HTTP with room for four sessions, and its clock.
+type door struct {
+	*testing.T
+	url  string
+	late atomic.Int64 // how much later it is, in nanoseconds
+}
+
+func newDoor(t *testing.T, o HTTPOptions) *door {
+	d := &door{T: t}
+	began := time.Now()
+	b := newBench(t, profiles.Spec{}, func(o *Options) {
+		o.Now = func() time.Time { return began.Add(time.Duration(d.late.Add(int64(time.Millisecond)))) }
+	})
+	o.MaxSessions = 4
+	d.url = serveHTTP(t, b, o).URL + "/mcp"
+	return d
+}
+
+// asks posts a body, waits for the end of the answer, and returns its status and
+// its session.
+func (d *door) asks(body string, headers ...string) (status int, session string) {
+	d.Helper()
+	res := post(d.T, "POST", d.url, body, headers...)
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		d.Fatal(err)
+	}
+	return res.StatusCode, res.Header.Get("Mcp-Session-Id")
+}
+
+// opens opens a session, which has to succeed.
+func (d *door) opens(headers ...string) (session string) {
+	d.Helper()
+	status, session := d.asks(initialize, headers...)
+	if status != http.StatusOK || session == "" {
+		d.Fatalf("a session is refused: status %d", status)
+	}
+	if status, _ := d.asks(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, append(headers, in(session)...)...); status != http.StatusAccepted {
+		d.Fatalf("status %d", status)
+	}
+	return session
+}
+
+func in(session string) []string {
+	return []string{"Mcp-Session-Id", session, "Mcp-Protocol-Version", "2025-06-18"}
+}
+
+// runs runs a script in a session and returns the status.
+func (d *door) runs(session string, headers ...string) int {
+	d.Helper()
+	status, _ := d.asks(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"eval","arguments":{"code":"return 1"}}}`, append(headers, in(session)...)...)
+	return status
+}
+
+func TestSessionsWithoutUseGoFirst(t *testing.T) {
+	d := newDoor(t, HTTPOptions{})
+	works, unused := d.opens(), d.opens()
+	if status := d.runs(works); status != http.StatusOK {
+		t.Fatalf("status %d", status)
+	}
+	for range 20 {
+		if status, _ := d.asks(initialize); status != http.StatusOK {
+			t.Fatalf("a client is locked out: status %d", status)
+		}
+	}
+	if status := d.runs(works); status != http.StatusOK {
+		t.Errorf("the session that is used has status %d", status)
+	}
+	if status := d.runs(unused); status != http.StatusNotFound {
+		t.Errorf("the session without use has status %d", status)
+	}
+	if status := d.runs(d.opens()); status != http.StatusOK {
+		t.Errorf("its client cannot start anew: status %d", status)
+	}
+}
+
+// Sessions that are used are ended for others once they rest, the longest first.
+func TestSessionsInUseStay(t *testing.T) {
+	d := newDoor(t, HTTPOptions{})
+	var all []string
+	for range 4 {
+		all = append(all, d.opens())
+		d.runs(all[len(all)-1])
+	}
+	if status, _ := d.asks(initialize); status != http.StatusServiceUnavailable {
+		t.Errorf("a fifth session where four are used: status %d", status)
+	}
+	d.late.Add(int64(restFor))
+	d.runs(all[0])
+	d.opens()
+	for i, want := range []int{http.StatusOK, http.StatusNotFound, http.StatusOK, http.StatusOK} {
+		if status := d.runs(all[i]); status != want {
+			t.Errorf("session %d: status %d, want %d", i, status, want)
+		}
+	}
+}
+
+func TestNobodyHasAllSessions(t *testing.T) {
+	token := func(name string) Token { return Token{Name: name, SHA256: sha256.Sum256([]byte(name))} }
+	d := newDoor(t, HTTPOptions{Tokens: func() []Token { return []Token{token("a"), token("b")} }})
+	a, b := []string{"Authorization", "Bearer a"}, []string{"Authorization", "Bearer b"}
+	for range 2 {
+		d.runs(d.opens(a...), a...)
+	}
+	if status, _ := d.asks(initialize, a...); status != http.StatusServiceUnavailable {
+		t.Errorf("more than half of the sessions are one principal's: status %d", status)
+	}
+	d.opens(b...)
+}
+
+func TestNoMachineHasAllSessions(t *testing.T) {
+	handler := newBench(t, profiles.Spec{}).Handler(HTTPOptions{MaxSessions: 4})
+	from := func(address, body, session string) (status int, opened string) {
+		r := httptest.NewRequest("POST", "http://127.0.0.1/mcp", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set("Mcp-Session-Id", session)
+		r.RemoteAddr = address
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w.Code, w.Header().Get("Mcp-Session-Id")
+	}
+	_, first := from("192.0.2.1:4711", initialize, "")
+	for i := range 10 {
+		if status, _ := from(fmt.Sprintf("192.0.2.2:%d", 1000+i), initialize, ""); status != http.StatusOK {
+			t.Errorf("status %d", status)
+		}
+	}
+	if status, _ := from("192.0.2.1:4712", `{"jsonrpc":"2.0","id":2,"method":"ping"}`, first); status != http.StatusOK {
+		t.Errorf("another machine's session was taken: status %d", status)
+	}
+}

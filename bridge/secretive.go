@@ -1,0 +1,91 @@
+package bridge
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// asksNoSecret refuses a server's form that asks for a secret: a field of any
+// type can take one (a PIN is an integer), and any text can ask for it. A form
+// with nothing but yes-or-no fields takes none, whatever it speaks of, such as
+// "Replace the API key?".
+func asksNoSecret(message string, fields map[string]*fieldSpec) error {
+	takes := false
+	for _, f := range fields {
+		takes = takes || f != nil && f.Type != "boolean"
+	}
+	if !takes {
+		return nil
+	}
+	if speaksOfSecret(message) {
+		return errors.New("secrets are not asked for by a form, and its message speaks of one")
+	}
+	for name, f := range fields {
+		if f != nil && (speaksOfSecret(name) || slices.ContainsFunc(f.texts(), speaksOfSecret)) {
+			return fmt.Errorf("secrets are not asked for by a form, and the field %s looks like one", name)
+		}
+	}
+	return nil
+}
+
+// texts are what a person reads of a field, beside its name.
+func (f *fieldSpec) texts() []string {
+	all := slices.Concat([]string{f.Title, f.Description, string(f.Default)}, f.Enum, f.EnumNames)
+	for _, c := range slices.Concat(f.OneOf, f.AnyOf) {
+		all = append(all, c.Const, c.Title)
+	}
+	if f.Items != nil {
+		all = append(all, f.Items.texts()...)
+	}
+	return all
+}
+
+// secretTerms are in texts that ask for a secret, and secretWords are words of
+// them, all as letters has them.
+var (
+	secretTerms = lettersOf(`password, passwd, passphrase, passcode, secret, token, api key, access key, private key, signing key, credential,
+		recovery code, backup code, security code, verification code, one-time code, login code, auth code, recovery phrase, seed phrase, mnemonic, card number,
+		Passwort, Kennwort, mot de passe, contraseña, пароль, 密码, 密碼, パスワード, 비밀번호`)
+	secretWords = lettersOf("pin, pins, otp, totp, pwd, pw, cvv, cvc, mfa, ssn")
+
+	// notSecretTerms have one of secretTerms in them and speak of something else:
+	// of how many tokens a model reads or writes, or of people.
+	notSecretTerms = lettersOf(`max tokens, maximum tokens, min tokens, minimum tokens, number of tokens, num tokens, count of tokens, token count, tokens used,
+		token limit, token budget, input tokens, output tokens, prompt tokens, completion tokens, tokens per, secretary, secretariat`)
+)
+
+func lettersOf(list string) []string {
+	var all []string
+	for term := range strings.SplitSeq(list, ",") {
+		all = append(all, letters(term))
+	}
+	return all
+}
+
+// lookalikes are the digits and signs that stand for letters in "p4$$w0rd".
+var lookalikes = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "@", "a", "$", "s")
+
+var camelCase = regexp.MustCompile(`(\p{Ll})(\p{Lu})`)
+
+// speaksOfSecret reports whether a text names a kind of secret, in letters that
+// only look like it, too.
+func speaksOfSecret(text string) bool {
+	for _, read := range []string{text, lookalikes.Replace(text)} {
+		all := letters(read)
+		for _, term := range notSecretTerms {
+			all = strings.ReplaceAll(all, term, " ")
+		}
+		if slices.ContainsFunc(secretTerms, func(term string) bool { return strings.Contains(all, term) }) {
+			return true
+		}
+	}
+	spaced := camelCase.ReplaceAllString(norm.NFKD.String(text), "$1 $2")
+	words := strings.FieldsFunc(spaced, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
+	return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(secretWords, letters(word)) })
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"codemode-bridge/bridge/canon"
+)
+
+// argSecrets returns the secrets among a server's arguments, which are found by
+// the flag or the name before them and by their look:
+//
+//	--api-key VALUE    --token=VALUE    -e API_KEY=VALUE    -u ann:VALUE
+//	-H "Authorization: Bearer VALUE"    postgres://ann:VALUE@db    ghp_...
+//
+// A value that could be an ordinary word is none of them; see worthHiding.
+func argSecrets(args []string) []string {
+	var all []string
+	add := func(value string) {
+		forms := []string{value}
+		if _, token, ok := strings.Cut(value, " "); ok { // Bearer TOKEN
+			forms = append(forms, strings.TrimSpace(token))
+		}
+		if _, password, ok := strings.Cut(value, ":"); ok { // user:password
+			forms = append(forms, password)
+			if plain, err := url.PathUnescape(password); err == nil {
+				forms = append(forms, plain)
+			}
+		}
+		for _, form := range forms {
+			if worthHiding(form) && !slices.Contains(all, form) {
+				all = append(all, form)
+			}
+		}
+	}
+	for i, arg := range args {
+		for _, value := range canon.Secrets(arg) {
+			add(value)
+		}
+		if value, ok := strings.CutPrefix(arg, "-H"); ok && value != "" { // as curl takes it
+			for _, value := range canon.Secrets(value) {
+				add(value)
+			}
+		}
+		flag, value, joined := strings.Cut(arg, "=")
+		if !joined && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+			value = args[i+1]
+		}
+		switch {
+		case !strings.HasPrefix(flag, "-") || strings.Contains(value, "://"): // what an address has is found as its look
+		case secretFlag(flag):
+			add(value)
+		default:
+			for _, value := range canon.Secrets(flag + " " + value) { // -u ann:VALUE, --env=API_KEY=VALUE
+				add(value)
+			}
+		}
+	}
+	return all
+}
+
+// secretFlag reports whether the value of a flag is a secret, by its name.
+func secretFlag(flag string) bool {
+	name := strings.ToLower(strings.TrimLeft(flag, "-"))
+	return name == "key" || name == "pat" || len(canon.Secrets(name+"=x1y2z3w4")) > 0
+}
+
+// pathLike matches paths. With + or = in it, what begins with / is base64.
+var pathLike = regexp.MustCompile(`^([~.]{0,2}/|\.{0,2}\\|[A-Za-z]:\\)[^+=]*$`)
+
+// worthHiding reports whether a value can be looked for in other texts: neither
+// short, nor a path, nor words or a number alone, which are in texts that have
+// nothing to do with it (--auth keychain, postgres://postgres:postgres@db).
+func worthHiding(value string) bool {
+	const long = 20 // more than ordinary words and numbers have
+	if pathLike.MatchString(value) {
+		return false
+	}
+	letters := strings.ContainsFunc(value, unicode.IsLetter)
+	others := strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) && !strings.ContainsRune("-_.: ", r) })
+	return len(value) >= long || len(value) >= minKnown && letters && others
+}

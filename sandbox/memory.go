@@ -1,0 +1,111 @@
+package sandbox
+
+import "time"
+
+// All workers share one budget of memory, Options.Memory. What counts is what
+// they use, as the system says, and not what each may: most scripts need a
+// hundredth of their heap's limit.
+//
+//   - A worker is started only if what all use, each counted with at least
+//     reserve, leaves room for the reserve of one more. Until then the run waits
+//     in the queue, and ends with a *LimitError after Options.MemoryWait.
+//   - While scripts run, the use is measured every weighEvery. If it is more than
+//     the budget, workers without a run are ended and, where that is not enough,
+//     the run whose worker uses most, with a *LimitError.
+//
+// Where the system does not tell (macOS, Windows), a worker counts with the limit
+// of its heap from its start to its end, and no run is ended for what others use.
+
+const (
+	// reserve is what a worker counts with at least: what a small script makes of
+	// it, and some room to grow until it is measured.
+	reserve = 64 << 20
+	// weighEvery is how often the use is measured while scripts run.
+	weighEvery = 100 * time.Millisecond
+	// unknownMemory is what the machine is taken to have where it does not say.
+	unknownMemory = 4 << 30
+)
+
+// defaultMemory is half of what this program may use of the machine.
+func defaultMemory() int64 {
+	if all, ok := machineMemory(); ok {
+		return all / 2
+	}
+	return unknownMemory / 2
+}
+
+// counts is what the worker counts with.
+func (w *process) counts() int64 {
+	if w.unmeasured {
+		return w.heap
+	}
+	return max(w.used, min(reserve, w.heap))
+}
+
+// need is what a worker with so much heap counts with before it is measured.
+func need(heap int64) int64 {
+	if !measuresMemory {
+		return heap
+	}
+	return min(reserve, heap)
+}
+
+// fitsLocked reports whether the budget has room for one more worker. The first
+// one always fits.
+func (p *Pool) fitsLocked(heap int64) bool {
+	if p.slots == 0 {
+		return true
+	}
+	starting := int64(p.slots - len(p.workers))
+	all := need(heap) + starting*need(p.options.Limits.Heap)
+	for w := range p.workers {
+		all += w.counts()
+	}
+	return all <= p.options.Memory
+}
+
+// weighLocked measures what the workers use, now and then while scripts run or
+// wait, and makes them keep the budget. It returns when to do so again; the zero
+// time if there is no need.
+func (p *Pool) weighLocked(now time.Time) (next time.Time) {
+	if p.stats.Running == 0 && len(p.queue) == 0 {
+		return time.Time{}
+	}
+	if next = p.weighed.Add(weighEvery); now.Before(next) {
+		return next
+	}
+	p.weighed = now
+	var all int64
+	for w := range p.workers {
+		used, ok := w.memory()
+		if w.used, w.unmeasured = used, !ok; !w.makesRoom() {
+			all += used
+		}
+	}
+	for all > p.options.Memory {
+		victim := p.evictLocked()
+		if victim == nil {
+			victim = p.largestLocked()
+			victim.overran.Store(p.options.Memory)
+			victim.kill()
+		}
+		all -= victim.used
+	}
+	if len(p.queue) > 0 {
+		p.dispatchLocked()
+	}
+	return now.Add(weighEvery)
+}
+
+// largestLocked is the worker that uses most, of those that are not ending.
+func (p *Pool) largestLocked() (largest *process) {
+	for w := range p.workers {
+		if !w.makesRoom() && (largest == nil || w.used > largest.used) {
+			largest = w
+		}
+	}
+	return largest
+}
+
+// makesRoom reports whether the worker was killed for the sake of others.
+func (w *process) makesRoom() bool { return w.evicted || w.overran.Load() != 0 }
