@@ -226,7 +226,7 @@ func TestGrantsAtTheCommandLine(t *testing.T) {
 		c.does(ann, "approvals", "deny", rows[0].ID, "--token-stdin")
 		return true
 	})
-	if got := result(); got != "declined" {
+	if got := result(); got != `"declined"` {
 		t.Errorf("the script returned %s", got)
 	}
 }
