@@ -113,6 +113,9 @@ func (w *watch) look(ctx context.Context) ([]Event, error) {
 	held := ""
 	if waits != nil {
 		held = waits.Digest
+		if waits.Rejected != nil {
+			held += " rejected by " + waits.Rejected.By
+		}
 	}
 	if held != w.held {
 		events = append(events, Event{Type: "config", Now: w.site.o.Now()})

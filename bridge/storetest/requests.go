@@ -353,13 +353,25 @@ func configurationIsHeld(t *testing.T, a, b approval.Store) {
 	if err := approval.Confirm(ctx, b, "g", "d1", silent); !errors.As(err, &refused) || held("g").By != "" {
 		t.Errorf("confirmed without the reason that it needs: %v", err)
 	}
+	no := approval.Confirmation{By: "bob", Channel: "terminal", Text: "not now", At: noon.UTC()}
+	if err := approval.Reject(ctx, b, "g", "d2", no); !errors.Is(err, approval.ErrUnknown) {
+		t.Errorf("another text was rejected: %v", err)
+	}
+	must(t, approval.Reject(ctx, b, "g", "d1", no))
+	all := func(string) bool { return true }
+	must(t, approval.Release(ctx, a, "g", all))
+	if h := held("g"); h == nil || h.Rejected == nil || *h.Rejected != no || h.By != "" {
+		t.Errorf("rejected and let go, it is %+v", h)
+	}
 	said := silent
 	said.Text = "agreed with ops"
 	must(t, approval.Confirm(ctx, b, "g", "d1", said))
-	if h := held("g"); h.Confirmation != said {
-		t.Errorf("kept is %+v, want %+v", h.Confirmation, said)
+	if h := held("g"); h.Confirmation != said || h.Rejected != nil {
+		t.Errorf("kept is %+v, want %+v", h, said)
 	}
-	all := func(string) bool { return true }
+	if err := approval.Reject(ctx, b, "g", "d1", no); !errors.Is(err, approval.ErrUnknown) {
+		t.Errorf("what was confirmed is rejected: %v", err)
+	}
 	must(t, approval.Release(ctx, a, "g", all))
 	two := approval.Held{File: "f", Digest: "d2", Since: noon.UTC()}
 	if kept := hold(two, noon); kept.Digest != "d2" {

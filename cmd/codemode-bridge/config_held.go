@@ -193,7 +193,7 @@ func (a *app) openWaiting(ctx context.Context) (*waiting, error) {
 	case h == nil:
 		return nil, errNothingHeld
 	case h.old == nil:
-		return nil, &unreadRecord{cfg, errors.New(strings.Join(h.why, "; "))}
+		return nil, unreadable(cfg, errors.New(strings.Join(h.why, "; ")))
 	}
 	row := h.row(h.old, "")
 	w := &waiting{cfg: cfg, inForce: h.old, row: &row}
@@ -380,6 +380,11 @@ var errNothingHeld = errors.New("no configuration waits for an approver")
 type unreadRecord struct {
 	cfg *config.Config
 	err error
+}
+
+// unreadable is the error of one, and says what to do.
+func unreadable(cfg *config.Config, err error) error {
+	return &configError{&unreadRecord{cfg, err}, "codemode-bridge config accept --offline takes the file as it is, at a terminal, and is recorded"}
 }
 
 func (e *unreadRecord) Error() string { return e.err.Error() }

@@ -160,7 +160,7 @@ func (a *app) recordOf(cfg *config.Config) (confirmed.Record, error) {
 	}
 	record, err := store.Read(cfg.File)
 	if err != nil {
-		return confirmed.Record{}, &configError{&unreadRecord{cfg, err}, "codemode-bridge config accept --offline takes the file as it is, at a terminal, and is recorded"}
+		return confirmed.Record{}, unreadable(cfg, err)
 	}
 	return record, nil
 }

@@ -145,6 +145,9 @@ func (a *app) apart(ctx context.Context, do func(context.Context, *parts) error)
 	if err != nil {
 		return err
 	}
+	if cfg, err = a.inForce(ctx, cfg); err != nil {
+		return err
+	}
 	cfg.Servers = nil
 	return a.onceWith(ctx, cfg, do, a.openRecorder)
 }

@@ -328,6 +328,9 @@ func TestHeldUnderEveryName(t *testing.T) {
 		if _, why := f.taken(f.app(row.second[0], row.second[1]), nil); (why != "") != row.waits {
 			t.Errorf("%s: waits because of %q", row.name, why)
 		}
+		if start, err := f.app(row.second[0], row.second[1]).begin(); row.waits && err == nil && start.cfg == start.file {
+			t.Errorf("%s: started with", row.name)
+		}
 	}
 }
 

@@ -19,7 +19,8 @@ func (a *app) addProfileCommand() *cobra.Command {
 	var dry bool
 	long := "Copies a ready-made profile into evaluation.profiles of the configuration, with its\n" +
 		"comments; all else in the file stays as it is. It prints what it adds. Change it there\n" +
-		"as you like; a bridge that runs takes it over at once. The templates:\n"
+		"as you like. A bridge that runs takes it over at once or, where it is looser and there are\n" +
+		"approvers, when one of them has confirmed it. The templates:\n"
 	for _, t := range templates.All() {
 		long += "\n  " + t.Name + "\n      " + t.Summary + "\n"
 	}

@@ -223,6 +223,18 @@ func TestConfigIsAcceptedOffline(t *testing.T) {
 	answers("config.json", "taken over without an approver", 0)
 	c.does("", "eval", "return 1")
 	c.refuses("no configuration waits", annsToken, "config", "confirm", "--token-stdin")
+
+	// Nor does a record that is damaged let a file in by itself.
+	records, err := filepath.Glob(filepath.Join(c.home, "codemode-bridge", "state", "confirmed", "*.json"))
+	if err != nil || len(records) != 1 {
+		t.Fatalf("the records are %q, %v", records, err)
+	}
+	if err := os.WriteFile(records[0], []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.refuses("config accept --offline", "", "eval", "return 1")
+	answers("config.json", "taken over without an approver", 0)
+	c.does("", "eval", "return 1")
 	log := strings.ReplaceAll(c.does("", "audit", "query", "--json"), `": "`, `":"`)
 	for _, words := range []string{`"channel":"offline"`, `"said":"ann is ill"`, "the first start with this file"} {
 		if !strings.Contains(log, words) {
