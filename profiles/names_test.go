@@ -21,7 +21,7 @@ func TestFoldName(t *testing.T) {
 			t.Errorf("%q and %q fold to the same", apart[0], apart[1])
 		}
 	}
-	for r := range unicode.MaxRune {
+	for r := range rune(0x1F000) { // no letters with case beyond
 		if folded := FoldName(string(r)); folded != FoldName(string(unicode.SimpleFold(r))) || folded != FoldName(folded) {
 			t.Errorf("%U folds to %q, %U to %q", r, folded, unicode.SimpleFold(r), FoldName(string(unicode.SimpleFold(r))))
 		}
