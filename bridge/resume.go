@@ -79,8 +79,10 @@ type locks struct {
 	held map[string]*counted
 }
 
+// A counted is the lock of one run. It is held as long as another bridge takes
+// to give the run up: a channel, so that a test can let that time pass.
 type counted struct {
-	sync.Mutex
+	held  chan struct{} // has an element while it is held
 	users int
 }
 
@@ -92,14 +94,14 @@ func (l *locks) lock(run string) (unlock func()) {
 	}
 	one := l.held[run]
 	if one == nil {
-		one = new(counted)
+		one = &counted{held: make(chan struct{}, 1)}
 		l.held[run] = one
 	}
 	one.users++
 	l.mu.Unlock()
-	one.Lock()
+	one.held <- struct{}{}
 	return func() {
-		one.Unlock()
+		<-one.held
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if one.users--; one.users == 0 {

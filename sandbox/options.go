@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"io"
 	"log/slog"
 	"os/exec"
 	"time"
@@ -16,6 +17,10 @@ type Options struct {
 	// that serves as a worker on its standard input and output. An Env it
 	// sets is kept; without one the worker's environment is empty.
 	Command func() *exec.Cmd
+	// Serve, if set, takes the place of both, for tests: it serves one worker,
+	// in this process and without any confinement, until in ends. A script that
+	// it runs cannot be ended before it pauses.
+	Serve func(in io.Reader, out io.Writer) error
 	// Limits bound every run.
 	Limits Limits
 	// Warm is how many workers are kept ready for sessions that have none.

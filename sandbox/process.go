@@ -64,6 +64,9 @@ type ending struct {
 // launcher returns a function that starts the worker that the options name,
 // for a heap of so many bytes.
 func (o Options) launcher() (func(heap int64) (*process, error), error) {
+	if o.Serve != nil {
+		return func(heap int64) (*process, error) { return serveHere(o.Serve, heap), nil }, nil
+	}
 	if o.Command != nil {
 		return func(heap int64) (*process, error) { return launch(o.Command, heap) }, nil
 	}

@@ -40,16 +40,22 @@ type heldCall struct {
 
 // prepare makes the next run, as far as that is possible before it is known.
 // It takes a quarter of a short run's time, and now nobody waits.
-func (w *worker) prepare() {
+func (w *worker) prepare() { w.spare = w.newRun() }
+
+func (w *worker) newRun() *run {
 	r := &run{w: w, open: make(map[int]wire.Op), dropped: make(map[int]bool)}
 	r.engine = &sturdy{engine: newRealm(r)}
-	w.spare = r
+	return r
 }
 
 // run serves one run. The error is the pipe's, or the parent's fault.
 func (w *worker) run(header wire.Run, input []byte, source string) error {
 	r := w.spare
-	defer w.prepare()
+	if w.guest {
+		r = w.newRun()
+	} else {
+		defer w.prepare()
+	}
 	e := r.engine
 	r.header, r.time = header, header.Start.UTC()
 	known := w.names

@@ -26,28 +26,33 @@ const (
 // goroutine of its own because native code that loops cannot be asked to
 // look; it sleeps while no script runs.
 type monitor struct {
-	limit  uint64
-	exit   func(int)
-	flush  func() error
-	active atomic.Bool // a script is running, not waiting
-	deed   sync.Mutex  // held while it is decided to end the process
-	over   bool        // there is no run; under deed
-	asleep atomic.Bool
-	wake   chan struct{}
-	quit   chan struct{}
-	ended  sync.WaitGroup
+	limit   uint64
+	exit    func(int)
+	flush   func() error
+	started bool
+	active  atomic.Bool // a script is running, not waiting
+	deed    sync.Mutex  // held while it is decided to end the process
+	over    bool        // there is no run; under deed
+	asleep  atomic.Bool
+	wake    chan struct{}
+	quit    chan struct{}
+	ended   sync.WaitGroup
 }
 
-// newMonitor starts the monitor of a worker with a heap of limit bytes; close
-// ends it. exit must not return, except in tests.
+// newMonitor makes the monitor of a worker with a heap of limit bytes. It does
+// nothing before start; close ends it. exit must not return, except in tests.
 func newMonitor(limit int64, exit func(int), flush func() error) *monitor {
-	m := &monitor{limit: uint64(max(limit, 16<<20)), exit: exit, flush: flush,
+	return &monitor{limit: uint64(max(limit, 16<<20)), exit: exit, flush: flush,
 		wake: make(chan struct{}, 1), quit: make(chan struct{})}
+}
+
+// start has the monitor watch the memory of this process from now on.
+func (m *monitor) start() {
 	debug.SetMemoryLimit(int64(m.limit) / 8 * 7)
+	m.started = true
 	m.asleep.Store(true)
 	m.ended.Add(1)
 	go m.run()
-	return m
 }
 
 func (m *monitor) close() { close(m.quit); m.ended.Wait() }
@@ -78,7 +83,7 @@ func (m *monitor) set(over bool) {
 
 // settle gives memory back after a run that took much of it.
 func (m *monitor) settle() {
-	if heap() > bigHeap {
+	if m.started && heap() > bigHeap {
 		debug.FreeOSMemory()
 	}
 }

@@ -37,6 +37,7 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -69,6 +70,15 @@ func Main() {
 	os.Exit(verdict(w.serve()))
 }
 
+// Serve runs a worker on any pair of pipes until in ends, for tests that have
+// their workers in their own process: nothing confines it, and of its limits
+// those do not hold that only the end of a process can keep.
+func Serve(in io.Reader, out io.Writer) error {
+	w := newWorker(wire.New(in, out), func(int) {}, func(int64) map[string]string { return nil })
+	w.guest = true
+	return w.serve()
+}
+
 // verdict returns the exit code of a worker that stops serving for a reason,
 // nil if the pipe closed between runs, and says on stderr what it was.
 func verdict(why error) int {
@@ -97,6 +107,7 @@ type worker struct {
 	spare  *run // the next one
 	clock  *clock
 	watch  *monitor
+	guest  bool // in a process of others, whose memory it does not watch; it makes nothing in advance
 }
 
 func newWorker(conn pipe, exit func(code int), harden func(heap int64) map[string]string) *worker {
@@ -128,13 +139,18 @@ func (w *worker) serve() error {
 		return fmt.Errorf("the parent speaks version %d, this worker %d", hello.Version, wire.Version)
 	}
 	w.watch = newMonitor(hello.Heap, w.exit, w.conn.Flush)
+	if !w.guest {
+		w.watch.start()
+	}
 	defer w.watch.close()
 	defer w.clock.close()
 	ready := wire.Ready{Version: wire.Version, Hardening: w.harden(hello.Heap)}
 	if err := w.send(wire.KindReady, ready); err != nil {
 		return err
 	}
-	w.prepare()
+	if !w.guest {
+		w.prepare()
+	}
 	for {
 		f, err := w.inbox.next()
 		if err != nil {
