@@ -86,6 +86,8 @@ func TestBudgetOfMemory(t *testing.T) {
 			if want := "the script could not begin within 30 s: the total memory limit of 256 MB is taken up by other scripts"; err == nil || err.Error() != want {
 				t.Errorf("got %v, want %s", err, want)
 			}
+		default:
+			t.Errorf("no run ended: %+v", pool.Status())
 		}
 	})
 }
