@@ -88,7 +88,7 @@ func people(names ...string) []any {
 func confirmedText() text {
 	return text{
 		"servers": map[string]any{
-			"kept": server(nil), "trusted": server(map[string]any{"trustAnnotations": true, "newTools": "allow"}), "time": map[string]any{"builtin": "time"},
+			"kept": server(map[string]any{"perSession": true, "elicitation": "deny", "tools": map[string]any{"deny": []any{"drop"}}}), "trusted": server(map[string]any{"trustAnnotations": true, "newTools": "allow"}), "time": map[string]any{"builtin": "time"},
 		},
 		"evaluation": map[string]any{"defaultProfile": "p", "profiles": map[string]any{
 			"p":       map[string]any{"denylist": []any{"kept__drop_*"}, "asklist": []any{"kept__*"}, "default": "ask"},
@@ -177,6 +177,9 @@ var loosenings = map[string]turn{
 	"a server is another":       set("https://mallory.example/mcp", "servers", "kept", "url"),
 	"a server as somebody else": set(map[string]any{"Authorization": "Bearer another"}, "servers", "kept", "headers"),
 	"a server may use models":   set("ask", "servers", "kept", "sampling"),
+	"a server may ask":          drop("servers", "kept", "elicitation"),
+	"a server is shared":        drop("servers", "kept", "perSession"),
+	"a server shows more":       drop("servers", "kept", "tools"),
 	"a new server":              set(map[string]any{"url": "https://new.example/mcp"}, "servers", "new"),
 	"a new server is trusted":   set(server(map[string]any{"trustAnnotations": true}), "servers", "new"),
 	"a new server may change":   set(server(map[string]any{"changedTools": "allow"}), "servers", "new"),
@@ -201,32 +204,35 @@ var harmless = map[string]turn{
 func TestEditsThatAddUpAreHeld(t *testing.T) {
 	first := confirmedText()
 	for other, change := range harmless {
-		f := newFiles(t, first)
-		a := f.app("config.json", "")
-		running, why := f.taken(a, nil)
-		if why != "" {
-			t.Fatalf("the first start waits: %s", why)
-		}
-		held := func(when string) {
-			t.Helper()
-			for loosening, loosen := range loosenings {
-				both := first.with(loosen).with(change)
-				if both.String() == first.with(change).String() {
-					continue // the one undoes the other
-				}
-				f.write("config.json", both.String())
-				if _, why := f.taken(a, running); why == "" {
-					t.Errorf("%s and %s, %s: taken over", loosening, other, when)
+		t.Run(other, func(t *testing.T) {
+			t.Parallel()
+			f := newFiles(t, first)
+			a := f.app("config.json", "")
+			running, why := f.taken(a, nil)
+			if why != "" {
+				t.Fatalf("the first start waits: %s", why)
+			}
+			held := func(when string) {
+				t.Helper()
+				for loosening, loosen := range loosenings {
+					both := first.with(loosen).with(change)
+					if both.String() == first.with(change).String() {
+						continue // the one undoes the other
+					}
+					f.write("config.json", both.String())
+					if _, why := f.taken(a, running); why == "" {
+						t.Errorf("%s, %s: taken over", loosening, when)
+					}
 				}
 			}
-		}
-		held("at once, or one after the other")
-		f.write("config.json", first.with(change).String())
-		if running, why = f.taken(a, running); why != "" {
-			t.Errorf("%s alone waits: %s", other, why)
-		}
-		running = nil // what is not in memory is on disk
-		held("the harmless one first")
+			held("at once, or one after the other")
+			f.write("config.json", first.with(change).String())
+			if _, why = f.taken(a, running); why != "" {
+				t.Errorf("alone it waits: %s", why)
+			}
+			running = nil // what is not in memory is on disk
+			held("the harmless one first")
+		})
 	}
 }
 
@@ -250,7 +256,7 @@ func TestTakenAwayAndGivenBack(t *testing.T) {
 		"no approvers, then no denials":           {drop("approvals", "approvers"), drop("evaluation", "profiles", "p", "denylist")},
 		"no server, then a trusted one":           {drop("servers", "kept"), set(server(map[string]any{"trustAnnotations": true}), "servers", "kept")},
 		"no server, then one out of quarantine":   {drop("servers", "kept"), set(map[string]any{"url": "https://s.example/mcp"}, "servers", "kept")},
-		"no server, then another of its name":     {drop("servers", "kept"), set(server(map[string]any{"url": "https://mallory.example/mcp"}), "servers", "kept")},
+		"no server, then another of its name":     {drop("servers", "kept"), set(server(map[string]any{"url": "https://mallory.example/mcp", "perSession": true, "elicitation": "deny"}), "servers", "kept")},
 		"a server off, then on and trusted":       {set(true, "servers", "kept", "disabled"), set(server(map[string]any{"trustAnnotations": true}), "servers", "kept")},
 		"no trust, then the trust that there was": {set(false, "servers", "trusted", "trustAnnotations"), set(true, "servers", "trusted", "trustAnnotations")},
 		"no profile, then a loose one":            {drop("evaluation", "profiles", "strict"), set("risk", "evaluation", "profiles", "strict", "default")},

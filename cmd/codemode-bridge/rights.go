@@ -84,6 +84,9 @@ func looserServer(was, is *config.Server) (why []string) {
 	if is.Elicitation == config.ElicitationAsk && was.Elicitation == config.ElicitationDeny {
 		why = append(why, "it may ask people something")
 	}
+	if was.PerSession && !is.PerSession {
+		why = append(why, "sessions share it, and had one each")
+	}
 	if showsMore(was.Tools, is.Tools) {
 		why = append(why, "more of its tools may be seen")
 	}
