@@ -51,20 +51,23 @@ func (a *app) listRunsCommand() *cobra.Command {
 			if limit < 0 {
 				return &usageError{errors.New("--limit must not be negative; 0 is no limit")}
 			}
-			rows := []runRow{}
+			rows, left := []runRow{}, 0
 			err := noLogIsEmpty(a.withLog(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
 				q, err := s.query(ctx, store, time.Now())
 				if err != nil {
 					return err
 				}
 				q.Events, q.Newest = []ledger.Event{ledger.RunStarted}, true
-				if rows, err = readRuns(ctx, store, q, limit, a.shownRuns(others)); err != nil {
+				if rows, left, err = readRuns(ctx, store, q, limit, a.shownRuns(others)); err != nil {
 					return err
 				}
 				return a.sayPaused(ctx, store, rows)
 			}))
 			if err != nil {
 				return err
+			}
+			if left > 0 {
+				fmt.Fprintf(a.err, "%s of other configurations left out: --all lists them\n", count(left, "run"))
 			}
 			if a.json {
 				return a.printJSON(rows)
@@ -152,15 +155,16 @@ func (a *app) sayPaused(ctx context.Context, store *sqlstore.DB, rows []runRow) 
 }
 
 // readRuns puts together the runs whose beginnings q selects and that are shown,
-// at most so many; 0 is no limit.
-func readRuns(ctx context.Context, store ledger.Store, q ledger.Query, limit int, shown func(configuration string) bool) ([]runRow, error) {
-	rows := []runRow{}
+// at most so many; 0 is no limit. It counts those that were left out before that.
+func readRuns(ctx context.Context, store ledger.Store, q ledger.Query, limit int, shown func(configuration string) bool) (rows []runRow, left int, err error) {
+	rows = []runRow{}
 	for row, err := range store.Rows(ctx, q) {
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		r := row.Record
 		if !shown(r.Configuration) {
+			left++
 			continue
 		}
 		rows = append(rows, runRow{Run: r.Run, Started: r.Time, Client: r.Client, Profile: r.Profile, Configuration: r.Configuration, State: audit.Open})
@@ -174,7 +178,7 @@ func readRuns(ctx context.Context, store ledger.Store, q ledger.Query, limit int
 		events := []ledger.Event{ledger.Intent, ledger.Refusal, ledger.RunEnded}
 		for row, err := range store.Rows(ctx, ledger.Query{Runs: []string{run.Run}, Events: events}) {
 			if err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			switch r := row.Record; r.Event {
 			case ledger.Intent:
@@ -192,5 +196,5 @@ func readRuns(ctx context.Context, store ledger.Store, q ledger.Query, limit int
 			}
 		}
 	}
-	return rows, nil
+	return rows, left, nil
 }
