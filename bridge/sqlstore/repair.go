@@ -54,32 +54,47 @@ func Repair(ctx context.Context, o Options) (Repaired, error) {
 			return done, fmt.Errorf("setting the damaged key aside: %w", err)
 		}
 	}
-	f, err := openFile(ctx, &o, nil, true)
-	if err != nil {
-		if f != nil {
-			f.closeReading()
-		}
-		return done, err
-	}
-	defer f.closeReading()
-	defer f.closeWriting()
 	detail, err := json.Marshal(done)
 	if err != nil {
 		return done, fmt.Errorf("writing of the repair: %w", err)
 	}
-	body, err := ledger.Encode(ledger.Record{Event: ledger.Repaired, Detail: detail}, o.Clock)
-	if err != nil {
-		return done, err
+	// The new log gets its place with its first row in it: a bridge that looks
+	// there meanwhile would take one without for another's.
+	begun := o
+	begun.Path += stamp + ".new"
+	head, err := anew(ctx, &begun, ledger.Record{Event: ledger.Repaired, Detail: detail})
+	if err == nil {
+		err = os.Rename(begun.Path, o.Path)
 	}
-	if err := f.add(ctx, o.Path, []*item{{body: body}}, true); err != nil {
-		return done, fmt.Errorf("writing of the repair: %w", err)
+	if err != nil {
+		return done, fmt.Errorf("beginning another audit log: %w", err)
 	}
 	if o.CheckpointFile != "" {
-		c := ledger.Checkpoint{Store: f.id, Seq: f.seq, Hash: f.hash, Time: o.Clock().UTC()}
-		c.Sign(f.key)
-		return done, appendCheckpoint(o.CheckpointFile, c)
+		return done, appendCheckpoint(o.CheckpointFile, head)
 	}
 	return done, nil
+}
+
+// anew makes a log with one row, and returns a checkpoint of it.
+func anew(ctx context.Context, o *Options, first ledger.Record) (ledger.Checkpoint, error) {
+	body, err := ledger.Encode(first, o.Clock)
+	if err != nil {
+		return ledger.Checkpoint{}, err
+	}
+	f, err := openFile(ctx, o, nil, true)
+	if f != nil {
+		defer f.closeWriting() // the last to close leaves the file whole, without a -wal
+		defer f.closeReading()
+	}
+	if err != nil {
+		return ledger.Checkpoint{}, err
+	}
+	if err := f.add(ctx, o.Path, []*item{{body: body}}, true); err != nil {
+		return ledger.Checkpoint{}, err
+	}
+	c := ledger.Checkpoint{Store: f.id, Seq: f.seq, Hash: f.hash, Time: o.Clock().UTC()}
+	c.Sign(f.key)
+	return c, nil
 }
 
 // examine says what is wrong with a log, or that nothing is.
