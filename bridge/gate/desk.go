@@ -33,6 +33,16 @@ type Desk struct {
 	Fits func(e approval.Entry, args json.RawMessage) error
 }
 
+// Listen makes the desk record what becomes of the verdicts that others bring and
+// its broker judges. It is called once, before the broker is used. Such a verdict
+// counts or not by then: a record that is lost changes nothing of that, and its
+// recorder has said so.
+func (d *Desk) Listen() {
+	d.Broker.Tell(func(e approval.Entry, v approval.Verdict, wrong error) {
+		_ = d.judged(context.Background(), e.ID, e, v, wrong)
+	})
+}
+
 // Settle brings a person's verdict to the request with the given id. What a
 // person said is recorded before it counts, also where no call waits for it any
 // more; that it settles nothing, because another came first or it may not be

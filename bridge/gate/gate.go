@@ -93,7 +93,7 @@ func New(view *View, o Options) *Gate {
 	}
 	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, now: o.Now}
 	g.desk = &Desk{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
-	o.Broker.Tell(g.tellJudged)
+	g.desk.Listen()
 	g.view.Store(view)
 	return g
 }
@@ -121,13 +121,6 @@ func (g *Gate) Broker() *approval.Broker { return g.broker }
 // Settle brings a verdict to a request, as [Desk.Settle] does.
 func (g *Gate) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.Entry, error) {
 	return g.desk.Settle(ctx, id, about, v)
-}
-
-// tellJudged records what became of a verdict that another process has brought.
-// The request is settled or not by then; a record that is lost changes nothing
-// of that, and the store of records says so itself.
-func (g *Gate) tellJudged(e approval.Entry, v approval.Verdict, wrong error) {
-	_ = g.desk.judged(context.Background(), e.ID, e, v, wrong)
 }
 
 // Configuration returns the configuration that the gate decides by.

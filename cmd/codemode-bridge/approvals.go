@@ -398,7 +398,11 @@ func (a *app) answer(ctx context.Context, ids []string, o answering) error {
 		defer func() { err = errors.Join(err, s.Close()) }()
 		var failed error
 		for _, e := range entries {
-			if err := a.settleOne(ctx, s, people, who, e, o.verdict); err != nil {
+			err := a.settleOne(ctx, s, people, who, e, o.verdict)
+			switch {
+			case errors.Is(err, approval.ErrKept) && failed == nil:
+				failed = &exitError{exitKept}
+			case err != nil && !errors.Is(err, approval.ErrKept):
 				fmt.Fprintf(a.err, "%s: %v\n", e.ID, err)
 				failed = &exitError{exitFailed}
 			}

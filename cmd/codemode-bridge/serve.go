@@ -236,7 +236,7 @@ func (a *app) greet(addr net.Addr, cfg *config.Config, pg *page) {
 			fmt.Fprintf(a.err, "  approve      %s\n", link)
 			fmt.Fprintf(a.err, "               (that link is good once, for ten minutes; then: codemode-bridge approvers add NAME)\n")
 		} else {
-			fmt.Fprintf(a.err, "  approve      %s/ (approvers sign in there)\n", pg.base)
+			fmt.Fprintf(a.err, "  approve      %s\n               (with the token of an approver)\n", pg.base)
 		}
 	}
 	fmt.Fprintf(a.err, "Ctrl-C ends it. Its calls, live: codemode-bridge tail\n")

@@ -45,16 +45,19 @@ func (a *app) openSettling(ctx context.Context, cfg *config.Config, store approv
 		Store: store, Approvers: s.people.Load, Configuration: realm.Configuration,
 		Gone: func(bridge string) bool { return alive.Gone(bridgesOf(cfg.Audit), bridge) },
 	})}
+	s.desk.Listen()
 	return s, nil
 }
 
-// settleOne settles one request and says how that went.
+// settleOne settles one request and says how that went; [approval.ErrKept] has
+// been said as well.
 func (a *app) settleOne(ctx context.Context, s settling, people *approval.Approvers, who approval.Approver, e approval.Entry, v approval.Verdict) error {
 	signed, e, err := s.bring(ctx, people, who, e, v)
+	kept := errors.Is(err, approval.ErrKept)
 	line := map[string]any{"id": e.ID, "by": signed.Who(), "settled": err == nil && e.Verdict != nil}
 	text := fmt.Sprintf("%s: %s, and still needed: %s", e.ID, answered(signed), e.Missing())
 	switch {
-	case errors.Is(err, approval.ErrKept):
+	case kept:
 		line["kept"] = true
 		text = fmt.Sprintf("%s: not %s yet: %v", e.ID, answered(signed), err)
 	case err != nil:
@@ -64,10 +67,10 @@ func (a *app) settleOne(ctx context.Context, s settling, people *approval.Approv
 		text = fmt.Sprintf("%s: %s by %s", e.ID, answered(*e.Verdict), e.Verdict.Who())
 	}
 	if a.json {
-		return errors.Join(a.printJSON(line), kept(err))
+		return errors.Join(a.printJSON(line), err)
 	}
-	_, failed := fmt.Fprintln(a.out, canon.Visible(text))
-	return errors.Join(failed, kept(err))
+	_, lost := fmt.Fprintln(a.out, canon.Visible(text))
+	return errors.Join(lost, err)
 }
 
 // bring signs a verdict and brings it to its request.
@@ -87,14 +90,6 @@ func uncounted(err error) error {
 		return fmt.Errorf("this answer does not count: %w", err)
 	}
 	return err
-}
-
-// kept is the exit code of an answer that nobody has judged yet.
-func kept(err error) error {
-	if errors.Is(err, approval.ErrKept) {
-		return &exitError{exitKept}
-	}
-	return nil
 }
 
 func answered(v approval.Verdict) string {
