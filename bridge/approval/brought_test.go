@@ -355,6 +355,48 @@ func TestOnlyWhoProvesWhoTheyAreBrings(t *testing.T) {
 	})
 }
 
+// A run goes on elsewhere after a yes: if its author may not give it any more by
+// then, it is asked anew; a no is found.
+func TestYesBeforeTheRunGoesOn(t *testing.T) {
+	ann, bob := person("ann", Admin, 0), person("bob", Admin, 0)
+	for name, row := range map[string]struct {
+		now  []Approver
+		said Verdict
+		want Reason // empty: it is asked anew
+	}{
+		"as it was":         {[]Approver{ann, bob}, yes, "yes"},
+		"of who is gone":    {[]Approver{bob}, yes, ""},
+		"a no of whoever":   {[]Approver{bob}, Verdict{}, Declined},
+		"with a new token":  {[]Approver{{Name: "ann", Role: Admin, Token: bob.Token}}, yes, ""},
+		"of a viewer since": {[]Approver{person("ann", Viewer, 0), bob}, yes, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := new(Memory)
+				realm := Realm{Configuration: prod}
+				before := newProcess(store, "a", prod, people(t, realm, []Approver{ann, bob}))
+				ctx, end := context.WithCancel(t.Context())
+				asks(ctx, before.Broker, question(1, ofProd))
+				q := only(t, before.Broker, "r1")
+				before.Leave("r1")
+				end()
+				synctest.Wait()
+				settle(t, before.Broker, q, signed(t, before.people, "ann", q, row.said))
+				after := newProcess(store, "b", prod, people(t, realm, row.now))
+				c := asks(t.Context(), after.Broker, question(1, ofProd, func(r *Request) { r.Again = true }))
+				if row.want != "" {
+					wantAnswer(t, c, row.want)
+					return
+				}
+				if anew := only(t, after.Broker, "r1"); anew.ID == q.ID {
+					t.Error("the old question is put again, and it is settled")
+				}
+				after.EndRun("r1")
+			})
+		})
+	}
+}
+
 // A yes that is found again counts as it would if it were given now.
 func TestStands(t *testing.T) {
 	ann, bob := person("ann", Admin, 0), person("bob", Admin, 0)
