@@ -431,6 +431,9 @@ func (s *Server) MoveOn(ctx context.Context) {
 	tried := map[string]bool{}
 	for ctx.Err() == nil {
 		changed := s.o.Gate.Broker().Requested() // before looking: nothing is missed
+		if err := s.o.Gate.Broker().Judge(ctx); err != nil && ctx.Err() == nil {
+			s.o.Logger.Warn("looking for answers to paused runs", "err", err)
+		}
 		answered, err := s.answeredAway(ctx, s.began)
 		if err != nil && ctx.Err() == nil {
 			s.o.Logger.Warn("looking for paused runs that were answered", "err", err)

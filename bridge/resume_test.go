@@ -3,6 +3,7 @@ package bridge
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,13 +29,24 @@ import (
 type fleet struct {
 	records  *memstore.Store
 	requests *approval.Memory
+	people   *approval.Approvers // of all of them
 
 	mu   sync.Mutex
 	gone map[string]bool
 }
 
 func newFleet() *fleet {
-	return &fleet{records: memstore.New(nil), requests: new(approval.Memory), gone: map[string]bool{}}
+	people, err := approval.NewApprovers(approval.Realm{}, []approval.Approver{{Name: "ann", Role: approval.Admin, Token: sha256.Sum256([]byte("ann"))}}, nil)
+	if err != nil {
+		panic(err)
+	}
+	return &fleet{records: memstore.New(nil), requests: new(approval.Memory), people: people, gone: map[string]bool{}}
+}
+
+// broker makes the broker of one of them; without a name, of another program
+// that answers.
+func (f *fleet) broker(store approval.Store, name string) *approval.Broker {
+	return approval.New(approval.Options{Store: store, Bridge: name, Gone: f.isGone, Approvers: func() *approval.Approvers { return f.people }})
 }
 
 // bridge adds a bridge to the fleet.
@@ -43,7 +55,7 @@ func (f *fleet) bridge(t testing.TB, name string, spec profiles.Spec, change ...
 	return newBench(t, spec, append([]func(*Options){func(o *Options) {
 		o.Gate = gate.New(o.Gate.View(), gate.Options{
 			Caller: o.Upstreams.(*upstreams), Reader: o.Upstreams.(*upstreams), Recorder: f.records, Approvers: func() bool { return true },
-			Broker: approval.New(approval.Options{Store: f.requests, Bridge: name}),
+			Broker: f.broker(f.requests, name),
 		})
 		o.Journal, o.Bridge, o.Gone, o.Seal = f.records, name, f.isGone, []byte("0123456789abcdef0123456789abcdef")
 	}}, change...)...)
@@ -83,11 +95,26 @@ func (f *fleet) open(t testing.TB, n int) []approval.Entry {
 // answer settles a request as an approver does at any process.
 func (f *fleet) answer(t testing.TB, e approval.Entry, v approval.Verdict) {
 	t.Helper()
-	v.By, v.Channel, v.Strong = "ann", "page", true
-	desk := approval.New(approval.Options{Store: f.requests})
-	if _, err := desk.Settle(t.Context(), e.ID, e.Digest(), v); err != nil {
+	desk := f.broker(f.requests, "")
+	_, err := desk.Settle(t.Context(), e.ID, e.Digest(), f.signed(t, e, v))
+	if brought := (*approval.BroughtError)(nil); errors.As(err, &brought) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		_, err = desk.Outcome(ctx, e.ID, brought.ID)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// signed is a verdict of ann, who has come in.
+func (f *fleet) signed(t testing.TB, e approval.Entry, v approval.Verdict) approval.Verdict {
+	ann, _ := f.people.Authenticate("ann")
+	v, err := f.people.Sign(ann, e.Request, v, "page", time.Now())
+	if err != nil {
+		t.Error(err)
+	}
+	return v
 }
 
 var yes = approval.Verdict{Approve: true}

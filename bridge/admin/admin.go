@@ -15,9 +15,9 @@
 // token, a person types it on the page, once, and has a cookie from then on.
 // Where there is
 // single sign-on (see [SignOn]), a person comes by that instead of a token.
-// The person who starts the bridge on their own machine follows a link
-// instead, which [Site.LoginURL] makes: it carries a code that is good once,
-// in the fragment, which browsers send nowhere.
+// Where nobody configured may answer, the person who starts the bridge on their
+// own machine follows a link instead, which [Site.LoginURL] makes: it carries a
+// code that is good once, in the fragment, which browsers send nowhere.
 //
 // The cookie alone can look and change nothing. Whatever changes something
 // wants a second secret in a header, which the page's script was given when
@@ -169,15 +169,18 @@ var (
 // Config, Tools, Logins and Status may be nil; then what needs them is not found.
 type Options struct {
 	Approvers func() *approval.Approvers // of this moment; may return nil
-	Desk      Desk
-	Requests  Requests
-	Runs      Runs
-	Records   Records
-	Sessions  Sessions
-	Policy    Policy
-	Config    Configuration
-	Tools     Tools
-	Logins    Logins
+	// Configuration is the id of the configuration whose page it is: requests of
+	// others with the same store are shown as theirs, and judged by them.
+	Configuration string
+	Desk          Desk
+	Requests      Requests
+	Runs          Runs
+	Records       Records
+	Sessions      Sessions
+	Policy        Policy
+	Config        Configuration
+	Tools         Tools
+	Logins        Logins
 	// Status returns servers, sandbox and profiles, as codemode_status has them.
 	Status func() any
 	// Record keeps what is done here and is not recorded elsewhere: who came
@@ -274,5 +277,11 @@ func (s *Site) Close() {
 }
 
 // LoginURL makes a link that lets whoever follows it in, once, as the owner of
-// the bridge. It is good for ten minutes. Base is the site's address.
-func (s *Site) LoginURL(base string) string { return base + "/login#code=" + s.door.newCode() }
+// the bridge. It is good for ten minutes. Base is the site's address. There is
+// none where somebody configured may answer, and with the first who may all end.
+func (s *Site) LoginURL(base string) (link string, ok bool) {
+	if s.o.Approvers().Any() {
+		return "", false
+	}
+	return base + "/login#code=" + s.door.newCode(), true
+}

@@ -80,7 +80,7 @@ func (b *bench) appoint(all []approval.Approver) {
 	for i := range all {
 		all[i].Token = sha256.Sum256([]byte(tokenOf(all[i].Name)))
 	}
-	approvers, err := approval.NewApprovers(all, nil)
+	approvers, err := approval.NewApprovers(approval.Realm{}, all, nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}

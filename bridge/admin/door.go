@@ -58,7 +58,6 @@ type door struct {
 // An entered is somebody who came in on the page.
 type entered struct {
 	who    approval.Approver
-	owner  bool // by a link; else by a token
 	secret digest
 	secure bool // came over TLS: its cookie counts by its strict name only
 	until  time.Time
@@ -193,7 +192,7 @@ func (s *Site) identify(r *http.Request, changes bool) (*caller, error) {
 				return nil, &failure{http.StatusForbidden, "secret", "the page's secret is missing or wrong", "load the page again, or sign in"}
 			}
 		}
-		still := func() bool { _, in := s.door.whose(cookie.Value); return in && (e.owner || s.holds(e.who)) }
+		still := func() bool { _, in := s.door.whose(cookie.Value); return in && s.holds(e.who) }
 		if !still() {
 			return nil, errStranger // their token is not theirs any more
 		}
@@ -202,11 +201,11 @@ func (s *Site) identify(r *http.Request, changes bool) (*caller, error) {
 	return nil, errStranger
 }
 
-// holds reports whether an approver is still there with the same token and
-// rights.
+// holds reports whether somebody could still come in the way they did, and has
+// the same token, login and rights.
 func (s *Site) holds(who approval.Approver) bool {
-	now, ok := s.o.Approvers().Find(who.Name, who.Token)
-	return ok && now.Role == who.Role && now.Risk == who.Risk && now.Login == who.Login && slices.Equal(now.Groups, who.Groups)
+	now, ok := s.o.Approvers().Still(who)
+	return ok && now.Role == who.Role && now.Risk == who.Risk && now.Token == who.Token && now.Login == who.Login && slices.Equal(now.Groups, who.Groups)
 }
 
 var errStranger = &failure{http.StatusUnauthorized, "unauthorized", "this needs an approver",
@@ -246,7 +245,11 @@ func (s *Site) login(_ *caller, w http.ResponseWriter, r *http.Request) error {
 		}
 		ok, detail = true, json.RawMessage(`{"by":"single sign-on"}`)
 	case code != "":
-		e.who, e.owner, ok = approval.Owner, true, s.door.takeCode(code)
+		if ok = s.door.takeCode(code); ok {
+			if e.who, ok = s.o.Approvers().Owner(); !ok {
+				return &failure{http.StatusForbidden, "no_owner", "the owner's link is void: somebody configured may answer by now", "sign in as an approver"}
+			}
+		}
 	default:
 		e.who, ok = s.o.Approvers().Authenticate(token)
 	}

@@ -30,17 +30,18 @@ var served = map[string]string{
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"upper":  strings.ToUpper,
-	"join":   func(lines []string) string { return strings.Join(lines, "\n") },
-	"brief":  brief,
-	"millis": time.Time.UnixMilli,
-	"stamp":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"shown":  canon.Visible,
-	"count":  approval.Counted,
-	"pretty": pretty,
-	"mark":   diffMark,
-	"head":   func(lines []string) string { return strings.Join(lines[:min(len(lines), headLines)], "\n") },
-	"long":   func(lines []string) bool { return len(lines) > openLines },
+	"upper":     strings.ToUpper,
+	"join":      func(lines []string) string { return strings.Join(lines, "\n") },
+	"brief":     brief,
+	"millis":    time.Time.UnixMilli,
+	"stamp":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"shown":     canon.Visible,
+	"count":     approval.Counted,
+	"pretty":    pretty,
+	"mark":      diffMark,
+	"uncounted": func(r ledger.Record) bool { return r.Counted != nil && !*r.Counted },
+	"head":      func(lines []string) string { return strings.Join(lines[:min(len(lines), headLines)], "\n") },
+	"long":      func(lines []string) bool { return len(lines) > openLines },
 }).ParseFS(assets, "assets/*.html"))
 
 // A value of more than openLines lines is folded up; headLines are shown of it.

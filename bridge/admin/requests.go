@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -38,6 +39,9 @@ type Request struct {
 	Editable bool   `json:"args_editable"`   // what is shown is all that is sent
 	May      bool   `json:"you_may_approve"` // by role, risk and delegation
 	MayNot   string `json:"you_may_not,omitempty"`
+	// Elsewhere reports that another configuration asks, whose bridge judges
+	// whether an answer counts; then May says only that one may be brought.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 	// Identical are other pending requests about the very same call.
 	Identical []Same `json:"identical,omitempty"`
 	// Calls say what became of the calls after a yes, as far as it is known.
@@ -84,25 +88,26 @@ func (s *Site) shown(who *caller, e approval.Entry) Request {
 	if s.o.Base != "" {
 		link = s.o.Base + "/r/" + e.ID
 	}
-	votes := s.o.Approvers().Standing(e.Request, e.Votes, now)
+	votes, elsewhere := e.Votes, e.ConfigurationID() != s.o.Configuration
+	if !elsewhere {
+		votes = s.o.Approvers().Standing(e.Request, e.Votes, now)
+	}
 	r := Request{
 		ID: e.ID, Digest: e.Digest(), Status: status(e, now), Verdict: e.Verdict, Run: e.Run, Profile: d.Profile,
 		Asked: e.Asked, Until: e.Until, Remember: d.Remember, Reason: d.RequireReason, Typed: d.Manual,
-		Editable:    e.Editable(),
+		Editable: e.Editable(), Elsewhere: elsewhere,
 		Description: approval.Describe(e.Request, approval.DescribeOptions{At: link, Votes: votes}),
 	}
 	if e.Verdict != nil {
-		v := *e.Verdict
-		v.By, v.Text = canon.Visible(v.By), canon.VisibleLines(canon.Redact(v.Text))
-		v.Args = nil // what was sent instead is in the record, as it may be seen
+		v := e.Verdict.Shown()
 		r.Verdict, r.By, r.At = &v, v.By, v.Time
 	}
 	yes, err := s.o.Approvers().Sign(who.Approver, e.Request, approval.Verdict{Approve: true}, who.channel, now)
 	switch {
 	case err != nil:
 		r.MayNot = canon.Visible(err.Error())
-	case (e.Separate || len(d.Quorums) > 0) && e.Requester != "" && (yes.By == e.Requester || yes.For == e.Requester):
-		r.MayNot = "somebody else than the requester must allow it"
+	case e.Own(yes) != nil:
+		r.MayNot = canon.Visible(e.Own(yes).Error())
 	case slices.ContainsFunc(e.Votes, func(v approval.Verdict) bool { return v.By == who.Name }):
 		r.MayNot = "you said yes already; others are needed"
 	default:
@@ -254,22 +259,27 @@ func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error
 	if about == nil {
 		return invalid("digest is missing", "send the digest of the request that you decide on, as /api/pending gives it")
 	}
-	e, err := s.entry(r.Context(), r.PathValue("id"))
+	id := r.PathValue("id")
+	e, err := s.entry(r.Context(), id)
 	if err != nil {
 		return err
 	}
 	now := s.o.Now()
-	v, err = s.o.Approvers().Sign(who.Approver, e.Request, v, who.channel, now)
+	signed, err := s.o.Approvers().Sign(who.Approver, e.Request, v, who.channel, now)
 	if err != nil {
-		rec := ledger.Record{Event: ledger.Verdict, Run: e.Run, Server: e.Server, Tool: e.Tool, Request: e.ID, Outcome: ledger.Refused, Error: canon.Visible(err.Error())}
+		rec := ledger.Record{Event: ledger.Verdict, Run: e.Run, Server: e.Server, Tool: e.Tool, Risk: e.Decision.Risk.String(), Configuration: e.ConfigurationID(),
+			Request: e.ID, Comment: canon.Visible(canon.Redact(v.Text)), Counted: new(false), Outcome: ledger.Refused, Error: canon.Visible(err.Error())}
 		if lost := s.record(r.Context(), who, rec); lost != nil {
 			s.o.Logger.Error("recording a refused verdict", "err", lost)
 		}
 		return &failure{http.StatusForbidden, "role", canon.Visible(err.Error()), "somebody with another role, or a higher limit, can"}
 	}
-	e, err = s.o.Desk.Settle(r.Context(), e.ID, *about, v)
+	e, err = s.o.Desk.Settle(r.Context(), id, *about, signed)
+	if errors.Is(err, approval.ErrKept) {
+		return answer(w, http.StatusAccepted, map[string]any{"status": "pending", "by": canon.Visible(signed.By), "at": now, "kept": err.Error()})
+	}
 	if err != nil {
-		return fmt.Errorf("settling request %s: %w", e.ID, err)
+		return fmt.Errorf("settling request %s: %w", canon.Visible(id), err)
 	}
 	type decided struct {
 		Status  string            `json:"status"` // approved, denied, or pending where more yeses are needed
@@ -278,7 +288,7 @@ func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error
 		Missing string            `json:"missing,omitempty"`
 		Verdict *approval.Verdict `json:"verdict,omitempty"`
 	}
-	out := decided{Status: status(e, now), By: canon.Visible(v.By), At: now, Missing: canon.Visible(e.Missing())}
+	out := decided{Status: status(e, now), By: canon.Visible(signed.By), At: now, Missing: canon.Visible(e.Missing())}
 	if e.Verdict != nil {
 		shown := s.shown(who, e)
 		out.By, out.At, out.Verdict, out.Missing = shown.By, shown.At, shown.Verdict, ""

@@ -198,6 +198,8 @@ type Grant struct {
 	Made    time.Time `json:"made"`
 	Until   time.Time `json:"until"`
 	Left    int       `json:"left"` // uses
+	// Configuration names the one whose calls it covers, if it is another one.
+	Configuration string `json:"configuration,omitempty"`
 }
 
 func (s *Site) grants(ctx context.Context) ([]Grant, error) {
@@ -211,6 +213,9 @@ func (s *Site) grants(ctx context.Context) ([]Grant, error) {
 			Profile: cmp.Or(g.Profile, g.Key.Profile), Session: g.Key.Session, AnyArgs: g.AnyArgs, By: canon.Visible(g.By), Made: g.Made, Until: g.Until, Left: g.Left}
 		if !g.AnyArgs {
 			one.Args = g.Key.Args.String()
+		}
+		if g.Key.Configuration != s.o.Configuration {
+			one.Configuration = canon.Visible(cmp.Or(g.Configuration, "another"))
 		}
 		shown = append(shown, one)
 	}

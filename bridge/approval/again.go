@@ -96,6 +96,9 @@ func (b *Broker) takeUpLocked(ctx context.Context, r Request) (*open, *Verdict, 
 			if v := e.Verdict; v.Edited && v.Args == nil || !v.Approve && (v.Reason == NoApprover || v.Channel == "run") {
 				return nil, nil, nil // nobody's answer, or one of which a part is gone
 			}
+			if b.o.Approvers().Stands(e, time.Now()) != nil {
+				return nil, nil, nil // of somebody who may not give it any more: it is asked anew
+			}
 			b.finishLocked(o, *e.Verdict)
 			if b.taken[r.Run] == nil {
 				b.taken[r.Run] = map[string]Verdict{}

@@ -17,6 +17,7 @@ package approval
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -139,7 +140,24 @@ type Item struct {
 // NeedsApprover reports that only somebody who proves who they are may say
 // yes: on the page, in the terminal or through the API.
 func (r Request) NeedsApprover() bool {
-	return r.Decision.Manual || len(r.Decision.Quorums) > 0 || r.Separate
+	return r.Decision.Manual || r.wantsAnother()
+}
+
+// wantsAnother reports that somebody else than who asked must say yes.
+func (r Request) wantsAnother() bool { return r.Separate || len(r.Decision.Quorums) > 0 }
+
+// Own says why a yes is of who asked, where somebody else must give it; nil if it
+// may count.
+func (r Request) Own(v Verdict) error {
+	switch {
+	case !r.wantsAnother():
+		return nil
+	case v.byOwner():
+		return errors.New("the owner runs the bridge and counts as who asked for this call; somebody else must allow it, a configured approver")
+	case r.Requester != "" && (v.By == r.Requester || v.For == r.Requester):
+		return fmt.Errorf("%s asked for this call; somebody else must allow it", v.By)
+	}
+	return nil
 }
 
 // ConfigurationID is the id of the configuration that asks.
@@ -207,14 +225,27 @@ type Verdict struct {
 	By    string `json:"by,omitempty"`   // who decided; empty for nobody
 	For   string `json:"for,omitempty"`  // in whose name, if By may not by themselves
 	// Roles are the approver's, Lent those of each approver in whose name they
-	// may decide, and Strong says that it was proved who it is. All three are
-	// set by the channel and never by the person.
-	Roles   []string            `json:"roles,omitempty"`
-	Lent    map[string][]string `json:"lent,omitempty"`
-	Strong  bool                `json:"strong,omitempty"`
-	Channel string              `json:"channel,omitempty"` // elicitation, page, terminal, api; or fallback, grant, timeout, limit, run
-	Time    time.Time           `json:"time"`
+	// may decide, Strong says that it was proved who it is, and Credential how.
+	// All four are set by the channel and never by the person.
+	Roles      []string            `json:"roles,omitempty"`
+	Lent       map[string][]string `json:"lent,omitempty"`
+	Strong     bool                `json:"strong,omitempty"`
+	Credential Credential          `json:"credential,omitempty"`
+	Channel    string              `json:"channel,omitempty"` // elicitation, page, terminal, api; or fallback, grant, timeout, limit, run
+	Time       time.Time           `json:"time"`              // when it was given; once it counts, when it did
 }
+
+// Shown is the verdict as others may see it: without how its author proved who
+// they are, and without what was sent instead, which only the record has, as it
+// may be seen.
+func (v Verdict) Shown() Verdict {
+	v.Args, v.Credential = nil, ""
+	v.By, v.For, v.Text = canon.Visible(v.By), canon.Visible(v.For), canon.VisibleLines(canon.Redact(v.Text))
+	return v
+}
+
+// byOwner reports whether an owner gave it, of whatever configuration.
+func (v Verdict) byOwner() bool { return strings.HasPrefix(string(v.Credential), "owner:") }
 
 // Who is who decided, and in whose name.
 func (v Verdict) Who() string {
@@ -228,9 +259,9 @@ func (v Verdict) Who() string {
 // it counts: nobody reads it faster.
 const readFor = 2 * time.Second
 
-// Valid reports what is wrong with a verdict for a request; nil if it can
-// settle it, or count as one of several yeses.
-func (v Verdict) Valid(r Request, now time.Time) error {
+// Valid reports what is wrong with a verdict for a request, given at a time; nil
+// if it can settle it, or count as one of several yeses.
+func (v Verdict) Valid(r Request, at time.Time) error {
 	d := r.Decision
 	remembered := v.Scope == Same || v.Scope == AnyArgs
 	switch {
@@ -246,14 +277,14 @@ func (v Verdict) Valid(r Request, now time.Time) error {
 		return fmt.Errorf("only a yes to everything as it was shown can be remembered")
 	case d.RequireReason && strings.TrimSpace(v.Text) == "":
 		return fmt.Errorf("a yes to this call needs a reason")
-	case d.Risk == profiles.Critical && now.Before(r.Grown.Add(readFor)):
+	case d.Risk == profiles.Critical && at.Before(r.Grown.Add(readFor)):
 		return fmt.Errorf("a yes to a critical call counts %v after it was shown, not sooner: read it first", readFor)
 	case r.NeedsApprover() && !v.Strong:
 		return fmt.Errorf("this call needs an approver on the page, in the terminal or through the API")
 	case d.Manual && v.Args == nil && v.Typed != r.Tool:
 		return fmt.Errorf("a yes to this call needs the tool's name typed: %s", r.Tool)
-	case (r.Separate || len(d.Quorums) > 0) && r.Requester != "" && (v.By == r.Requester || v.For == r.Requester):
-		return fmt.Errorf("%s asked for this call; somebody else must allow it", v.By)
+	case r.Own(v) != nil:
+		return r.Own(v)
 	case v.Args != nil && (len(r.Items) != 1 || len(d.Quorums) > 0):
 		return fmt.Errorf("arguments can be edited for one call that one person allows")
 	case v.Rows != nil && (len(v.Rows) == 0 || len(d.Quorums) > 0):

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,7 +67,30 @@ type Approver struct {
 	Login string
 	// Token is the SHA-256 of their token; zero means that no token is theirs.
 	Token [sha256.Size]byte
+
+	proof Credential // how they proved who they are; empty if they did not
 }
+
+// A Credential says how somebody proved who they are: by which token, by which
+// login at which provider, or as the owner of which configuration. It lets the
+// bridge that asked recognise them, whoever brings it their verdict. It is kept
+// beside the verdict, and never shown, logged or recorded.
+type Credential string
+
+func tokenCredential(sum [sha256.Size]byte) Credential {
+	return Credential("token:" + hex.EncodeToString(sum[:]))
+}
+
+// A Realm is whose approvers somebody is one of.
+type Realm struct {
+	Configuration string // its id
+	// Provider names the single sign-on that logins are of, with all that
+	// decides what a login says there.
+	Provider string
+}
+
+func (r Realm) login(login string) Credential { return Credential("login:" + r.Provider + " " + login) }
+func (r Realm) owner() Credential             { return Credential("owner:" + r.Configuration) }
 
 // A Delegation lets one approver decide in the name of another for a while.
 // Who may decide in a name may hand that on.
@@ -75,18 +100,20 @@ type Delegation struct {
 }
 
 // Owner is who starts the bridge on their own machine and is shown its
-// one-time link: an admin without a token.
+// one-time link: an admin without a token. Where several people are wanted,
+// they count as who asks, not as another one.
 var Owner = Approver{Name: "owner", Role: Admin}
 
-// Approvers are those who may answer, at one moment. They are never changed,
-// only replaced.
+// Approvers are those who may answer the requests of one configuration, at one
+// moment. They are never changed, only replaced.
 type Approvers struct {
+	realm       Realm
 	all         []Approver
 	delegations []Delegation
 }
 
 // NewApprovers checks and keeps approvers and delegations.
-func NewApprovers(all []Approver, delegations []Delegation) (*Approvers, error) {
+func NewApprovers(realm Realm, all []Approver, delegations []Delegation) (*Approvers, error) {
 	names, logins := map[string]bool{}, map[string]bool{}
 	for _, a := range all {
 		if a.Name == "" || names[a.Name] {
@@ -116,7 +143,7 @@ func NewApprovers(all []Approver, delegations []Delegation) (*Approvers, error) 
 			return nil, fmt.Errorf("a delegation from %q to %q is not between two approvers", d.From, d.To)
 		}
 	}
-	return &Approvers{all: slices.Clone(all), delegations: slices.Clone(delegations)}, nil
+	return &Approvers{realm: realm, all: slices.Clone(all), delegations: slices.Clone(delegations)}, nil
 }
 
 // Any reports whether there is an approver who may answer anything.
@@ -132,15 +159,46 @@ func (a *Approvers) All() []Approver {
 	return slices.Clone(a.all)
 }
 
-// Find returns the approver of a name as they are now, if the token, known by
-// its SHA-256, is still theirs.
-func (a *Approvers) Find(name string, token [sha256.Size]byte) (Approver, bool) {
+// Owner returns the owner, who has followed the link. There is none where
+// somebody configured may answer.
+func (a *Approvers) Owner() (Approver, bool) {
+	if a.Any() {
+		return Approver{}, false
+	}
+	owner := Owner
+	owner.proof = a.home().owner()
+	return owner, true
+}
+
+func (a *Approvers) home() Realm {
+	if a == nil {
+		return Realm{}
+	}
+	return a.realm
+}
+
+// Still returns somebody who came in as they are now, if they could come in the
+// same way again.
+func (a *Approvers) Still(who Approver) (Approver, bool) { return a.recognise(who.Name, who.proof) }
+
+// recognise finds whom a credential is of, if they have that name here.
+func (a *Approvers) recognise(name string, proof Credential) (Approver, bool) {
+	if owner, ok := a.Owner(); ok && name == owner.Name && proof == owner.proof {
+		return owner, true
+	}
 	for _, one := range a.All() {
-		if one.Name == name && one.Token == token {
+		if one.Name == name && a.proves(one, proof) {
+			one.proof = proof
 			return one, true
 		}
 	}
 	return Approver{}, false
+}
+
+// proves reports whether a credential is an approver's.
+func (a *Approvers) proves(one Approver, proof Credential) bool {
+	return one.Token != [sha256.Size]byte{} && proof == tokenCredential(one.Token) ||
+		one.Login != "" && proof == a.realm.login(one.Login)
 }
 
 // ByLogin finds whom a provider of single sign-on means. It takes the name
@@ -148,6 +206,7 @@ func (a *Approvers) Find(name string, token [sha256.Size]byte) (Approver, bool) 
 func (a *Approvers) ByLogin(login string) (Approver, bool) {
 	for _, one := range a.All() {
 		if login != "" && one.Login == login {
+			one.proof = a.realm.login(login)
 			return one, true
 		}
 	}
@@ -164,6 +223,7 @@ func (a *Approvers) Authenticate(token string) (Approver, bool) {
 		for _, one := range a.all {
 			same := subtle.ConstantTimeCompare(sum[:], one.Token[:])
 			if same == 1 && one.Token != [sha256.Size]byte{} {
+				one.proof = tokenCredential(sum)
 				found, ok = one, 1
 			}
 		}
@@ -193,13 +253,26 @@ func (a Approver) allows(risk profiles.Risk) bool {
 }
 
 // Sign makes a verdict on a request an approver's own: it says who they are,
-// in whose names they may speak, and by which channel it came. It refuses
-// what they may not decide. A no is open to everybody who may answer.
+// how they proved that, in whose names they may speak, and by which channel it
+// came. It refuses what they may not decide, unless another configuration asks:
+// what counts there is for that one's bridge to judge. A no is open to everybody
+// who may answer.
 func (a *Approvers) Sign(who Approver, r Request, v Verdict, channel string, now time.Time) (Verdict, error) {
-	v.By, v.Strong, v.Channel, v.For, v.Roles, v.Lent = who.Name, true, channel, "", append(slices.Clone(who.Groups), string(who.Role)), nil
+	v.By, v.Strong, v.Channel, v.Credential = who.Name, true, channel, who.proof
+	v.For, v.Roles, v.Lent = "", nil, nil
 	if !v.Approve && v.Reason == "" {
 		v.Reason = Declined
 	}
+	if r.ConfigurationID() != a.home().Configuration {
+		return v, nil
+	}
+	return a.entitle(who, r, v, now)
+}
+
+// entitle says in whose names a verdict may be given, and refuses one that
+// approver who may not give at all.
+func (a *Approvers) entitle(who Approver, r Request, v Verdict, now time.Time) (Verdict, error) {
+	v.For, v.Roles, v.Lent = "", append(slices.Clone(who.Groups), string(who.Role)), nil
 	may := who.May(Answer) && (!v.Approve || who.allows(r.Decision.Risk))
 	for _, other := range a.names(who, now) {
 		if !other.May(Answer) || v.Approve && !other.allows(r.Decision.Risk) {
@@ -223,28 +296,69 @@ func (a *Approvers) Sign(who Approver, r Request, v Verdict, channel string, now
 	}
 }
 
+// judge signs a verdict anew by the approvers of this moment: it counts only if
+// whoever gave it is one of them and may give it. A verdict by which nobody
+// proved who they are is the client's, and not theirs to judge. Without
+// approvers to go by, a verdict stands as it was signed.
+func (a *Approvers) judge(r Request, v Verdict, now time.Time) (Verdict, error) {
+	if a == nil || !v.Strong {
+		return v, nil
+	}
+	who, ok := a.recognise(v.By, v.Credential)
+	if !ok {
+		return Verdict{}, a.stranger(r, v)
+	}
+	return a.entitle(who, r, v, now)
+}
+
+// stranger says why somebody is not recognised, for themselves to read.
+func (a *Approvers) stranger(r Request, v Verdict) error {
+	asks := "the configuration that asks"
+	if r.Configuration != "" {
+		asks += ", " + r.Configuration + ","
+	}
+	known := slices.ContainsFunc(a.all, func(one Approver) bool { return one.Name == v.By })
+	switch {
+	case v.Credential == a.realm.owner():
+		return errors.New("the owner does not answer where somebody configured may, and by now somebody may")
+	case v.byOwner():
+		return fmt.Errorf("%s is not the one whose owner says this", asks)
+	case known:
+		return fmt.Errorf("%s knows %s by another token or login", asks, v.By)
+	default:
+		return fmt.Errorf("%s has no approver %s", asks, v.By)
+	}
+}
+
 // Standing are the yeses that still count, as they would be given now: of
 // approvers who are there and may still allow the request. Without approvers
 // to go by, all of them are.
 func (a *Approvers) Standing(r Request, votes []Verdict, now time.Time) []Verdict {
-	if a == nil {
-		return votes
-	}
 	var standing []Verdict
 	for _, v := range votes {
-		who := Owner
-		if v.By != Owner.Name {
-			i := slices.IndexFunc(a.all, func(one Approver) bool { return one.Name == v.By })
-			if i < 0 {
-				continue
-			}
-			who = a.all[i]
-		}
-		if v, err := a.Sign(who, r, v, v.Channel, now); err == nil {
+		if v, err := a.judge(r, v, now); err == nil {
 			standing = append(standing, v)
 		}
 	}
 	return standing
+}
+
+// Stands says why the yes that settled an entry would not count now; nil if it
+// would. A no always stands, and so does the client's own answer.
+func (a *Approvers) Stands(e Entry, now time.Time) error {
+	v := e.Verdict
+	if a == nil || v == nil || !v.Approve || !v.Strong {
+		return nil
+	}
+	if len(e.Decision.Quorums) == 0 {
+		_, err := a.judge(e.Request, *v, now)
+		return err
+	}
+	e.Votes = a.Standing(e.Request, e.Votes, now)
+	if missing := e.Missing(); missing != "" {
+		return fmt.Errorf("of the yeses that it had not all count any more: there are %s", missing)
+	}
+	return nil
 }
 
 // names are the approvers in whose names somebody may decide, by a chain of

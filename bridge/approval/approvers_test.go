@@ -12,7 +12,7 @@ import (
 
 func approvers(t *testing.T, all []Approver, delegations ...Delegation) *Approvers {
 	t.Helper()
-	a, err := NewApprovers(all, delegations)
+	a, err := NewApprovers(Realm{}, all, delegations)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,24 +111,27 @@ func TestTokens(t *testing.T) {
 func TestApproversThatMakeNoSense(t *testing.T) {
 	ann := Approver{Name: "ann", Role: Admin}
 	for name, try := range map[string]func() error{
-		"no name":           func() error { _, err := NewApprovers([]Approver{{Role: Admin}}, nil); return err },
-		"twice":             func() error { _, err := NewApprovers([]Approver{ann, ann}, nil); return err },
-		"no role":           func() error { _, err := NewApprovers([]Approver{{Name: "bob"}}, nil); return err },
-		"a role for a name": func() error { _, err := NewApprovers([]Approver{{Name: "admin", Role: Admin}}, nil); return err },
+		"no name": func() error { _, err := NewApprovers(Realm{}, []Approver{{Role: Admin}}, nil); return err },
+		"twice":   func() error { _, err := NewApprovers(Realm{}, []Approver{ann, ann}, nil); return err },
+		"no role": func() error { _, err := NewApprovers(Realm{}, []Approver{{Name: "bob"}}, nil); return err },
+		"a role for a name": func() error {
+			_, err := NewApprovers(Realm{}, []Approver{{Name: "admin", Role: Admin}}, nil)
+			return err
+		},
 		"a role for a group": func() error {
-			_, err := NewApprovers([]Approver{{Name: "bob", Role: Admin, Groups: []string{"viewer"}}}, nil)
+			_, err := NewApprovers(Realm{}, []Approver{{Name: "bob", Role: Admin, Groups: []string{"viewer"}}}, nil)
 			return err
 		},
 		"a name for a group": func() error {
-			_, err := NewApprovers([]Approver{ann, {Name: "bob", Role: Admin, Groups: []string{"ann"}}}, nil)
+			_, err := NewApprovers(Realm{}, []Approver{ann, {Name: "bob", Role: Admin, Groups: []string{"ann"}}}, nil)
 			return err
 		},
 		"lent to nobody": func() error {
-			_, err := NewApprovers([]Approver{ann}, []Delegation{{From: "ann", To: "bob"}})
+			_, err := NewApprovers(Realm{}, []Approver{ann}, []Delegation{{From: "ann", To: "bob"}})
 			return err
 		},
 		"lent to themselves": func() error {
-			_, err := NewApprovers([]Approver{ann}, []Delegation{{From: "ann", To: "ann"}})
+			_, err := NewApprovers(Realm{}, []Approver{ann}, []Delegation{{From: "ann", To: "ann"}})
 			return err
 		},
 	} {

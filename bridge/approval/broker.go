@@ -21,12 +21,19 @@ type Options struct {
 	Limits Limits
 	Store  Store  // nil means a Memory of its own
 	Bridge string // names this process in the entries of a shared store
+	// Configuration is the id of the configuration whose calls this process asks
+	// about, and whose approvers Approvers are.
+	Configuration string
+	// Gone reports whether the process of a name has ended; nil means that none
+	// ever has.
+	Gone func(bridge string) bool
 	// Separate reports whether a requester's own yes counts for nothing; nil
 	// means that it counts.
 	Separate func() bool
-	// Approvers, if not nil, are those of this moment: where several yeses are
-	// needed, one of somebody who may not allow the call any more is dropped
-	// when the next is counted.
+	// Approvers are those of this moment: a verdict counts if its author is one
+	// of them and may give it, and of several yeses each as long as that is so.
+	// Where it is nil, or there are none to go by, verdicts stand as they were
+	// signed in this process, and others bring none that counts.
 	Approvers func() *Approvers
 	// Summarise, if not nil, writes the one line about a request that lists
 	// and dialogs show in place of [Summary]. It sees what people may see.
@@ -55,13 +62,15 @@ type Broker struct {
 	open      map[string]*open              // by request ID
 	waiting   []*open                       // for their turn, in order
 	admitting bool                          // admitLocked is at work
-	synced    <-chan struct{}               // closed when the store has news
+	synced    <-chan struct{}               // closed when the store may have news
 	asked     map[string][]time.Time        // by session: when questions came up
 	refused   map[string]map[Key]Verdict    // by run: calls that were refused
 	vain      map[string]int                // by run: refused questions
 	taken     map[string]map[string]Verdict // by run and request: verdicts that were there when the run was taken up
 	spared    map[string]pause              // by session: whose person said no lately
 	watchers  map[string][]chan struct{}
+
+	judged func(Entry, Verdict, error) // see Tell; set before the broker is used
 }
 
 // An open is a request that is not settled, and those who wait for it.
@@ -89,9 +98,15 @@ func New(o Options) *Broker {
 	if o.Asked == nil {
 		o.Asked = func(Request) {}
 	}
+	if o.Gone == nil {
+		o.Gone = func(string) bool { return false }
+	}
+	news := make(chan struct{})
+	close(news) // nobody has looked yet
 	return &Broker{
-		o: o, limits: o.Limits.orDefaults(), store: o.Store, open: map[string]*open{}, asked: map[string][]time.Time{},
+		o: o, synced: news, limits: o.Limits.orDefaults(), store: o.Store, open: map[string]*open{}, asked: map[string][]time.Time{},
 		refused: map[string]map[Key]Verdict{}, vain: map[string]int{}, taken: map[string]map[string]Verdict{}, spared: map[string]pause{}, watchers: map[string][]chan struct{}{},
+		judged: func(Entry, Verdict, error) {},
 	}
 }
 
@@ -205,34 +220,48 @@ func (b *Broker) news(o *open) <-chan struct{} {
 	if !o.asked {
 		return nil
 	}
-	if b.synced == nil {
-		b.syncLocked()
-	}
 	return b.synced
 }
 
-// sync takes over what other processes have settled.
+// sync takes over what other processes have settled, and judges what they have
+// brought.
 func (b *Broker) sync() {
+	for _, id := range b.look() {
+		_, _ = b.judge(context.Background(), id) // what the store fails to keep is judged after its next change
+	}
+}
+
+// look takes over what others have settled, unless another call did, and
+// returns the open requests with verdicts that nobody has judged.
+func (b *Broker) look() (unjudged []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
 	case <-b.synced:
-		b.syncLocked()
-	default: // another call did it
+		return b.syncLocked()
+	default:
+		return nil
 	}
 }
 
-func (b *Broker) syncLocked() {
+func (b *Broker) syncLocked() (unjudged []string) {
 	b.synced = b.store.Requested() // before looking: nothing is missed
 	for id, o := range b.open {
 		if !o.asked {
 			continue
 		}
 		all, err := b.store.Entries(context.Background(), Filter{ID: id})
-		if err == nil && len(all) == 1 && all[0].Verdict != nil {
+		if err != nil || len(all) != 1 {
+			continue
+		}
+		if all[0].Verdict != nil {
 			b.finishLocked(o, *all[0].Verdict)
 		}
+		if all[0].unjudged() {
+			unjudged = append(unjudged, id)
+		}
 	}
+	return unjudged
 }
 
 // addLocked opens a request, or queues it when too many are open.
@@ -420,28 +449,48 @@ func (b *Broker) expire(o *open) {
 // anything else settles nothing. Of several verdicts the first wins; the
 // others are told so by a [SettledError]. Where more than one yes is needed,
 // a yes that counts is no error; the entry says what is still missing.
+//
+// Where another process judges what counts (see brought.go), the verdict is
+// brought to it: that is a [BroughtError], and [Broker.Outcome] waits for what
+// becomes of it.
 func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Verdict) (Entry, error) {
-	people := b.o.Approvers()
-	var late error // said, though the entry is changed: it has run out
-	e, err := b.store.Update(ctx, id, func(e *Entry) error {
-		late = nil
+	v.Time = time.Now()
+	var said error // though the entry is changed
+	e, err := b.change(ctx, id, func(e *Entry) error {
+		said = nil
+		if !b.judges(e) {
+			brought, err := e.bring(about, v)
+			if err == nil {
+				said = &BroughtError{brought}
+			}
+			return err
+		}
 		open := e.Verdict == nil
-		err := e.answer(about, v, time.Now(), people)
-		if open && e.Verdict != nil {
-			late, err = err, nil
+		err := e.answer(about, v, time.Now(), b.o.Approvers())
+		if open && e.Verdict != nil { // it may have run out
+			said, err = err, nil
 		}
 		return err
 	})
-	// The store has settled it, for every process. Whoever comes in between,
-	// such as the time-out, finds that verdict there and goes by it.
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if o := b.open[id]; o != nil && err == nil && e.Verdict != nil {
-		b.finishLocked(o, *e.Verdict)
-	}
 	if err == nil {
-		err = late
+		err = said
 	}
+	return e, err
+}
+
+// change changes an entry, with what was brought to it judged first. The store
+// has it then, for every process. Whoever comes in between, such as the
+// time-out, finds the verdict there and goes by it.
+func (b *Broker) change(ctx context.Context, id string, change func(*Entry) error) (Entry, error) {
+	e, outcomes, err := b.update(ctx, id, change)
+	if err == nil && e.Verdict != nil {
+		b.mu.Lock()
+		if o := b.open[id]; o != nil {
+			b.finishLocked(o, *e.Verdict)
+		}
+		b.mu.Unlock()
+	}
+	b.tell(e, outcomes)
 	return e, err
 }
 
@@ -507,7 +556,7 @@ func (b *Broker) finishLocked(o *open, v Verdict) {
 // verdict has come first: then with that.
 func (b *Broker) endLocked(o *open, v Verdict) {
 	if o.asked {
-		e, err := b.store.Update(context.Background(), o.request.ID, func(e *Entry) error {
+		e, outcomes, err := b.update(context.Background(), o.request.ID, func(e *Entry) error {
 			if e.Verdict == nil {
 				e.settle(v, time.Now())
 			}
@@ -516,6 +565,7 @@ func (b *Broker) endLocked(o *open, v Verdict) {
 		if err == nil && e.Verdict != nil { // if the store fails, it is a no all the same
 			v = *e.Verdict
 		}
+		b.tell(e, outcomes)
 	}
 	b.finishLocked(o, v)
 }

@@ -55,10 +55,12 @@ type Description struct {
 	// Done counts the calls that the run had made before.
 	Done int `json:"done"`
 	// Until is the clock time at which the answer is no.
-	Until     string `json:"until"`
-	Run       string `json:"run"`
-	Client    string `json:"client,omitempty"`    // as it calls itself
-	Requester string `json:"requester,omitempty"` // whose token it came with
+	Until string `json:"until"`
+	Run   string `json:"run"`
+	// Configuration names the one that asks, whose approvers answer.
+	Configuration string `json:"configuration,omitempty"`
+	Client        string `json:"client,omitempty"`    // as it calls itself
+	Requester     string `json:"requester,omitempty"` // whose token it came with
 	// Model is what a model wrote, unchecked.
 	Model Claims `json:"model"`
 	// At is where an approver can read all of it and answer.
@@ -117,7 +119,7 @@ func Describe(r Request, o DescribeOptions) Description {
 		Covers: r.covers(), Needs: r.needs(), Missing: (&Entry{Request: r, Votes: o.Votes}).Missing(),
 		Difference: r.Difference, // made visible by whoever compared
 		Done:       r.Done, Until: clock(r.Until, r.Asked, o.Zone),
-		Run: canon.Visible(r.Run), Client: canon.Visible(r.Client), Requester: canon.Visible(r.Requester),
+		Run: canon.Visible(r.Run), Configuration: canon.Visible(r.Configuration), Client: canon.Visible(r.Client), Requester: canon.Visible(r.Requester),
 		Model: claims(r.Preview), At: canon.Visible(o.At),
 	}
 	for _, c := range r.Checks {
@@ -286,7 +288,7 @@ func (r Request) needs() []string {
 	if r.NeedsApprover() {
 		needs = append(needs, "an approver on the page, in the terminal or through the API")
 	}
-	if (r.Separate || len(r.Decision.Quorums) > 0) && r.Requester != "" {
+	if r.wantsAnother() && r.Requester != "" {
 		needs = append(needs, "somebody other than "+canon.Visible(r.Requester))
 	}
 	return needs

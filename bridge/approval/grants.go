@@ -18,15 +18,17 @@ const (
 // A Grant is a remembered yes. It ends with its session, and is void once the
 // tool's definition or the policy is another.
 type Grant struct {
-	ID      string    `json:"id"`
-	Key     Key       `json:"key"`
-	AnyArgs bool      `json:"any_args,omitempty"` // Key.Args does not count
-	Script  string    `json:"script"`             // the tool's name in scripts
-	Profile string    `json:"profile,omitempty"`  // that was asked under, by its name: Key has none for what binds eval
-	By      string    `json:"by"`
-	Made    time.Time `json:"made"`
-	Until   time.Time `json:"until"`
-	Left    int       `json:"left"` // uses
+	ID      string `json:"id"`
+	Key     Key    `json:"key"`
+	AnyArgs bool   `json:"any_args,omitempty"` // Key.Args does not count
+	Script  string `json:"script"`             // the tool's name in scripts
+	Profile string `json:"profile,omitempty"`  // that was asked under, by its name: Key has none for what binds eval
+	// Configuration names for people the configuration whose calls it covers.
+	Configuration string    `json:"configuration,omitempty"`
+	By            string    `json:"by"`
+	Made          time.Time `json:"made"`
+	Until         time.Time `json:"until"`
+	Left          int       `json:"left"` // uses
 }
 
 // covers reports whether the grant is a yes to a call.
@@ -41,7 +43,7 @@ func (g Grant) covers(k Key) bool {
 // with any arguments.
 func (b *Broker) addGrants(r Request, v Verdict) error {
 	for _, i := range r.Items {
-		g := Grant{ID: "g" + newID()[1:], Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: r.Script, Profile: r.Decision.Profile, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
+		g := Grant{ID: "g" + newID()[1:], Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: r.Script, Profile: r.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
 		if g.AnyArgs {
 			g.Key.Args = canon.Digest{}
 		}

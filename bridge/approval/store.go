@@ -22,6 +22,10 @@ type Entry struct {
 	Bridge string `json:"bridge"`
 	// Votes are the yeses so far, where one is not enough.
 	Votes []Verdict `json:"votes,omitempty"`
+	// Brought are verdicts that other processes have brought, in the order in
+	// which they came: they count for nothing until the process that may say so
+	// has judged them. See brought.go.
+	Brought []Brought `json:"brought,omitempty"`
 	// Verdict settles the request. It is set once.
 	Verdict *Verdict `json:"verdict,omitempty"`
 }
@@ -58,11 +62,10 @@ func (e *SettledError) Error() string {
 	return fmt.Sprintf("it was settled before: %s said %s at %s", by, answer, e.Verdict.Time.Format("15:04:05"))
 }
 
-// answer brings a person's verdict to the entry. Every verdict on its way
-// into a store passes here, in one transaction with what it changes: this is
-// where a request is settled exactly once.
-//
-// Yeses of before are counted anew by the approvers of this moment.
+// answer takes a person's verdict on the entry. Every verdict that is to count
+// passes here, in one transaction with what it changes: this is where a request
+// is settled exactly once, and where its author is held against the approvers of
+// this moment. Yeses of before are counted anew by them.
 func (e *Entry) answer(about canon.Digest, v Verdict, now time.Time, people *Approvers) error {
 	if e.Digest() != about {
 		return ErrDigest
@@ -74,7 +77,11 @@ func (e *Entry) answer(about canon.Digest, v Verdict, now time.Time, people *App
 		e.settle(Verdict{Reason: Timeout, Channel: "timeout"}, now)
 		return &SettledError{*e.Verdict}
 	}
-	if err := v.Valid(e.Request, now); err != nil {
+	v, err := people.judge(e.Request, v, now)
+	if err == nil {
+		err = v.Valid(e.Request, v.Time)
+	}
+	if err != nil {
 		return &RefusedError{err}
 	}
 	v.Time = now
@@ -382,7 +389,7 @@ func (e *Entry) over() time.Time {
 // Clone copies the entry, with what a change of the copy would reach.
 func (e *Entry) Clone() Entry {
 	c := *e
-	c.Items, c.Votes = slices.Clone(e.Items), slices.Clone(e.Votes)
+	c.Items, c.Votes, c.Brought = slices.Clone(e.Items), slices.Clone(e.Votes), slices.Clone(e.Brought)
 	if e.Verdict != nil {
 		v := *e.Verdict
 		c.Verdict = &v

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,6 +46,8 @@ func TestWhoMayAnswerWhat(t *testing.T) {
 	typed, edited, rows := by("ann"), by("ann"), by("ann")
 	typed.Typed, edited.Args, rows.Rows = "delete", json.RawMessage(`{}`), []int{2}
 	with := func(v Verdict, change func(*Verdict)) Verdict { change(&v); return v }
+	owner := signed(t, nil, Owner.Name, question(1), yes)
+	nobodys := question(1, func(r *Request) { r.Separate = true })
 	for name, row := range map[string]struct {
 		r    Request
 		v    Verdict
@@ -60,6 +63,11 @@ func TestWhoMayAnswerWhat(t *testing.T) {
 		"one's own, where it does not":            {separate, by("ann"), "asked for this call"},
 		"another's":                               {separate, by("bob"), ""},
 		"at the client, where one's own does not": {separate, client, "approver"},
+		"the owner's, where one's own counts":     {own, owner, ""},
+		"the owner's, where it does not":          {nobodys, owner, "the owner runs the bridge"},
+		"the owner's, where another asked":        {separate, owner, "the owner runs the bridge"},
+		"the owner's no":                          {separate, with(owner, func(v *Verdict) { v.Approve, v.Reason = false, Declined }), ""},
+		"of a quorum, by the owner":               {question(1, quorum(2, false)), owner, "the owner runs the bridge"},
 		"one's own no":                            {separate, Verdict{Reason: Declined, By: "ann"}, ""},
 		"some rows":                               {fold, rows, ""},
 		"a row that is not there":                 {fold, with(rows, func(v *Verdict) { v.Rows = []int{3} }), "call 3"},
@@ -160,21 +168,47 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
+// person is an approver whose token is their name.
+func person(name string, role Role, limit profiles.Risk) Approver {
+	return Approver{Name: name, Role: role, Risk: limit, Token: sha256.Sum256([]byte(name))}
+}
+
+// signed is a verdict of an approver who has come in, or of the owner.
+func signed(t *testing.T, people *Approvers, name string, r Request, v Verdict) Verdict {
+	t.Helper()
+	who, ok := people.Authenticate(name)
+	if name == Owner.Name {
+		who, ok = people.Owner()
+	}
+	if !ok {
+		t.Fatalf("%s does not come in", name)
+	}
+	v, err := people.Sign(who, r, v, "page", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 // A yes counts by the rights of the moment at which the last one is counted.
 func TestYesOfWhoLostTheRight(t *testing.T) {
 	critical := func(all ...Approver) *Approvers { return approvers(t, all) }
-	ann, bob, eve := Approver{Name: "ann", Role: Admin}, Approver{Name: "bob", Role: Decide, Risk: profiles.Critical}, Approver{Name: "eve", Role: Admin}
-	lent := approvers(t, []Approver{ann, {Name: "bob", Role: Viewer}, eve}, Delegation{From: "ann", To: "bob", Until: time.Now().AddDate(1000, 0, 0)})
+	ann, bob, eve, dan := person("ann", Admin, 0), person("bob", Decide, profiles.Critical), person("eve", Admin, 0), person("dan", Admin, 0)
+	looks := person("bob", Viewer, 0)
+	anew := bob
+	anew.Token[0]++
+	lent := approvers(t, []Approver{ann, looks, eve, dan}, Delegation{From: "ann", To: "bob", Until: time.Now().AddDate(1000, 0, 0)})
 	for name, row := range map[string]struct {
 		before, after *Approvers
 		counts        bool
 	}{
-		"nothing has changed":      {critical(ann, bob, eve), critical(ann, bob, eve), true},
-		"another one has gone":     {critical(ann, bob, eve), critical(bob, eve), true},
-		"they are none any more":   {critical(ann, bob, eve), critical(ann, eve), false},
-		"they only look now":       {critical(ann, bob, eve), critical(ann, Approver{Name: "bob", Role: Viewer}, eve), false},
-		"their limit is lower":     {critical(ann, bob, eve), critical(ann, Approver{Name: "bob", Role: Decide, Risk: profiles.Low}, eve), false},
-		"nobody lends them theirs": {lent, critical(ann, Approver{Name: "bob", Role: Viewer}, eve), false},
+		"nothing has changed":      {critical(ann, bob, eve, dan), critical(ann, bob, eve, dan), true},
+		"another one has gone":     {critical(ann, bob, eve, dan), critical(bob, eve, dan), true},
+		"they are none any more":   {critical(ann, bob, eve, dan), critical(ann, eve, dan), false},
+		"they only look now":       {critical(ann, bob, eve, dan), critical(ann, looks, eve, dan), false},
+		"their limit is lower":     {critical(ann, bob, eve, dan), critical(ann, person("bob", Decide, profiles.Low), eve, dan), false},
+		"their token is another":   {critical(ann, bob, eve, dan), critical(ann, anew, eve, dan), false},
+		"nobody lends them theirs": {lent, critical(ann, looks, eve, dan), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -182,25 +216,18 @@ func TestYesOfWhoLostTheRight(t *testing.T) {
 				b := New(Options{Approvers: func() *Approvers { return people }})
 				c := asks(t.Context(), b, question(1, quorum(2, false)))
 				q := only(t, b, "r1")
-				says := func(who Approver) Entry {
+				says := func(name string) Entry {
 					t.Helper()
-					if now, ok := people.Find(who.Name, who.Token); ok {
-						who = now
-					}
-					v, err := people.Sign(who, q, Verdict{Approve: true}, "page", time.Now())
-					if err != nil {
-						t.Fatal(err)
-					}
-					e, err := b.Settle(t.Context(), q.ID, q.Digest(), v)
+					e, err := b.Settle(t.Context(), q.ID, q.Digest(), signed(t, people, name, q, Verdict{Approve: true}))
 					if err != nil {
 						t.Fatal(err)
 					}
 					return e
 				}
-				says(bob)
+				says("bob")
 				stillAsks(t, c)
 				people = row.after
-				e := says(eve)
+				e := says("eve")
 				if row.counts {
 					wantAnswer(t, c, "yes")
 				} else {
@@ -208,7 +235,7 @@ func TestYesOfWhoLostTheRight(t *testing.T) {
 					if len(e.Votes) != 1 || e.Votes[0].By != "eve" || !strings.HasPrefix(e.Missing(), "1 of 2") {
 						t.Errorf("counted are %+v, missing %q", e.Votes, e.Missing())
 					}
-					says(Owner) // who starts the bridge is no configured approver, and one all the same
+					says("dan")
 					wantAnswer(t, c, "yes")
 				}
 				b.EndRun("r1")
@@ -281,14 +308,17 @@ func TestYesToSomeRows(t *testing.T) {
 // Two processes share a store: what one asks, the other answers.
 func TestAnswerFromAnotherProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := new(Memory)
-		asker, desk := New(Options{Store: store, Bridge: "a"}), New(Options{Store: store, Bridge: "b"})
+		store, people := new(Memory), approvers(t, []Approver{person("ann", Admin, 0)})
+		known := func() *Approvers { return people }
+		asker, desk := New(Options{Store: store, Bridge: "a", Approvers: known}), New(Options{Store: store, Bridge: "b", Approvers: known})
 		c, d := asks(t.Context(), asker, question(1)), asks(t.Context(), asker, question(2))
 		open, err := desk.Entries(t.Context(), Filter{Open: time.Now()})
 		if err != nil || len(open) != 2 || open[0].Bridge != "a" {
 			t.Fatalf("the other process sees %+v, %v", open, err)
 		}
-		settle(t, desk, open[0].Request, yes)
+		if e, err := brings(t, desk, open[0].Request, signed(t, people, "ann", open[0].Request, yes)); err != nil || e.Verdict == nil || e.Verdict.By != "ann" {
+			t.Fatalf("settled as %+v, %v", e.Verdict, err)
+		}
 		wantAnswer(t, c, "yes")
 		stillAsks(t, d)
 		if lost := tooLate(t, asker, open[0].Request, no); lost.By != "ann" {
@@ -300,6 +330,20 @@ func TestAnswerFromAnotherProcess(t *testing.T) {
 			t.Errorf("a yes to a run that is over lost to %+v", lost)
 		}
 	})
+}
+
+// brings settles a request of another process, and returns what its author is
+// told within three seconds.
+func brings(t *testing.T, b *Broker, r Request, v Verdict) (Entry, error) {
+	t.Helper()
+	e, err := b.Settle(t.Context(), r.ID, r.Digest(), v)
+	var brought *BroughtError
+	if !errors.As(err, &brought) {
+		return e, err
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*second)
+	defer cancel()
+	return b.Outcome(ctx, r.ID, brought.ID)
 }
 
 // Trial P8: many approvers at once, in two processes; one wins and everybody

@@ -57,8 +57,8 @@ func ShownLines(s string) string { return strings.ReplaceAll(canon.VisibleLines(
 // Line is a record in one line, without its time and run; it is never empty.
 func Line(r ledger.Record) string {
 	because := ""
-	if r.Error != "" {
-		because = ": " + cut(Shown(firstLine(r.Error)), 160)
+	if text := words(r); text != "" {
+		because = ": " + cut(Shown(firstLine(text)), 160)
 	}
 	call := fmt.Sprintf("#%d %s", r.Call, Shown(r.Path()))
 	var text string
@@ -84,7 +84,7 @@ func Line(r ledger.Record) string {
 		text = fmt.Sprintf("  request %s %s", Shown(r.Request), answer(r)) + because
 	case ledger.Verdict:
 		text = fmt.Sprintf("  %s %s", call, answer(r)) + because
-		if r.Outcome == ledger.Refused { // too late, or by somebody who may not
+		if !counts(r) { // too late, or by somebody who may not
 			text = fmt.Sprintf("  %s %s does not count", call, answer(r)) + because
 		}
 	case ledger.Outcome:
@@ -135,7 +135,7 @@ func previewed(r ledger.Record) string {
 func answer(r ledger.Record) string {
 	text := Shown(r.Answer)
 	if r.Approver != "" {
-		text += " by " + Shown(r.Approver)
+		text += " by " + Shown(by(r))
 	}
 	if r.Channel != "" {
 		text += " (" + Shown(r.Channel) + ")"
@@ -159,9 +159,27 @@ func trace(r ledger.Record) string {
 	return r.Run + "." + strconv.Itoa(r.Call)
 }
 
-// settles reports whether a verdict is the one that the call went by. Of the
-// others (too late, or one yes of several) the record has no decision.
-func settles(r ledger.Record) bool { return r.Disposition != "" }
+// settles reports whether a verdict is the one that the call went by, and not
+// one of several yeses or one that does not count. Those had no decision in
+// records of before.
+func settles(r ledger.Record) bool {
+	return r.Disposition != "" && counts(r) && r.Outcome != ledger.Vote
+}
+
+// counts reports whether a verdict settled its request or is one of several.
+func counts(r ledger.Record) bool {
+	if r.Counted != nil {
+		return *r.Counted
+	}
+	return r.Outcome != ledger.Refused
+}
+
+// words are what a person wrote to an answer, and what is said of it. Before
+// there was Comment, both stood in Error.
+func words(r ledger.Record) string { return join("; ", r.Comment, r.Error) }
+
+// by is who decided, and in whose name.
+func by(r ledger.Record) string { return join(" for ", r.Approver, r.OnBehalfOf) }
 
 // approved reports whether a verdict is a yes.
 func approved(r ledger.Record) bool { return r.Answer == "yes" || strings.HasPrefix(r.Answer, "yes,") }

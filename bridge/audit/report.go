@@ -23,7 +23,7 @@ type ReportOptions struct {
 // log whole, who let what happen, what was refused and why, what is not known
 // to have ended, and how the policy changed. Rows are those of the period.
 func WriteReport(w io.Writer, rows Rows, o ReportOptions) error {
-	var verdicts, refusals, config, events []ledger.Row
+	var verdicts, void, refusals, config, events []ledger.Row
 	type person struct{ name, channel string }
 	type tally struct{ yes, no int }
 	people := map[person]*tally{}
@@ -34,11 +34,12 @@ func WriteReport(w io.Writer, rows Rows, o ReportOptions) error {
 			switch {
 			case err != nil:
 			case r.Event == ledger.Verdict:
-				verdicts = append(verdicts, row)
-				if r.Outcome == ledger.Refused { // it did not count
+				if !counts(r) {
+					void = append(void, row)
 					break
 				}
-				who := person{cmp.Or(r.Approver, "nobody"), r.Channel}
+				verdicts = append(verdicts, row)
+				who := person{cmp.Or(by(r), "nobody"), r.Channel}
 				if people[who] == nil {
 					people[who] = &tally{}
 				}
@@ -103,9 +104,14 @@ func WriteReport(w io.Writer, rows Rows, o ReportOptions) error {
 	p.table([]string{"approver", "channel", "yes", "no"}, who)
 
 	p.f("\n## Verdicts\n\n")
-	p.table([]string{"time", "run, call", "tool", "risk", "answer", "approver", "channel", "reason"}, each(verdicts, func(r ledger.Record) []string {
-		return []string{at(r), trace(r), r.Path(), r.Risk, r.Answer, r.Approver, r.Channel, r.Error}
-	}))
+	answers := []string{"time", "run, call", "tool", "risk", "answer", "approver", "channel", "reason"}
+	answered := func(r ledger.Record) []string {
+		return []string{at(r), trace(r), r.Path(), r.Risk, r.Answer, by(r), r.Channel, words(r)}
+	}
+	p.table(answers, each(verdicts, answered))
+
+	p.f("\n## Verdicts that did not count\n\n")
+	p.table(answers, each(void, answered))
 
 	p.f("\n## Refused calls\n\n")
 	p.table([]string{"time", "run, call", "profile", "tool", "risk", "why"}, each(refusals, func(r ledger.Record) []string {

@@ -314,6 +314,32 @@ func TestReportCountsWhatWasTaken(t *testing.T) {
 	}
 }
 
+// What did not count stands apart from the verdicts, and each says who decided in
+// whose name, and what they wrote.
+func TestReportKeepsApartWhatDidNotCount(t *testing.T) {
+	record := func(who, name, comment string, counted bool) ledger.Record {
+		return ledger.Record{Event: ledger.Verdict, Run: "r", Call: 1, Answer: "yes, once", Approver: who, OnBehalfOf: name, Channel: "page", Comment: comment, Counted: new(counted), Disposition: "ask", Risk: "high"}
+	}
+	void := record("eve", "", "let me", false)
+	void.Outcome, void.Error = ledger.Refused, "nobody here"
+	vote := record("dan", "", "", true)
+	vote.Outcome, vote.Error = ledger.Vote, "1 of 2 yeses"
+	var out bytes.Buffer
+	if err := WriteReport(&out, rowsOf(void, vote, record("bob", "cat", "fine", true)), ReportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(out.String(), "## Verdicts\n")
+	verdicts, rest, found := strings.Cut(rest, "## Verdicts that did not count\n")
+	others, _, _ := strings.Cut(rest, "##")
+	if !found || !strings.Contains(verdicts, "| bob for cat | page | fine |") || !strings.Contains(verdicts, "1 of 2 yeses") || strings.Contains(verdicts, "eve") ||
+		!strings.Contains(others, "| eve | page | let me; nobody here |") || strings.Contains(others, "bob") {
+		t.Errorf("verdicts are%sand others%s", verdicts, others)
+	}
+	if settles(void) || settles(vote) || !settles(record("bob", "cat", "", true)) {
+		t.Error("another verdict than the last settles the request")
+	}
+}
+
 func TestReportOfAnEditedLog(t *testing.T) {
 	var out bytes.Buffer
 	o := ReportOptions{Verified: ledger.Report{Bad: 7, Kind: ledger.Edited, Message: "row 7 is not what was written"}, Against: true}

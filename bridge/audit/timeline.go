@@ -186,7 +186,7 @@ func (c *Call) add(r ledger.Record) {
 		c.Questions = append(c.Questions, Question{Request: r.Request, Asked: r.Time})
 	case ledger.Verdict:
 		if !settles(r) {
-			q := Question{Request: r.Request, Answer: r.Answer, Approver: r.Approver, Channel: r.Channel, Text: r.Error, Settled: new(false)}
+			q := Question{Request: r.Request, Answer: r.Answer, Approver: by(r), Channel: r.Channel, Text: words(r), Settled: new(false)}
 			c.Questions = slices.Insert(c.Questions, max(0, len(c.Questions)-1), q)
 			return
 		}
@@ -194,7 +194,7 @@ func (c *Call) add(r ledger.Record) {
 			c.Questions = append(c.Questions, Question{Request: r.Request})
 		}
 		q := &c.Questions[len(c.Questions)-1]
-		q.Answer, q.Approver, q.Channel, q.Text, q.Wait = r.Answer, r.Approver, r.Channel, r.Error, r.Wait
+		q.Answer, q.Approver, q.Channel, q.Text, q.Wait = r.Answer, by(r), r.Channel, words(r), r.Wait
 		if q.Wait == 0 && !q.Asked.IsZero() {
 			q.Wait = max(0, r.Time.Sub(q.Asked))
 		}

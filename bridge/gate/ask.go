@@ -90,7 +90,7 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 		return verdict, unrecorded(c, lost)
 	}
 	if verdict.Approve && verdict.Scope != approval.Once && verdict.Scope != "" {
-		rec.Event, rec.Wait = ledger.Granted, 0
+		rec.Event, rec.Wait, rec.Counted = ledger.Granted, 0, nil
 		if lost := r.record(context.WithoutCancel(ctx), rec); lost != nil {
 			return verdict, unrecorded(c, lost)
 		}
@@ -117,9 +117,11 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 // verdictRecord is the record of the verdict on c.
 func (r *Run) verdictRecord(c *call) ledger.Record {
 	rec, v := c.record(ledger.Verdict), c.verdict
-	rec.Request, rec.Channel, rec.Answer = v.Request, v.Channel, answerWord(*v)
-	rec.Approver, rec.OnBehalfOf = v.By, v.For
-	rec.Comment = canon.Visible(r.redact(v.Text))
+	rec.Request = v.Request
+	said(&rec, *v, r.redact)
+	if v.By != "" {
+		rec.Counted = new(true)
+	}
 	return rec
 }
 

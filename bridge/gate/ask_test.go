@@ -249,7 +249,7 @@ func TestOneDigestFromQuestionToWire(t *testing.T) {
 				}
 			}
 		}
-		if records != 4 {
+		if records != 5 {
 			t.Errorf("%d records of the call: %s", records, a.book.events())
 		}
 	})

@@ -1,8 +1,10 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,9 +25,22 @@ type Desk struct {
 	Now       func() time.Time // nil means time.Now
 	// Redact hides secrets in what people wrote; nil means canon.Redact.
 	Redact func(string) string
+	// Wait is how long an author waits for another bridge to judge their verdict;
+	// 0 means 3 s.
+	Wait time.Duration
 	// Fits says what is wrong with arguments that a person wrote for a call; nil
 	// means that nobody here knows. They are checked again before they are sent.
 	Fits func(e approval.Entry, args json.RawMessage) error
+}
+
+// Listen makes the desk record what becomes of the verdicts that others bring and
+// its broker judges. It is called once, before the broker is used. Such a verdict
+// counts or not by then: a record that is lost changes nothing of that, and its
+// recorder has said so.
+func (d *Desk) Listen() {
+	d.Broker.Tell(func(e approval.Entry, v approval.Verdict, wrong error) {
+		_ = d.judged(context.Background(), e.ID, e, v, wrong)
+	})
 }
 
 // Settle brings a person's verdict to the request with the given id. What a
@@ -33,46 +48,78 @@ type Desk struct {
 // more; that it settles nothing, because another came first or it may not be
 // given, is recorded too and its error returned. That a channel reached nobody
 // settles nothing as long as an approver may still answer.
+//
+// Where another bridge judges whether it counts, Settle waits for that, for a
+// while: [approval.ErrKept] means that it has not done so yet.
 func (d *Desk) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.Entry, error) {
 	if v.Reason == approval.NoApprover && !v.Approve && d.Approvers != nil && d.Approvers() {
 		return approval.Entry{}, nil
 	}
+	e, err := d.entry(ctx, id)
+	if err != nil {
+		return approval.Entry{}, err
+	}
 	if v.Approve || v.Reason != approval.NoApprover { // else nobody has said anything
-		if err := d.record(ctx, ledger.Answered, id, approval.Entry{}, v, nil); err != nil {
+		if err := d.record(ctx, ledger.Answered, id, e, v, nil); err != nil {
 			return approval.Entry{}, err
 		}
 	}
-	e, err := d.fitting(ctx, id, v)
-	if err == nil {
+	if err = d.fitting(e, v); err == nil {
 		e, err = d.Broker.Settle(ctx, id, about, v)
 	}
-	if err == nil && e.Verdict != nil {
-		return e, nil // its call records it as the verdict
+	if brought := (*approval.BroughtError)(nil); errors.As(err, &brought) { // whoever judges it records what becomes of it
+		ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Wait, 3*time.Second))
+		defer cancel()
+		return d.Broker.Outcome(ctx, id, brought.ID)
 	}
-	if lost := d.record(ctx, ledger.Verdict, id, e, v, err); err == nil {
+	if lost := d.judged(ctx, id, e, v, err); err == nil {
 		err = lost
 	}
 	return e, err
 }
 
-// fitting refuses a yes with edited arguments that the tool would not take:
-// the person who wrote them can mend them, the script could not.
-func (d *Desk) fitting(ctx context.Context, id string, v approval.Verdict) (approval.Entry, error) {
-	if d.Fits == nil || !v.Approve || v.Args == nil {
-		return approval.Entry{}, nil
-	}
-	found, err := d.Broker.Entries(ctx, approval.Filter{ID: id})
-	if err != nil || len(found) != 1 || found[0].Verdict != nil {
-		return approval.Entry{}, err // settling says what is wrong with it
-	}
-	if err := d.Fits(found[0], v.Args); err != nil {
-		return found[0], &approval.RefusedError{Err: fmt.Errorf("the edited arguments do not fit the tool: %w", err)}
-	}
-	return approval.Entry{}, nil
+// Refuse records that somebody said something to a request which they may not
+// say: so their own channel found, before it was brought here.
+func (d *Desk) Refuse(ctx context.Context, e approval.Entry, v approval.Verdict, why error) error {
+	return d.record(ctx, ledger.Verdict, e.ID, e, v, why)
 }
 
-// record writes down what a person said to a request, or what was wrong with
-// that.
+// entry finds the request that somebody answers; a zero one if there is none.
+func (d *Desk) entry(ctx context.Context, id string) (approval.Entry, error) {
+	found, err := d.Broker.Entries(ctx, approval.Filter{ID: id})
+	if err != nil {
+		return approval.Entry{}, fmt.Errorf("reading request %s: %w", canon.Visible(id), err)
+	}
+	if id == "" || len(found) != 1 {
+		return approval.Entry{}, nil // settling says so
+	}
+	return found[0], nil
+}
+
+// fitting refuses a yes with edited arguments that the tool would not take:
+// the person who wrote them can mend them, the script could not. The tools of
+// another configuration are not known here.
+func (d *Desk) fitting(e approval.Entry, v approval.Verdict) error {
+	if d.Fits == nil || !v.Approve || v.Args == nil || e.ID == "" || e.Verdict != nil || d.Broker.Foreign(e.Request) {
+		return nil
+	}
+	if err := d.Fits(e, v.Args); err != nil {
+		return &approval.RefusedError{Err: fmt.Errorf("the edited arguments do not fit the tool: %w", err)}
+	}
+	return nil
+}
+
+// judged records what became of a verdict that did not settle its request: that
+// it is one of several yeses, or why it counts for nothing. One that did is
+// recorded by its call, which acts on it.
+func (d *Desk) judged(ctx context.Context, id string, e approval.Entry, v approval.Verdict, wrong error) error {
+	if wrong == nil && e.Verdict != nil {
+		return nil
+	}
+	return d.record(ctx, ledger.Verdict, id, e, v, wrong)
+}
+
+// record writes down what a person said to a request, or what became of that.
 func (d *Desk) record(ctx context.Context, event ledger.Event, id string, e approval.Entry, v approval.Verdict, wrong error) error {
 	redact, now := canon.Redact, time.Now
 	if d.Redact != nil {
@@ -81,19 +128,49 @@ func (d *Desk) record(ctx context.Context, event ledger.Event, id string, e appr
 	if d.Now != nil {
 		now = d.Now
 	}
-	rec := ledger.Record{Event: event, Time: now(), Run: e.Run, Server: e.Server, Tool: e.Tool, Request: canon.Visible(id),
-		Approver: v.Who(), Channel: v.Channel, Answer: answerWord(v), Durable: true}
-	if len(e.Items) > 0 {
-		rec.Call, rec.Session, rec.Profile = e.Items[0].Call, e.Items[0].Key.Session, e.Items[0].Key.Profile
-		rec.Trace = trace(e.Run, rec.Call)
-	}
+	rec := ledger.Record{Event: event, Time: now(), Request: canon.Visible(id), Durable: true}
+	about(&rec, e)
+	said(&rec, v, redact)
 	switch {
 	case wrong != nil:
 		rec.Outcome, rec.Error = ledger.Refused, canon.Visible(redact(wrong.Error()))
 	case event == ledger.Verdict:
-		rec.Error = e.Missing()
-	default:
-		rec.Comment = canon.Visible(redact(v.Text))
+		rec.Outcome, rec.Error = ledger.Vote, e.Missing()
+	}
+	if event == ledger.Verdict {
+		rec.Counted = new(wrong == nil)
 	}
 	return d.Recorder.Record(context.WithoutCancel(ctx), rec)
+}
+
+// about puts into a record what a request is about: the run, and the call, or
+// the first of several.
+func about(rec *ledger.Record, e approval.Entry) {
+	if len(e.Items) == 0 {
+		return
+	}
+	i, d := e.Items[0], e.Decision
+	rec.Run, rec.Session, rec.Client, rec.Profile = e.Run, i.Key.Session, canon.Visible(e.Client), cmp.Or(i.Key.Profile, d.Profile)
+	rec.Configuration, rec.Principal = i.Key.Configuration, canon.Visible(e.Requester)
+	rec.Server, rec.Tool, rec.Identity = e.Server, e.Tool, i.Key.Identity
+	rec.Call, rec.Trace = i.Call, trace(e.Run, i.Call)
+	rec.Disposition, rec.Risk, rec.Revision = d.Disposition.String(), d.Risk.String(), d.Revision
+	if len(e.Items) > 1 { // their arguments are in their own records
+		return
+	}
+	rec.Digest = i.Key.Args.String()
+	if rec.Event == ledger.Verdict {
+		rec.Args = i.Shown.JSON
+	}
+}
+
+// said puts into a record who said what. What nobody said, but stands in for it,
+// is no comment.
+func said(rec *ledger.Record, v approval.Verdict, redact func(string) string) {
+	rec.Approver, rec.OnBehalfOf, rec.Channel, rec.Answer = v.By, v.For, v.Channel, answerWord(v)
+	if text := canon.Visible(redact(v.Text)); v.By == "" || v.Reason == approval.NoApprover {
+		rec.Error = text
+	} else {
+		rec.Comment = text
+	}
 }

@@ -93,6 +93,7 @@ func New(view *View, o Options) *Gate {
 	}
 	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, now: o.Now}
 	g.desk = &Desk{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
+	g.desk.Listen()
 	g.view.Store(view)
 	return g
 }

@@ -15,9 +15,25 @@ func (q Query) Selects(r Row) bool {
 		(q.Since.IsZero() || !rec.Time.Before(q.Since)) && (q.Until.IsZero() || rec.Time.Before(q.Until)) &&
 		among(q.Events, rec.Event) && among(q.Runs, rec.Run) && among(q.Sessions, rec.Session) &&
 		among(q.Clients, rec.Client) && among(q.Profiles, rec.Profile) && among(q.Servers, rec.Server) &&
-		among(q.Approvers, rec.Approver) && among(q.Channels, rec.Channel) && among(q.Dispositions, rec.Disposition) &&
+		q.decided(rec) && among(q.Channels, rec.Channel) && among(q.Dispositions, rec.Disposition) &&
 		among(q.Outcomes, rec.Outcome) && among(q.Risks, rec.Risk) &&
 		(q.Tool == "" || rec.Path() != "" && Glob(q.Tool, rec.Path())) && q.fields(rec)
+}
+
+// decided reports whether one of the wanted approvers decided: by themselves, as
+// one of several, or in another's name, who is found as well. Before there was
+// OnBehalfOf, Approver had "bob for cat".
+func (q Query) decided(rec *Record) bool {
+	if among(q.Approvers, rec.Approver) || rec.OnBehalfOf != "" && slices.Contains(q.Approvers, rec.OnBehalfOf) {
+		return true
+	}
+	for _, one := range strings.Split(rec.Approver, " and ") {
+		by, name, _ := strings.Cut(one, " for ")
+		if slices.Contains(q.Approvers, by) || name != "" && slices.Contains(q.Approvers, name) {
+			return true
+		}
+	}
+	return false
 }
 
 func among[T comparable](wanted []T, value T) bool {

@@ -63,6 +63,7 @@ const (
 	Unknown = "unknown" // it was sent, and no answer came
 	Stopped = "stopped" // the run was cancelled or met a limit
 	Held    = "held"    // a configuration waits for an approver
+	Vote    = "vote"    // a verdict counts as one of several that are needed
 )
 
 // A Record is one line of the log. Fields that say nothing of an event are

@@ -56,6 +56,17 @@ func (c *condition) in(column string, list []string) {
 	}
 }
 
+// decided wants a name to be an approver's, or among those of several, or in
+// whose name somebody decided.
+func (c *condition) decided(names []string) {
+	var ways []string
+	for _, name := range names {
+		ways = append(ways, "instr(approver, ?) OR body->>'$.on_behalf_of' = ?")
+		c.args = append(c.args, name, name)
+	}
+	c.text = append(c.text, "("+strings.Join(ways, " OR ")+")")
+}
+
 func (c condition) String() string { return strings.Join(append(c.text, "1"), " AND ") }
 
 // A path is a way into table rows: an index and the values to look under.
@@ -118,6 +129,9 @@ func filter(q ledger.Query) condition {
 	for column, list := range lists(q) {
 		c.in(column, list)
 	}
+	if len(q.Approvers) > 0 {
+		c.decided(q.Approvers)
+	}
 	if prefix, _, some := strings.Cut(q.Tool, "*"); q.Tool != "" && !some {
 		c.add("tool = ?", prefix)
 	} else if prefix != "" {
@@ -138,7 +152,7 @@ func lists(q ledger.Query) func(func(string, []string) bool) {
 		events = append(events, string(e))
 	}
 	all := []path{
-		{"run", q.Runs}, {"approver", q.Approvers}, {"disposition", q.Dispositions}, {"outcome", q.Outcomes},
+		{"run", q.Runs}, {"disposition", q.Dispositions}, {"outcome", q.Outcomes},
 		{"risk", q.Risks}, {"event", events},
 		{"body->>'$.session'", q.Sessions}, {"body->>'$.client'", q.Clients},
 		{"body->>'$.profile'", q.Profiles}, {"body->>'$.channel'", q.Channels},
@@ -195,6 +209,15 @@ func shortest(ctx context.Context, c *sql.Conn, q ledger.Query) (*path, error) {
 			ways = append(ways, path{"tool", tools})
 		}
 	}
+	if len(q.Approvers) > 0 {
+		all, ok, err := approvers(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			ways = append(ways, path{"approver", all})
+		}
+	}
 	var best *path
 	fewest := 0
 	for i, way := range ways {
@@ -214,6 +237,21 @@ func shortest(ctx context.Context, c *sql.Conn, q ledger.Query) (*path, error) {
 		}
 	}
 	return best, nil
+}
+
+// approvers lists those in table rows, if they are not too many: any of them may
+// have decided in the name of one that is wanted.
+func approvers(ctx context.Context, c *sql.Conn) (found []string, ok bool, err error) {
+	for at := ""; len(found) <= values; found = append(found, at) {
+		err := c.QueryRowContext(ctx, "SELECT approver FROM rows INDEXED BY rows_approver WHERE approver > ? ORDER BY approver LIMIT 1", at).Scan(&at)
+		if errors.Is(err, sql.ErrNoRows) {
+			return found, true, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	return nil, false, nil
 }
 
 // tools lists the tools in table rows that the query's pattern and servers

@@ -105,8 +105,13 @@ func entriesComeBack(t *testing.T, a, b approval.Store) {
 		same(t, all[0], want)
 	}
 	verdict := approval.Verdict{Approve: true, Scope: approval.Once, Rows: []int{1}, Args: json.RawMessage(`{"x":1}`), Typed: "delete", Text: "a <b>", By: "ann", For: "bob", Roles: []string{"admin"}, Strong: true, Channel: "page", Time: noon}
+	verdict.Credential = "token:00ff"
 	want.Votes, want.Verdict = []approval.Verdict{verdict}, &verdict
-	e, err := b.Update(t.Context(), "q1", func(e *approval.Entry) error { e.Votes, e.Verdict = want.Votes, want.Verdict; return nil })
+	want.Brought = []approval.Brought{{ID: "v1", About: want.Digest(), Verdict: verdict, Judgement: approval.Void, Why: "<nobody>"}}
+	e, err := b.Update(t.Context(), "q1", func(e *approval.Entry) error {
+		e.Votes, e.Verdict, e.Brought = want.Votes, want.Verdict, want.Brought
+		return nil
+	})
 	must(t, err)
 	same(t, e, want)
 	same(t, entries(t, a, approval.Filter{})[0], want)
@@ -184,7 +189,11 @@ func oneSettles(t *testing.T, a, b approval.Store) {
 func refusedChange(t *testing.T, a, b approval.Store) {
 	must(t, a.Put(t.Context(), entry(1)))
 	no := errors.New("no")
-	e, err := a.Update(t.Context(), "q1", func(e *approval.Entry) error { e.Done, e.Items[0].Call = 99, 99; return no })
+	e, err := a.Update(t.Context(), "q1", func(e *approval.Entry) error {
+		e.Done, e.Items[0].Call = 99, 99
+		e.Brought = append(e.Brought, approval.Brought{ID: "v2"})
+		return no
+	})
 	if err != no {
 		t.Errorf("got %v", err)
 	}

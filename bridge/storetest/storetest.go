@@ -275,13 +275,17 @@ func filters(t *testing.T, open open) {
 	record(t, s, Full) // 2
 	record(t, s, odd)  // 3
 	record(t, s, ledger.Record{Event: ledger.BridgeStarted, Time: began.Add(time.Hour), Tool: "search_tools"})
+	for _, r := range []ledger.Record{{Approver: "bob", OnBehalfOf: "cat"}, {Approver: "bob for cat"}, {Approver: "bob and dan"}} { // 5 to 7
+		r.Event, r.Time = ledger.SignedIn, began
+		record(t, s, r)
+	}
 	odds, full := []int64{1, 3}, []int64{2}
 	for _, row := range []struct {
 		name string
 		q    ledger.Query
 		want []int64
 	}{
-		{"everything", ledger.Query{}, []int64{1, 2, 3, 4}},
+		{"everything", ledger.Query{}, []int64{1, 2, 3, 4, 5, 6, 7}},
 		{"events", ledger.Query{Events: []ledger.Event{ledger.Outcome}}, full},
 		{"two events", ledger.Query{Events: []ledger.Event{ledger.Outcome, ledger.Intent}}, []int64{1, 2, 3}},
 		{"runs", ledger.Query{Runs: []string{"o"}}, odds},
@@ -294,6 +298,11 @@ func filters(t *testing.T, open open) {
 		{"servers", ledger.Query{Servers: []string{"fs"}}, full},
 		{"a server is no prefix", ledger.Query{Servers: []string{"a__b"}}, []int64{}},
 		{"approvers", ledger.Query{Approvers: []string{"ann"}}, full},
+		{"in whose name", ledger.Query{Approvers: []string{"cat"}}, []int64{5, 6}},
+		{"who decided for others", ledger.Query{Approvers: []string{"bob"}}, []int64{5, 6, 7}},
+		{"one of several", ledger.Query{Approvers: []string{"dan"}}, []int64{7}},
+		{"part of a name", ledger.Query{Approvers: []string{"an"}}, []int64{}},
+		{"an approver that is SQL", ledger.Query{Approvers: []string{"' OR 1=1 --"}}, []int64{}},
 		{"channels", ledger.Query{Channels: []string{"page"}}, full},
 		{"dispositions", ledger.Query{Dispositions: []string{"ask"}}, full},
 		{"outcomes", ledger.Query{Outcomes: []string{ledger.Failed}}, full},
@@ -305,7 +314,7 @@ func filters(t *testing.T, open open) {
 		{"any tool", ledger.Query{Tool: "*"}, []int64{1, 2, 3, 4}},
 		{"a tool with a sign of another language", ledger.Query{Tool: "fs__writ?"}, []int64{}},
 		{"since", ledger.Query{Since: began.Add(time.Minute)}, []int64{4}},
-		{"until", ledger.Query{Until: began.Add(time.Minute)}, []int64{1, 2, 3}},
+		{"until", ledger.Query{Until: began.Add(time.Minute)}, []int64{1, 2, 3, 5, 6, 7}},
 		{"a field", ledger.Query{Fields: map[string]string{"revision": "v1"}}, full},
 		{"a number", ledger.Query{Fields: map[string]string{"line": "3"}}, full},
 		{"a member of the arguments", ledger.Query{Fields: map[string]string{"args.path": "/b"}}, odds},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,13 +13,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
-	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/sqlstore"
 
@@ -64,11 +63,11 @@ func (a *app) openRequests(ctx context.Context) (*config.Config, *sqlstore.Reque
 var errNeverAsked = errors.New("nothing was ever asked here")
 
 // readRequests is withRequests for lists, which are empty where nothing was
-// ever asked.
-func (a *app) readRequests(ctx context.Context, do func(approval.Store) error) error {
-	err := a.withRequests(ctx, func(_ *config.Config, store *sqlstore.Requests) error { return do(store) })
+// ever asked. Own is the id of the configuration.
+func (a *app) readRequests(ctx context.Context, do func(store approval.Store, own string) error) error {
+	err := a.withRequests(ctx, func(cfg *config.Config, store *sqlstore.Requests) error { return do(store, realmOf(cfg).Configuration) })
 	if errors.Is(err, errNeverAsked) {
-		return do(new(approval.Memory))
+		return do(new(approval.Memory), "")
 	}
 	return err
 }
@@ -92,15 +91,9 @@ type requestRow struct {
 	Verdict *approval.Verdict `json:"verdict,omitempty"`
 }
 
-// shownVerdict is a verdict without what nobody else should read.
-func shownVerdict(v approval.Verdict) approval.Verdict {
-	v.Args, v.Text = nil, canon.Visible(canon.Redact(v.Text))
-	return v
-}
-
 func newRequestRow(e approval.Entry) requestRow {
 	if e.Verdict != nil {
-		v := shownVerdict(*e.Verdict)
+		v := e.Verdict.Shown()
 		e.Verdict = &v
 	}
 	return requestRow{ID: e.ID, Description: approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes}), Asked: e.Asked, Ends: e.Until, Verdict: e.Verdict}
@@ -111,7 +104,7 @@ func (a *app) approvalsList() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List the calls that wait for a person", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.readRequests(c.Context(), func(store approval.Store) error {
+			return a.readRequests(c.Context(), func(store approval.Store, own string) error {
 				f := approval.Filter{Open: time.Now()}
 				if all {
 					f = approval.Filter{Newest: 200}
@@ -131,15 +124,15 @@ func (a *app) approvalsList() *cobra.Command {
 					fmt.Fprintln(a.err, "nothing waits for a person")
 					return nil
 				}
-				table := [][]string{{"id", "risk", "what", "client", "answer by"}}
+				table := [][]string{{"id", "risk", "what", "client", "answer by", "configuration"}}
 				for i, r := range rows {
 					state := r.Until
 					if v := entries[i].Verdict; v != nil {
 						state = verdictWords(*v)
 					}
-					table = append(table, []string{r.ID, r.Risk, r.Summary, r.Client, state})
+					table = append(table, []string{r.ID, r.Risk, r.Summary, r.Client, state, elsewhere(entries[i].Request, own)})
 				}
-				return a.table(table)
+				return a.table(withoutEmpty(table))
 			})
 		},
 	}
@@ -148,11 +141,23 @@ func (a *app) approvalsList() *cobra.Command {
 	return c
 }
 
+// withoutEmpty drops the last column of a table if it says nothing.
+func withoutEmpty(table [][]string) [][]string {
+	last := len(table[0]) - 1
+	if slices.ContainsFunc(table[1:], func(row []string) bool { return row[last] != "" }) {
+		return table
+	}
+	for i, row := range table {
+		table[i] = row[:last]
+	}
+	return table
+}
+
 func (a *app) approvalsShow() *cobra.Command {
 	c := &cobra.Command{
 		Use: "show id", Short: "Print one request: everything that would be sent, and why it is asked", Args: minArgs(1), ValidArgsFunction: a.completeRequest,
 		RunE: func(c *cobra.Command, ids []string) error {
-			return a.withRequests(c.Context(), func(_ *config.Config, store *sqlstore.Requests) error {
+			return a.withRequests(c.Context(), func(cfg *config.Config, store *sqlstore.Requests) error {
 				for _, id := range ids {
 					e, err := findRequest(c.Context(), store, id)
 					if err != nil {
@@ -164,7 +169,7 @@ func (a *app) approvalsShow() *cobra.Command {
 						}
 						continue
 					}
-					fmt.Fprintln(a.out, strings.Join(requestLines(e, time.Now()), "\n"))
+					fmt.Fprintln(a.out, strings.Join(requestLines(e, realmOf(cfg).Configuration, time.Now()), "\n"))
 				}
 				return nil
 			})
@@ -174,13 +179,17 @@ func (a *app) approvalsShow() *cobra.Command {
 	return c
 }
 
-// requestLines are a request with all of its arguments, for a terminal.
-func requestLines(e approval.Entry, now time.Time) []string {
+// requestLines are a request with all of its arguments, for a terminal. Own is
+// the id of one's configuration.
+func requestLines(e approval.Entry, own string, now time.Time) []string {
 	d := approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes})
 	lines := []string{
 		fmt.Sprintf("%s  %s  risk %s", e.ID, d.Headline, strings.ToUpper(d.Risk)),
 		"  " + d.RiskSays,
 		fmt.Sprintf("  tool     %s (server %s)", d.Tool, d.Server),
+	}
+	if asks := elsewhere(e.Request, own); asks != "" {
+		lines = append(lines, "  asked by "+asks+": its bridge judges whether an answer counts, by its own approvers")
 	}
 	for _, call := range d.Calls {
 		if len(d.Calls) > 1 {
@@ -375,7 +384,7 @@ func (a *app) answer(ctx context.Context, ids []string, o answering) error {
 		}
 		if o.verdict.Approve { // what is allowed is what was shown: these calls, by their digest
 			for _, e := range entries {
-				fmt.Fprintln(a.err, strings.Join(requestLines(e, time.Now()), "\n"))
+				fmt.Fprintln(a.err, strings.Join(requestLines(e, realmOf(cfg).Configuration, time.Now()), "\n"))
 			}
 		}
 		people, who, err := a.authenticate(cfg, o.fromStdin)
@@ -389,7 +398,11 @@ func (a *app) answer(ctx context.Context, ids []string, o answering) error {
 		defer func() { err = errors.Join(err, s.Close()) }()
 		var failed error
 		for _, e := range entries {
-			if err := a.settleOne(ctx, s, people, who, e, o.verdict); err != nil {
+			err := a.settleOne(ctx, s, people, who, e, o.verdict)
+			switch {
+			case errors.Is(err, approval.ErrKept) && failed == nil:
+				failed = &exitError{exitKept}
+			case err != nil && !errors.Is(err, approval.ErrKept):
 				fmt.Fprintf(a.err, "%s: %v\n", e.ID, err)
 				failed = &exitError{exitFailed}
 			}
@@ -415,72 +428,11 @@ func withIdentical(ctx context.Context, store *sqlstore.Requests, entries []appr
 	return all, nil
 }
 
-// A settling is where a command brings verdicts.
-type settling struct {
-	desk     *gate.Desk
-	recorder *recorder
-	people   *atomic.Pointer[approval.Approvers] // of this moment
-}
-
-func (s settling) Close() error { return s.recorder.Close() }
-
-// openSettling opens what a verdict needs: it is recorded in the same log as
-// the bridge's own.
-func (a *app) openSettling(ctx context.Context, cfg *config.Config, store approval.Store) (settling, error) {
-	people, err := approversOf(cfg)
-	if err != nil {
-		return settling{}, err
-	}
-
-	l, err := a.openLogs(cfg, true)
-	if err != nil {
-		return settling{}, err
-	}
-	rec, err := a.openRecorder(ctx, cfg.Audit, l.logger)
-	if err != nil {
-		return settling{}, err
-	}
-	s := settling{recorder: rec, people: new(atomic.Pointer[approval.Approvers])}
-	s.people.Store(people)
-	s.desk = &gate.Desk{Broker: approval.New(approval.Options{Store: store, Approvers: s.people.Load}), Recorder: rec}
-	return s, nil
-}
-
-// settleOne settles one request and says how that went.
-func (a *app) settleOne(ctx context.Context, s settling, people *approval.Approvers, who approval.Approver, e approval.Entry, v approval.Verdict) error {
-	signed, err := people.Sign(who, e.Request, v, "terminal", time.Now())
-	if err != nil {
-		return err
-	}
-	e, err = s.desk.Settle(ctx, e.ID, e.Digest(), signed)
-	if err != nil {
-		return err
-	}
-	line := map[string]any{"id": e.ID, "by": signed.Who(), "settled": e.Verdict != nil}
-	text := fmt.Sprintf("%s: %s, and still needed: %s", e.ID, answered(signed), e.Missing())
-	if e.Verdict != nil {
-		line["status"], line["at"], line["verdict"] = answered(*e.Verdict), e.Verdict.Time, shownVerdict(*e.Verdict)
-		text = fmt.Sprintf("%s: %s by %s", e.ID, answered(*e.Verdict), e.Verdict.Who())
-	}
-	if a.json {
-		return a.printJSON(line)
-	}
-	_, err = fmt.Fprintln(a.out, text)
-	return err
-}
-
-func answered(v approval.Verdict) string {
-	if v.Approve {
-		return "approved"
-	}
-	return "denied"
-}
-
 // authenticate finds out which approver sits at the terminal, by their token:
 // a terminal alone proves nothing.
 func (a *app) authenticate(cfg *config.Config, fromStdin bool) (*approval.Approvers, approval.Approver, error) {
 	var nobody approval.Approver
-	people, err := approversOf(cfg)
+	people, err := approversOf(cfg, realmOf(cfg))
 	if err != nil {
 		return nil, nobody, err
 	}
@@ -536,7 +488,7 @@ func (a *app) grantsCommand() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Short: "List what was allowed for a session", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.readRequests(c.Context(), func(store approval.Store) error {
+			return a.readRequests(c.Context(), func(store approval.Store, own string) error {
 				all, err := approval.New(approval.Options{Store: store}).Grants(c.Context())
 				if err != nil {
 					return err
@@ -548,15 +500,19 @@ func (a *app) grantsCommand() *cobra.Command {
 					fmt.Fprintln(a.err, "nothing is allowed for longer than one call")
 					return nil
 				}
-				table := [][]string{{"id", "tool", "arguments", "session", "by", "until", "uses left"}}
+				table := [][]string{{"id", "tool", "arguments", "session", "by", "until", "uses left", "configuration"}}
 				for _, g := range all {
+					of := ""
+					if g.Key.Configuration != own {
+						of = canon.Visible(cmp.Or(g.Configuration, "another"))
+					}
 					args := g.Key.Args.String()[:len("sha256:")+12]
 					if g.AnyArgs {
 						args = "any"
 					}
-					table = append(table, []string{g.ID, g.Script, args, g.Key.Session, canon.Visible(g.By), g.Until.Local().Format("15:04:05"), strconv.Itoa(g.Left)})
+					table = append(table, []string{g.ID, g.Script, args, g.Key.Session, canon.Visible(g.By), g.Until.Local().Format("15:04:05"), strconv.Itoa(g.Left), of})
 				}
-				return a.table(table)
+				return a.table(withoutEmpty(table))
 			})
 		},
 	}

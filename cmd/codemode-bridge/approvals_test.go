@@ -156,13 +156,17 @@ func TestApprovalsAtTheCommandLine(t *testing.T) {
 		t.Errorf("the script read %s", got)
 	}
 
-	id, result = c.evaluates(`return await codemode.utils__csv_parse({text: "a,b"})`)
+	id, result = c.evaluates(`try { await codemode.utils__csv_parse({text: "a,b"}) } catch (e) { return e.reason }`)
 	c.refuses("may not allow calls of high risk", jo, "approvals", "approve", id, "--token-stdin")
 	c.does("", "approvers", "delegate", "ann", "jo", "--until", "2999-12-31")
 	c.refuses("may not allow calls of high risk", jo, "approvals", "approve", id, "--token-stdin") // before somebody has confirmed it
 	c.does(ann, "config", "confirm", "--token-stdin", "--reason", "ann is away")
+	// What the file says since is nothing to a bridge that goes by what it read.
+	c.refuses("may not allow calls of high risk", jo, "approvals", "approve", id, "--token-stdin")
 	c.does(jo, "approvals", "deny", id, "--token-stdin")
-	result()
+	if got := result(); got != `"declined"` {
+		t.Errorf("the script returned %s", got)
+	}
 	id, result = c.evaluates(`return await codemode.utils__csv_parse({text: "a,b"})`)
 	if got := c.does(jo, "approvals", "approve", id, "--token-stdin"); !strings.Contains(got, "jo for ann") {
 		t.Errorf("said %q", got)

@@ -19,6 +19,7 @@ import (
 	"codemode-bridge/bridge/alive"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/notify"
 	"codemode-bridge/bridge/sqlstore"
@@ -32,9 +33,11 @@ type desk struct {
 	store approval.Store
 	close func() error
 
-	id        string        // of this process, in the requests it puts
-	alive     *alive.Member // nil where nothing is shared
-	folder    string        // of those who are
+	id        string             // of this process, in the requests it puts
+	conf      gate.Configuration // that it began with, whatever becomes of its text
+	realm     approval.Realm     // of the approvers
+	alive     *alive.Member      // nil where nothing is shared
+	folder    string             // of those who are
 	approvers atomic.Pointer[approval.Approvers]
 	separate  atomic.Bool
 	notices   atomic.Pointer[notify.Notifier]        // nil: nobody is told
@@ -46,6 +49,8 @@ type desk struct {
 // and no other process can answer them.
 func openDesk(ctx context.Context, cfg *config.Config, kept bool) (*desk, error) {
 	d := &desk{id: fmt.Sprintf("b%d-%s", os.Getpid(), strings.ToLower(rand.Text()[:10])), store: new(approval.Memory), close: func() error { return nil }}
+	d.conf.ID, d.conf.Name = cfg.Identity()
+	d.realm = realmOf(cfg)
 	if err := d.follow(cfg); err != nil {
 		return nil, err
 	}
@@ -68,7 +73,7 @@ func bridgesOf(place config.Audit) string { return place.Path + "-bridges" }
 
 // follow takes over who may answer from a configuration.
 func (d *desk) follow(cfg *config.Config) error {
-	people, err := approversOf(cfg)
+	people, err := approversOf(cfg, d.realm)
 	if err != nil {
 		return err
 	}
@@ -94,7 +99,7 @@ func (d *desk) at(path string) string {
 // broker makes the broker of this process.
 func (d *desk) broker(a config.Approvals) *approval.Broker {
 	return approval.New(approval.Options{
-		Store: d.store, Bridge: d.id, Separate: d.separate.Load, Approvers: d.approvers.Load, Asked: d.asked,
+		Store: d.store, Bridge: d.id, Configuration: d.conf.ID, Gone: d.gone, Separate: d.separate.Load, Approvers: d.approvers.Load, Asked: d.asked,
 		Limits: approval.Limits{PerRun: a.PerRun, PerSession: a.PerSession, PerBridge: a.PerBridge, Refuse: a.Overflow == config.OverflowRefuse, Budget: a.Budget, BudgetTime: time.Duration(a.BudgetTime), Flood: a.Flood},
 	})
 }
@@ -145,8 +150,19 @@ func (p *parts) tidy(ctx context.Context, keep time.Duration) {
 	}
 }
 
+// realmOf tells a configuration's approvers from others'. A login means somebody
+// only together with who vouches for it, to whom, and by which claim.
+func realmOf(cfg *config.Config) approval.Realm {
+	id, _ := cfg.Identity()
+	realm := approval.Realm{Configuration: id}
+	if sign := cfg.Approvals.OIDC; !sign.IsZero() {
+		realm.Provider = strings.Join([]string{sign.Issuer.Reveal(), sign.ClientID.Reveal(), sign.Claim}, " ")
+	}
+	return realm
+}
+
 // approversOf are the approvers of a configuration.
-func approversOf(cfg *config.Config) (*approval.Approvers, error) {
+func approversOf(cfg *config.Config, realm approval.Realm) (*approval.Approvers, error) {
 	var people []approval.Approver
 	for _, a := range cfg.Approvals.Approvers {
 		one := approval.Approver{Name: a.Name, Role: approval.Role(a.Role), Groups: a.Groups, Login: a.Login, Token: a.Digest}
@@ -157,7 +173,7 @@ func approversOf(cfg *config.Config) (*approval.Approvers, error) {
 		}
 		people = append(people, one)
 	}
-	return approval.NewApprovers(people, delegationsOf(cfg))
+	return approval.NewApprovers(realm, people, delegationsOf(cfg))
 }
 
 func delegationsOf(cfg *config.Config) []approval.Delegation {
@@ -205,7 +221,7 @@ func (p *parts) openPage(a *app, log *slog.Logger) (*page, error) {
 	}
 	beginning, forget := context.WithCancel(context.Background())
 	o := admin.Options{
-		Approvers: p.desk.approvers.Load, Desk: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, app: a}, Config: heldOf{p}, Tools: toolsOf{p}, Logins: newPageLogins(beginning, p),
+		Approvers: p.desk.approvers.Load, Configuration: p.desk.conf.ID, Desk: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, app: a}, Config: heldOf{p}, Tools: toolsOf{p}, Logins: newPageLogins(beginning, p),
 		Status: func() any { return p.server.Status() }, Record: p.recorder, Hosts: hosts, Base: base, Webhooks: hooks, Bridge: p.desk.id, Logger: log.With("part", "page"),
 	}
 	if p.recorder.store != nil {

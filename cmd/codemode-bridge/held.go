@@ -25,7 +25,7 @@ func (h *heldConfig) row(old *config.Config, bridge string) approval.Held {
 	row := approval.Held{Bridges: []string{bridge}, File: heldKey(h.cfg), Digest: textDigest(h.cfg), Since: time.Now(), Why: h.why, NeedsReason: h.grave, Diff: h.diff}
 	less := *old
 	less.Approvals = meanwhile(old.Approvals, h.cfg.Approvals)
-	if people, err := approversOf(&less); err == nil { // less than was in force, so it is right
+	if people, err := approversOf(&less, approval.Realm{}); err == nil { // less than was in force, so it is right
 		row.Approvers = people.All()
 	}
 	row.Delegations = delegationsOf(&less)
@@ -77,7 +77,7 @@ func (p *parts) begin(ctx context.Context, a *app, file *config.Config) error {
 func (p *parts) reloaded(ctx context.Context, a *app, cfg *config.Config) error {
 	p.reload.Lock()
 	defer p.reload.Unlock()
-	if _, err := approversOf(cfg); err != nil {
+	if _, err := approversOf(cfg, p.desk.realm); err != nil {
 		return err
 	}
 	p.problem.Store(nil)

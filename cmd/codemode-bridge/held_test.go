@@ -51,6 +51,7 @@ type heldBench struct {
 	commandLine
 	serving
 	page   string
+	link   string // to the page, as it was printed
 	client *mcp.ClientSession
 	kill   func() // ends it at once
 	stop   func() // ends it in order
@@ -92,7 +93,8 @@ func (b *heldBench) start() {
 			case len(words) == 2 && words[0] == "endpoint":
 				b.endpoint = words[1]
 			case len(words) == 2 && words[0] == "approve":
-				b.page, _, _ = strings.Cut(words[1], "/login")
+				b.link = words[1]
+				b.page, _, _ = strings.Cut(b.link, "/login")
 				close(ready)
 			}
 		}

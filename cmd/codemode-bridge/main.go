@@ -34,6 +34,7 @@ const (
 	exitConfig      = 3 // the configuration is wrong or cannot be read
 	exitDenied      = 4 // eval: a call was denied and the script did not catch it
 	exitNotWhole    = 5 // audit: the log is not what was written
+	exitKept        = 6 // approvals: the bridge that asked has not taken the answer yet
 	exitInterrupted = 130
 )
 

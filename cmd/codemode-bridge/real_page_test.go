@@ -62,7 +62,7 @@ func newPageBench(t *testing.T, changes ...func(*admin.Options)) *pageBench {
 	for name, role := range map[string]approval.Role{"ada": approval.Admin, "bob": approval.Decide, "vic": approval.Viewer} {
 		people = append(people, approval.Approver{Name: name, Role: role, Token: sha256.Sum256([]byte(name + "-token"))})
 	}
-	approvers, err := approval.NewApprovers(people, nil)
+	approvers, err := approval.NewApprovers(approval.Realm{}, people, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -463,7 +463,7 @@ func TestRealPageSignIn(t *testing.T) {
 	b := newPageBench(t)
 	parent := browser(t)
 	w := b.tab(parent)
-	link := b.site.LoginURL(b.url)
+	link, _ := b.site.LoginURL(b.url)
 	w.do(chromedp.Navigate(link))
 	w.until(`document.body.dataset.tab === "pending"`)
 	if at := inPage[string](w, `location.href + document.referrer + document.cookie`); at != b.url+"/" {

@@ -238,8 +238,13 @@ func (a *app) greet(addr net.Addr, cfg *config.Config, pg *page) {
 	fmt.Fprintf(a.err, "  connect      claude mcp add --transport http codemode %s%s\n", endpoint, header)
 	fmt.Fprintf(a.err, "  or           {\"mcpServers\": {\"codemode\": {\"type\": \"http\", \"url\": %q%s}}}\n", endpoint, field)
 	if pg != nil {
-		fmt.Fprintf(a.err, "  approve      %s\n", pg.site.LoginURL(pg.base))
-		fmt.Fprintf(a.err, "               (that link is good once, for ten minutes; then: codemode-bridge approvers add NAME)\n")
+		link, owner := pg.site.LoginURL(pg.base)
+		if owner {
+			fmt.Fprintf(a.err, "  approve      %s\n", link)
+			fmt.Fprintf(a.err, "               (that link is good once, for ten minutes; then: codemode-bridge approvers add NAME)\n")
+		} else {
+			fmt.Fprintf(a.err, "  approve      %s\n               (with the token of an approver)\n", pg.base)
+		}
 	}
 	fmt.Fprintf(a.err, "Ctrl-C ends it. Its calls, live: codemode-bridge tail\n")
 }

@@ -52,9 +52,9 @@ func (a *app) approvalsWatch() *cobra.Command {
 					if err != nil {
 						return nil, err
 					}
-					return approversOf(cfg)
+					return approversOf(cfg, realmOf(cfg))
 				}}
-				_, err = tea.NewProgram(newWatch(d, who.Name), tea.WithContext(c.Context()), tea.WithInput(in), tea.WithOutput(a.out)).Run()
+				_, err = tea.NewProgram(newWatch(d, who.Name, realmOf(cfg).Configuration), tea.WithContext(c.Context()), tea.WithInput(in), tea.WithOutput(a.out)).Run()
 				if errors.Is(err, tea.ErrProgramKilled) || errors.Is(err, tea.ErrInterrupted) {
 					return errInterrupted
 				}
@@ -126,17 +126,13 @@ func (d *watchDesk) settle(e approval.Entry, v approval.Verdict) tea.Cmd {
 			return settledMsg{id: e.ID, err: err}
 		}
 		d.settling.people.Store(people)
-		who, ok := people.Find(d.who.Name, d.who.Token)
+		who, ok := people.Still(d.who)
 		if !ok {
 			return settledMsg{id: e.ID, err: fmt.Errorf("%s is no approver any more", d.who.Name)}
 		}
-		signed, err := people.Sign(who, e.Request, v, "terminal", time.Now())
+		signed, now, err := d.settling.bring(d.ctx, people, who, e, v)
 		if err != nil {
-			return settledMsg{id: e.ID, err: err}
-		}
-		now, err := d.settling.desk.Settle(d.ctx, e.ID, e.Digest(), signed)
-		if err != nil {
-			return settledMsg{id: e.ID, err: err}
+			return settledMsg{id: e.ID, err: uncounted(err)}
 		}
 		text := answered(signed)
 		if now.Verdict == nil {
@@ -155,6 +151,7 @@ type watch struct {
 		settle(e approval.Entry, v approval.Verdict) tea.Cmd
 	}
 	name          string
+	own           string // the id of one's configuration
 	now           time.Time
 	entries       []approval.Entry
 	shown         map[string]time.Time // since when each request is on the screen
@@ -196,8 +193,8 @@ var sure = step{"y sends it: ", func(_ *approval.Verdict, line string) bool { re
 // answers it: what was typed for something else does not.
 const lookFor = 500 * time.Millisecond
 
-func newWatch(desk *watchDesk, name string) *watch {
-	return &watch{desk: desk, name: name, now: time.Now(), shown: map[string]time.Time{}, width: 80, height: 24}
+func newWatch(desk *watchDesk, name, own string) *watch {
+	return &watch{desk: desk, name: name, own: own, now: time.Now(), shown: map[string]time.Time{}, width: 80, height: 24}
 }
 
 func (w *watch) Init() tea.Cmd { return tea.Batch(w.desk.wait(nil), second()) }
@@ -535,7 +532,7 @@ func (w *watch) lines() []string {
 	if e, ok := w.entry(w.chosen); ok && w.details {
 		lines = append(lines, "")
 		var body []string
-		for _, l := range requestLines(e, w.now) {
+		for _, l := range requestLines(e, w.own, w.now) {
 			body = append(body, wrapped(l, w.width)...)
 		}
 		free := max(1, w.height-len(lines)-3)
@@ -582,6 +579,9 @@ func (w *watch) row(e approval.Entry) string {
 	}
 	risk := e.Decision.Risk.String()
 	rest := fmt.Sprintf(" %s  %s  %s", approval.Summary(e.Request), orNobody(canon.Visible(e.Client)), e.ID)
+	if asks := elsewhere(e.Request, w.own); asks != "" {
+		rest = " [" + asks + "]" + rest
+	}
 	end := fmt.Sprintf("  %s left", countdown(e.Until.Sub(w.now)))
 	space := max(1, w.width-len(mark)-8-len(end))
 	return mark + riskStyles[risk].Render(fmt.Sprintf("%-8s", strings.ToUpper(risk))) + padded(cutTo(rest, space), space) + end

@@ -36,7 +36,7 @@ type screen struct {
 
 func newScreen(entries ...approval.Entry) screen {
 	d := &heldDesk{}
-	w := newWatch(nil, "ann")
+	w := newWatch(nil, "ann", "")
 	w.desk = d
 	w.Update(entriesMsg{entries: entries})
 	return screen{w, d}

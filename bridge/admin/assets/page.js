@@ -225,7 +225,7 @@ async function decide(article, decision) {
 	if (args) text = text.slice(0, -1) + ',"args":' + args + "}";
 	try {
 		const done = await api("POST", "/api/decide/" + encodeURIComponent(article.dataset.id), text);
-		say(done.status === "pending" ? "your yes counts: " + done.missing : done.status + (done.by ? " by " + done.by : ""));
+		say(done.kept ? "not decided yet: " + done.kept : done.status === "pending" ? "your yes counts: " + done.missing : done.status + (done.by ? " by " + done.by : ""));
 	} catch (error) {
 		say(error.message);
 		if (!["settled", "gone", "changed"].includes(error.code)) {
@@ -264,8 +264,9 @@ async function settle(rows, decision, reason) {
 	let done = 0, trouble = "";
 	for (const {id, digest} of rows) {
 		try {
-			await api("POST", "/api/decide/" + encodeURIComponent(id), {decision, digest, reason});
-			done++;
+			const answer = await api("POST", "/api/decide/" + encodeURIComponent(id), {decision, digest, reason});
+			if (answer.kept) trouble = answer.kept;
+			else done++;
 		} catch (error) {
 			trouble = error.message;
 		}

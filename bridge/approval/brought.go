@@ -1,0 +1,223 @@
+package approval
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+)
+
+// Bridges with different configurations may share one store, and each has
+// approvers of its own. A verdict counts by the rules of the bridge that asked,
+// so that bridge alone judges it; any other process can only bring it there:
+//
+//	Settle ── bring ──▶ Entry.Brought ──▶ judge ──┬── settles, or counts as one of several
+//	    ◀───────────── Outcome ◀──────────────────┴── does not count, because ...
+//
+// Where no bridge has the run, because it was put away or its bridge has ended,
+// any process with the same configuration judges.
+
+// A Brought is a verdict that another process has brought.
+type Brought struct {
+	ID    string       `json:"id"`
+	About canon.Digest `json:"about"` // of the request that its author saw
+	// Verdict is as it was brought; once it is judged, only who gave it remains.
+	Verdict   Verdict   `json:"verdict"`
+	Judgement Judgement `json:"judgement,omitempty"`
+	Why       string    `json:"why,omitempty"` // it is void
+}
+
+// A Judgement is what became of a verdict that was brought.
+type Judgement string
+
+const (
+	Unjudged Judgement = ""
+	Taken    Judgement = "taken"   // it settled the request, or is one of several yeses
+	Late     Judgement = "late"    // the request was settled before
+	Changed  Judgement = "changed" // it was about another question
+	Void     Judgement = "void"    // its author may not give it
+)
+
+// maxBrought bounds the verdicts that are kept with a request.
+const maxBrought = 20
+
+// A BroughtError is no failure: another process judges whether the verdict
+// counts, and has it now.
+type BroughtError struct{ ID string }
+
+func (e *BroughtError) Error() string { return "the bridge that asked judges whether this counts" }
+
+// ErrKept means that nobody has judged a verdict yet: its bridge is busy or
+// away, and takes it when it comes back, if there is still time to answer then.
+var ErrKept = errors.New("it is kept for the bridge that asked, which has not taken it yet; it counts if that allows it, once it does")
+
+// judges reports whether this process says which verdicts on an entry count.
+func (b *Broker) judges(e *Entry) bool {
+	return e.ConfigurationID() == b.o.Configuration &&
+		(e.Bridge == b.o.Bridge || e.Bridge == "" || b.o.Gone(e.Bridge))
+}
+
+// Foreign reports whether a request is another configuration's, by whose
+// approvers its verdicts are judged.
+func (b *Broker) Foreign(r Request) bool { return r.ConfigurationID() != b.o.Configuration }
+
+// Tell sets who hears what became of each verdict that another process brought
+// and this one judged: nil where it settled the request or counts as one of
+// several. Tell is called once, before the broker is used; hear may block for as
+// long as a record takes, and must not call the broker.
+func (b *Broker) Tell(hear func(Entry, Verdict, error)) { b.judged = hear }
+
+// bring keeps a verdict for whoever judges it.
+func (e *Entry) bring(about canon.Digest, v Verdict) (id string, err error) {
+	switch {
+	case e.Digest() != about:
+		return "", ErrDigest
+	case e.Verdict != nil:
+		return "", &SettledError{*e.Verdict}
+	case !v.Time.Before(e.Until):
+		return "", &SettledError{Verdict{Reason: Timeout, Channel: "timeout", Time: e.Until}}
+	case v.Credential == "":
+		return "", &RefusedError{errors.New("another bridge asked for this call, and it takes the word of those alone who prove to it who they are")}
+	}
+	if len(e.Brought) >= maxBrought { // an author who still waits for what became of theirs is told that it is not known
+		i := slices.IndexFunc(e.Brought, func(b Brought) bool { return b.Judgement != Unjudged })
+		if i < 0 {
+			return "", &RefusedError{fmt.Errorf("%d answers wait for the bridge that asked; it takes no more until it has looked at them", maxBrought)}
+		}
+		e.Brought = slices.Delete(e.Brought, i, i+1)
+	}
+	one := Brought{ID: "v" + strings.ToLower(rand.Text()[:10]), About: about, Verdict: v}
+	e.Brought = append(e.Brought, one)
+	return one.ID, nil
+}
+
+// unjudged reports whether a verdict was brought that nobody has judged.
+func (e *Entry) unjudged() bool {
+	return slices.ContainsFunc(e.Brought, func(b Brought) bool { return b.Judgement == Unjudged })
+}
+
+// weigh judges what was brought, in the order in which it came, and returns what
+// it came to.
+func (e *Entry) weigh(people *Approvers, now time.Time) (outcomes []outcome) {
+	for i := range e.Brought {
+		one := &e.Brought[i]
+		if one.Judgement != Unjudged {
+			continue
+		}
+		err := error(&RefusedError{errNobodyKnown})
+		if people != nil {
+			err = e.answer(one.About, one.Verdict, now, people)
+		}
+		said := one.Verdict
+		if err == nil && e.Verdict == nil { // a vote, as it was signed here
+			said = e.Votes[len(e.Votes)-1]
+		}
+		outcomes = append(outcomes, outcome{said, err})
+		var settled *SettledError
+		switch {
+		case err == nil:
+			one.Judgement = Taken
+		case errors.As(err, &settled):
+			one.Judgement = Late
+		case errors.Is(err, ErrDigest):
+			one.Judgement = Changed
+		default:
+			one.Judgement, one.Why = Void, err.Error()
+		}
+		v := one.Verdict
+		one.Verdict = Verdict{Approve: v.Approve, By: v.By, Channel: v.Channel, Time: v.Time}
+	}
+	return outcomes
+}
+
+var errNobodyKnown = errors.New("the bridge that asked knows nobody who answers elsewhere")
+
+// An outcome is what a verdict came to.
+type outcome struct {
+	verdict Verdict
+	err     error
+}
+
+// update changes an entry in the store. What was brought to it is judged first,
+// if that is for this process to do.
+func (b *Broker) update(ctx context.Context, id string, change func(*Entry) error) (e Entry, outcomes []outcome, err error) {
+	e, err = b.store.Update(ctx, id, func(e *Entry) error {
+		outcomes = nil
+		if b.judges(e) {
+			outcomes = e.weigh(b.o.Approvers(), time.Now())
+		}
+		return change(e)
+	})
+	if err != nil { // the entry is as it was
+		outcomes = nil
+	}
+	return e, outcomes, err
+}
+
+// tell says what became of verdicts.
+func (b *Broker) tell(e Entry, outcomes []outcome) {
+	for _, o := range outcomes {
+		b.judged(e, o.verdict, o.err)
+	}
+}
+
+// judge judges what was brought to a request.
+func (b *Broker) judge(ctx context.Context, id string) (Entry, error) {
+	return b.change(ctx, id, func(*Entry) error { return nil })
+}
+
+// Judge judges what was brought to the open requests that this process judges,
+// those of runs that nobody has among them.
+func (b *Broker) Judge(ctx context.Context) error {
+	all, err := b.store.Entries(ctx, Filter{Open: time.Now()})
+	for _, e := range all {
+		if err == nil && e.unjudged() && b.judges(&e) {
+			_, err = b.judge(ctx, e.ID)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("judging the answers that others have brought: %w", err)
+	}
+	return nil
+}
+
+// Outcome waits until a verdict that was brought to a request is judged, and
+// returns what Settle would have. When ctx ends first, the error is [ErrKept].
+func (b *Broker) Outcome(ctx context.Context, request, brought string) (Entry, error) {
+	for {
+		changed := b.store.Requested() // before looking: nothing is missed
+		all, err := b.store.Entries(context.WithoutCancel(ctx), Filter{ID: request})
+		switch {
+		case err != nil:
+			return Entry{}, fmt.Errorf("looking what became of an answer: %w", err)
+		case len(all) != 1:
+			return Entry{}, ErrUnknown
+		}
+		e := all[0]
+		i := slices.IndexFunc(e.Brought, func(b Brought) bool { return b.ID == brought })
+		if i < 0 {
+			return e, ErrKept
+		}
+		switch one := e.Brought[i]; one.Judgement {
+		case Taken:
+			return e, nil
+		case Changed:
+			return e, ErrDigest
+		case Void:
+			return e, &RefusedError{errors.New(one.Why)}
+		}
+		if e.Verdict != nil {
+			return e, &SettledError{*e.Verdict}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return e, ErrKept
+		}
+	}
+}

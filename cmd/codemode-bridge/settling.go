@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"codemode-bridge/bridge/alive"
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/gate"
+)
+
+// A settling is where a command brings verdicts.
+type settling struct {
+	desk     *gate.Desk
+	recorder *recorder
+	people   *atomic.Pointer[approval.Approvers] // of this moment
+}
+
+func (s settling) Close() error { return s.recorder.Close() }
+
+// openSettling opens what a verdict needs: it is recorded in the same log as
+// the bridge's own.
+func (a *app) openSettling(ctx context.Context, cfg *config.Config, store approval.Store) (settling, error) {
+	realm := realmOf(cfg)
+	people, err := approversOf(cfg, realm)
+	if err != nil {
+		return settling{}, err
+	}
+	l, err := a.openLogs(cfg, true)
+	if err != nil {
+		return settling{}, err
+	}
+	rec, err := a.openRecorder(ctx, cfg.Audit, l.logger)
+	if err != nil {
+		return settling{}, err
+	}
+	s := settling{recorder: rec, people: new(atomic.Pointer[approval.Approvers])}
+	s.people.Store(people)
+	s.desk = &gate.Desk{Recorder: rec, Broker: approval.New(approval.Options{
+		Store: store, Approvers: s.people.Load, Configuration: realm.Configuration,
+		Gone: func(bridge string) bool { return alive.Gone(bridgesOf(cfg.Audit), bridge) },
+	})}
+	s.desk.Listen()
+	return s, nil
+}
+
+// settleOne settles one request and says how that went; [approval.ErrKept] has
+// been said as well.
+func (a *app) settleOne(ctx context.Context, s settling, people *approval.Approvers, who approval.Approver, e approval.Entry, v approval.Verdict) error {
+	signed, e, err := s.bring(ctx, people, who, e, v)
+	kept := errors.Is(err, approval.ErrKept)
+	line := map[string]any{"id": e.ID, "by": signed.Who(), "settled": err == nil && e.Verdict != nil}
+	text := fmt.Sprintf("%s: %s, and still needed: %s", e.ID, answered(signed), e.Missing())
+	switch {
+	case kept:
+		line["kept"] = true
+		text = fmt.Sprintf("%s: not %s yet: %v", e.ID, answered(signed), err)
+	case err != nil:
+		return uncounted(err)
+	case e.Verdict != nil:
+		line["status"], line["at"], line["verdict"] = answered(*e.Verdict), e.Verdict.Time, e.Verdict.Shown()
+		text = fmt.Sprintf("%s: %s by %s", e.ID, answered(*e.Verdict), e.Verdict.Who())
+	}
+	if a.json {
+		return errors.Join(a.printJSON(line), err)
+	}
+	_, lost := fmt.Fprintln(a.out, canon.Visible(text))
+	return errors.Join(lost, err)
+}
+
+// bring signs a verdict and brings it to its request.
+func (s settling) bring(ctx context.Context, people *approval.Approvers, who approval.Approver, e approval.Entry, v approval.Verdict) (approval.Verdict, approval.Entry, error) {
+	signed, err := people.Sign(who, e.Request, v, "terminal", time.Now())
+	if err != nil {
+		v.By, v.Channel = who.Name, "terminal"
+		return v, e, errors.Join(&approval.RefusedError{Err: err}, s.desk.Refuse(ctx, e, v, err))
+	}
+	e, err = s.desk.Settle(ctx, e.ID, e.Digest(), signed)
+	return signed, e, err
+}
+
+// uncounted says of an answer that is refused what that means.
+func uncounted(err error) error {
+	if refused := (*approval.RefusedError)(nil); errors.As(err, &refused) {
+		return fmt.Errorf("this answer does not count: %w", err)
+	}
+	return err
+}
+
+func answered(v approval.Verdict) string {
+	if v.Approve {
+		return "approved"
+	}
+	return "denied"
+}
+
+// elsewhere names the configuration that asks, if it is another than one's own:
+// its bridge judges whether an answer counts.
+func elsewhere(r approval.Request, own string) string {
+	if r.ConfigurationID() == own {
+		return ""
+	}
+	if r.Configuration == "" {
+		return "another configuration"
+	}
+	return canon.Visible(r.Configuration)
+}
