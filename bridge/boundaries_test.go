@@ -48,10 +48,12 @@ func playAll(t *testing.T, n int) {
 			if failed.Load() >= 3 {
 				return
 			}
+			defer func() {
+				if t.Failed() {
+					failed.Add(1)
+				}
+			}()
 			synctest.Test(t, func(t *testing.T) { play(t, int64(seed)) })
-			if t.Failed() {
-				failed.Add(1)
-			}
 		})
 	}
 }
@@ -182,7 +184,7 @@ var stepKinds = []struct {
 }{
 	{6, (*neighbourhood).start}, {8, (*neighbourhood).answer}, {9, (*neighbourhood).resume}, {5, (*neighbourhood).edit}, {5, (*neighbourhood).load},
 	{2, (*neighbourhood).kill}, {2, (*neighbourhood).restart}, {3, (*neighbourhood).putAway}, {4, (*neighbourhood).pass}, {1, (*neighbourhood).replayed},
-	{1, (*neighbourhood).cancel}, {1, (*neighbourhood).revoke}, {1, (*neighbourhood).birthToo},
+	{1, (*neighbourhood).cancel}, {1, (*neighbourhood).revoke}, {1, (*neighbourhood).birthToo}, {2, (*neighbourhood).turn},
 }
 
 func (n *neighbourhood) step() {
@@ -389,8 +391,13 @@ func (n *neighbourhood) answer(p *process) {
 		n.start(p)
 		return
 	}
-	e := one(n.rand, open)
-	v := approval.Verdict{Approve: n.rand.Intn(3) > 0, By: "ann", Channel: "page", Strong: true}
+	n.say(p, one(n.rand, open), n.rand.Intn(3) > 0)
+}
+
+// say brings a yes or a no to a question at a bridge, and writes it into the
+// model's books.
+func (n *neighbourhood) say(p *process, e approval.Entry, yes bool) {
+	v := approval.Verdict{Approve: yes, By: "ann", Channel: "page", Strong: true}
 	switch {
 	case !v.Approve:
 		v.Reason = approval.Declined
@@ -407,36 +414,53 @@ func (n *neighbourhood) answer(p *process) {
 	}
 	n.log("at %s, %v %s is said to %v of script %d", p.name, v.Approve, v.Scope, slices.Collect(maps.Keys(about)), n.script[e.Run])
 	n.mu.Lock()
-	var grants []granted
-	for m, c := range about {
-		if _, was := n.model.yeses[m]; v.Approve && !was { // stands in the books before anybody hears of it
-			n.model.yeses[m] = c
-		} else {
-			delete(about, m)
-			if !v.Approve {
-				about[m] = c
-			}
+	yeses, grants := maps.Clone(n.model.yeses), slices.Clone(n.model.grants)
+	for call, c := range about {
+		if v.Approve { // it stands in the books before anybody hears of it
+			n.model.yeses[call] = c
 		}
 		if v.Scope == approval.AnyArgs {
-			grants = append(grants, granted{c, e.Items[0].Key.Session})
+			n.model.grants = append(n.model.grants, granted{c, e.Items[0].Key.Session})
 		}
 	}
-	was := slices.Clone(n.model.grants)
-	n.model.grants = append(n.model.grants, grants...)
 	n.mu.Unlock()
 	counts := bring(n.ctx, p, e, v)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for m := range about {
-		if counts && !v.Approve {
-			n.model.noes[m] = true
-		}
-		if !counts && v.Approve {
-			delete(n.model.yeses, m)
+	switch {
+	case !counts:
+		n.model.yeses, n.model.grants = yeses, grants
+	case !v.Approve:
+		for call := range about {
+			n.model.noes[call] = true
 		}
 	}
-	if !counts {
-		n.model.grants = was
+}
+
+// turn has somebody say no to a run that is away, the policy change, and the run
+// go on: whoever is asked again says yes.
+func (n *neighbourhood) turn(p *process) {
+	n.putAway(p)
+	synctest.Wait()
+	n.answerOf(p, false)
+	p.config.policy = one(n.rand, policies())
+	n.log("%s gets policy %s", p.config.Name, p.config.policy.name)
+	n.load(p)
+	n.resume(p)
+	synctest.Wait()
+	n.answerOf(p, true)
+}
+
+// answerOf answers what the runs of a bridge's configuration ask.
+func (n *neighbourhood) answerOf(p *process, yes bool) {
+	open, err := n.requests.Entries(n.ctx, approval.Filter{Open: time.Now()})
+	if err != nil {
+		n.Error(err)
+	}
+	for _, e := range open {
+		if e.Items[0].Key.Configuration == p.config.ID {
+			n.say(p, e, yes)
+		}
 	}
 }
 
@@ -451,6 +475,9 @@ func bring(ctx context.Context, p *process, e approval.Entry, v approval.Verdict
 func (n *neighbourhood) resume(p *process) {
 	n.mu.Lock()
 	id := one(n.rand, n.runs)
+	if ours := n.runsOfLocked(p.config); len(ours) > 0 && n.rand.Intn(2) == 0 {
+		id = ours[len(ours)-1]
+	}
 	began := n.model.began[id]
 	script, secret := n.script[id], n.secrets[id]
 	owner, code := n.senders[script], n.codes[script]
@@ -498,6 +525,16 @@ func (n *neighbourhood) resume(p *process) {
 			}
 		})
 	}
+}
+
+// runsOfLocked are the runs of a configuration, the oldest first.
+func (n *neighbourhood) runsOfLocked(c *configuration) (all []string) {
+	for _, id := range n.runs {
+		if n.model.began[id].config == c.ID {
+			all = append(all, id)
+		}
+	}
+	return all
 }
 
 // edit changes a configuration.

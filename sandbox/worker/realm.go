@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/dlclark/regexp2/v2"
@@ -103,15 +104,27 @@ func (r *realm) load(n *names, source string, input []byte) (analysis.Report, *w
 	r.script = script
 	report := preview.Script(script.program, script.at)
 	script.repairRegexps()
-	// Literals are compiled with the program, so this comes before it. It is
-	// regexp2's only bound: it never returns to the engine in between.
-	regexp2.DefaultMatchTimeout = r.host.limits().CPU
+	boundRegexps(r.host.limits().CPU) // literals are compiled with the program, so this comes before it
 	if r.program, fail = script.compile(); fail != nil {
 		return report, fail
 	}
 	r.input = input
 	r.prepare()
 	return report, nil
+}
+
+// regexpsBound guards regexp2.DefaultMatchTimeout, which is the process's.
+var regexpsBound sync.Mutex
+
+// boundRegexps bounds the regular expressions that are compiled from now on. It
+// is regexp2's only bound: it never returns to the engine in between. Workers
+// that share a process have the same limit.
+func boundRegexps(limit time.Duration) {
+	regexpsBound.Lock()
+	defer regexpsBound.Unlock()
+	if regexp2.DefaultMatchTimeout != limit {
+		regexp2.DefaultMatchTimeout = limit
+	}
 }
 
 // prepare makes the part of the world that depends on the script and its run.

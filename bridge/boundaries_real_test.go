@@ -1,0 +1,8 @@
+//go:build real
+
+package bridge
+
+import "testing"
+
+// TestRealOrders is TestBoundaries with five times as many orders.
+func TestRealOrders(t *testing.T) { playAll(t, 10_000) }
