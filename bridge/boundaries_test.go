@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -93,6 +94,9 @@ type configuration struct {
 	gate.Configuration
 	wording
 	away map[string]string // servers that were taken out
+	// people are its approvers: in each configuration somebody called ann, whom
+	// the other one does not know by her token.
+	people *approval.Approvers
 }
 
 // A process is a bridge with what it has read of its configuration.
@@ -128,6 +132,11 @@ func play(t *testing.T, seed int64) {
 	n.ctx, stop = context.WithCancel(t.Context())
 	for _, name := range []string{"A", "B"} {
 		c := &configuration{Configuration: gate.Configuration{ID: "id " + name, Name: name}, away: map[string]string{}}
+		var err error
+		c.people, err = approval.NewApprovers(approval.Realm{Configuration: c.ID}, []approval.Approver{{Name: "ann", Role: approval.Admin, Token: sha256.Sum256([]byte("ann of " + name))}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		c.policy, c.servers = policies()[0], map[string]string{"db": name + "'s db", "log": name + "'s log"}
 		n.configs = append(n.configs, c)
 		n.birth(c)
@@ -244,7 +253,8 @@ func (n *neighbourhood) birth(c *configuration) {
 	store := watched{mortalStore{n.records, p.life}, p}
 	requests := mortalRequests{n.requests, p.life}
 	g := gate.New(p.has.view(), gate.Options{Caller: p, Recorder: store, Approvers: func() bool { return true }, Configuration: c.Configuration,
-		Broker: approval.New(approval.Options{Store: requests, Bridge: p.name, Limits: approval.Limits{Budget: 1000}})})
+		Broker: approval.New(approval.Options{Store: requests, Bridge: p.name, Configuration: c.ID, Gone: n.isGone, Approvers: func() *approval.Approvers { return c.people },
+			Limits: approval.Limits{Budget: 1000}})})
 	p.Server = New(Options{Gate: g, Pool: pool, Upstreams: p, Version: "test", Logger: slog.New(slog.DiscardHandler),
 		Journal: store, Bridge: p.name, Gone: n.isGone, KeepJournals: time.Hour})
 	ctx, end := context.WithCancel(n.ctx)
@@ -397,7 +407,7 @@ func (n *neighbourhood) answer(p *process) {
 // say brings a yes or a no to a question at a bridge, and writes it into the
 // model's books.
 func (n *neighbourhood) say(p *process, e approval.Entry, yes bool) {
-	v := approval.Verdict{Approve: yes, By: "ann", Channel: "page", Strong: true}
+	v := approval.Verdict{Approve: yes}
 	switch {
 	case !v.Approve:
 		v.Reason = approval.Declined
@@ -424,10 +434,11 @@ func (n *neighbourhood) say(p *process, e approval.Entry, yes bool) {
 		}
 	}
 	n.mu.Unlock()
-	counts := bring(n.ctx, p, e, v)
+	counts, kept := n.bring(p, e, v)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
+	case kept: // it may count later
 	case !counts:
 		n.model.yeses, n.model.grants = yeses, grants
 	case !v.Approve:
@@ -464,10 +475,23 @@ func (n *neighbourhood) answerOf(p *process, yes bool) {
 	}
 }
 
-// bring brings a verdict to a bridge, and reports whether it counts.
-func bring(ctx context.Context, p *process, e approval.Entry, v approval.Verdict) bool {
-	_, err := p.o.Gate.Settle(ctx, e.ID, e.Digest(), v)
-	return err == nil
+// bring has ann of a bridge's configuration bring a verdict there, and reports
+// whether it counts, or is kept for the bridge that asked.
+func (n *neighbourhood) bring(p *process, e approval.Entry, v approval.Verdict) (counts, kept bool) {
+	ann, _ := p.config.people.Authenticate("ann of " + p.config.Name)
+	v, err := p.config.people.Sign(ann, e.Request, v, "page", time.Now())
+	if err == nil {
+		_, err = p.o.Gate.Settle(n.ctx, e.ID, e.Digest(), v)
+	}
+	if brought := (*approval.BroughtError)(nil); errors.As(err, &brought) {
+		ctx, cancel := context.WithTimeout(n.ctx, 3*time.Second)
+		defer cancel()
+		_, err = p.o.Gate.Broker().Outcome(ctx, e.ID, brought.ID)
+	}
+	if err == nil && e.ConfigurationID() != p.config.ID {
+		n.problem("what ann of %s said counts for a question of %s", p.config.Name, e.ConfigurationID())
+	}
+	return err == nil, errors.Is(err, approval.ErrKept)
 }
 
 // resume has somebody try to go on with a run, in one of the ways that there

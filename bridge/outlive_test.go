@@ -152,7 +152,7 @@ func (w *world) born(t *testing.T, l *life) (*bench, string) {
 		servers := mortalServers{w.up, l}
 		o.Gate = gate.New(w.view, gate.Options{
 			Caller: servers, Reader: servers, Recorder: store, Approvers: func() bool { return true },
-			Broker: w.broker(mortalRequests{w.requests, l}, name),
+			Broker: w.broker(mortalRequests{w.requests, l}, name, ""),
 		})
 		o.Upstreams, o.Journal, o.Bridge, o.Gone, o.KeepJournals = servers, store, name, w.isGone, 100*time.Hour
 		o.Now = func() time.Time { return noon }
@@ -164,7 +164,7 @@ func (w *world) born(t *testing.T, l *life) (*bench, string) {
 // answerAll answers every request that is open, until the test ends: of four
 // numbers, one is denied.
 func (w *world) answerAll(ctx context.Context, t *testing.T) {
-	desk := w.broker(w.requests, "")
+	desk := w.broker(w.requests, "", "")
 	for ctx.Err() == nil {
 		changed := w.requests.Requested()
 		all, err := w.requests.Entries(ctx, approval.Filter{Open: time.Now()})

@@ -43,10 +43,10 @@ func newFleet() *fleet {
 	return &fleet{records: memstore.New(nil), requests: new(approval.Memory), people: people, gone: map[string]bool{}}
 }
 
-// broker makes the broker of one of them; without a name, of another program
-// that answers.
-func (f *fleet) broker(store approval.Store, name string) *approval.Broker {
-	return approval.New(approval.Options{Store: store, Bridge: name, Gone: f.isGone, Approvers: func() *approval.Approvers { return f.people }})
+// broker makes the broker of one of them, which is of a configuration; without a
+// name, of another program that answers.
+func (f *fleet) broker(store approval.Store, name, configuration string) *approval.Broker {
+	return approval.New(approval.Options{Store: store, Bridge: name, Configuration: configuration, Gone: f.isGone, Approvers: func() *approval.Approvers { return f.people }})
 }
 
 // bridge adds a bridge to the fleet.
@@ -55,7 +55,7 @@ func (f *fleet) bridge(t testing.TB, name string, spec profiles.Spec, change ...
 	return newBench(t, spec, append([]func(*Options){func(o *Options) {
 		o.Gate = gate.New(o.Gate.View(), gate.Options{
 			Caller: o.Upstreams.(*upstreams), Reader: o.Upstreams.(*upstreams), Recorder: f.records, Approvers: func() bool { return true },
-			Broker: f.broker(f.requests, name),
+			Broker: f.broker(f.requests, name, ""),
 		})
 		o.Journal, o.Bridge, o.Gone, o.Seal = f.records, name, f.isGone, []byte("0123456789abcdef0123456789abcdef")
 	}}, change...)...)
@@ -95,7 +95,7 @@ func (f *fleet) open(t testing.TB, n int) []approval.Entry {
 // answer settles a request as an approver does at any process.
 func (f *fleet) answer(t testing.TB, e approval.Entry, v approval.Verdict) {
 	t.Helper()
-	desk := f.broker(f.requests, "")
+	desk := f.broker(f.requests, "", e.ConfigurationID())
 	_, err := desk.Settle(t.Context(), e.ID, e.Digest(), f.signed(t, e, v))
 	if brought := (*approval.BroughtError)(nil); errors.As(err, &brought) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

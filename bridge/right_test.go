@@ -28,7 +28,7 @@ func (f *fleet) under(name, configuration, a string, spec profiles.Spec) func(*t
 			up := o.Upstreams.(*upstreams)
 			o.Gate = gate.New(view, gate.Options{Caller: up, Reader: up, Recorder: f.records, Approvers: func() bool { return true },
 				Configuration: gate.Configuration{ID: "id " + configuration, Name: configuration},
-				Broker:        approval.New(approval.Options{Store: f.requests, Bridge: name})})
+				Broker:        f.broker(f.requests, name, "id "+configuration)})
 		}}, change...)...)
 	}
 }
