@@ -9,6 +9,9 @@
 //	gate.Call ── Ask ──▶ Broker ◀── Settle ── elicitation at the client
 //	    ◀── verdict ───                       (other channels the same way)
 //
+// Several processes, with different approvers, may share what is asked: the one
+// that asked judges which verdicts count (brought.go).
+//
 // A yes is bound to the exact call: profile, server, tool, the tool's
 // definition, and the digest of the arguments. It covers more only where the
 // person chose so, as a Grant, and where the risk allows that.

@@ -150,7 +150,7 @@ func besiege(t *testing.T, hands string) *besieged {
 	})
 	var greeting []string
 	eventually(t, "it does not start", func() bool {
-		greeting = regexp.MustCompile(`endpoint +(\S+)[\s\S]*approve +(http://\S+)/login#code=`).FindStringSubmatch(h.talk.String())
+		greeting = regexp.MustCompile(`endpoint +(\S+)[\s\S]*approve +(http://\S+)\n`).FindStringSubmatch(h.talk.String())
 		return greeting != nil
 	})
 	b.page = greeting[2]
