@@ -33,7 +33,7 @@ import (
 //
 //	go test ./bridge -run 'TestBoundaries/^seed-17$'
 func TestBoundaries(t *testing.T) {
-	n := 2_000
+	n := 1_000
 	if raceDetector || testing.Short() {
 		n = 200
 	}

@@ -71,7 +71,7 @@ func serveFake(effects string) error {
 	add := func(name, description string, isError bool) {
 		tool := &mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(`{"type":"object"}`)}
 		server.AddTool(tool, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			if _, err := fmt.Fprintln(out, name); err != nil {
+			if _, err := fmt.Fprintln(out, name, string(r.Params.Arguments)); err != nil {
 				return nil, err
 			}
 			said := fmt.Sprintf("%s had %s and token %s, started by %s", name, r.Params.Arguments, os.Getenv("FAKE_TOKEN"), os.Args[1:])
