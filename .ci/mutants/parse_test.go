@@ -1,7 +1,10 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -53,10 +56,26 @@ func TestParseFaults(t *testing.T) {
 	}
 }
 
-// TestFaultsText keeps the list itself readable while it is edited.
+// TestFaultsText keeps the list itself true while it, or the code that it
+// names, is edited: an entry whose old text is gone would seed nothing, and one
+// that runs all tests of a large package would take too long.
 func TestFaultsText(t *testing.T) {
-	if _, err := parseFaults(faultsText); err != nil {
-		t.Error(err)
+	faults, err := parseFaults(faultsText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faults {
+		if wide := f.test[0] == "./bridge" || f.test[0] == "./cmd/codemode-bridge"; wide && !slices.Contains(f.test, "-run") {
+			t.Errorf("faults.txt:%d: %s: the tests of %s take long: name some with -run", f.line, f.name, f.test[0])
+		}
+		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(f.file)))
+		if err != nil {
+			t.Errorf("faults.txt:%d: %s: %v", f.line, f.name, err)
+			continue
+		}
+		if n := strings.Count(string(text), f.old); n != 1 {
+			t.Errorf("faults.txt:%d: %s: the old text stands %d times in %s, not once", f.line, f.name, n, f.file)
+		}
 	}
 }
 
