@@ -43,13 +43,15 @@ func endWanted(k *ledger.Kept) *stoppedError {
 func (s *Server) claim(ctx context.Context, id string, ask bool) (stop *stoppedError, err error) {
 	deadline := s.o.Now().Add(askFor)
 	for {
-		_, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
+		kept, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
 			switch {
 			case k.State == ledger.Finished: // since it was read
 				return ErrNoRun
 			case k.Owner == "" || k.Owner == s.o.Bridge || s.o.Gone(k.Owner):
-				stop = endWanted(k)
-				k.Owner, k.State, k.Wanted = s.o.Bridge, ledger.Live, ""
+				if stop = endWanted(k); stop == nil { // else it stays wanted until the run has ended
+					k.Wanted = ""
+				}
+				k.Owner, k.State = s.o.Bridge, ledger.Live
 			case k.Wanted == "" && ask:
 				k.Wanted = give
 			}
@@ -64,10 +66,7 @@ func (s *Server) claim(ctx context.Context, id string, ask bool) (stop *stoppedE
 		if err != nil {
 			return nil, fmt.Errorf("taking up run %s: %w", id, err)
 		}
-		kept, _, err := s.o.Journal.Read(ctx, id)
 		switch {
-		case err != nil:
-			return nil, fmt.Errorf("taking up run %s: %w", id, err)
 		case kept.Owner == s.o.Bridge:
 			return stop, nil
 		case kept.Wanted != give || !ask:

@@ -42,6 +42,10 @@ type beginning struct {
 	// servers were.
 	Configuration gate.Configuration `json:"configuration,omitzero"`
 	Servers       map[string]string  `json:"servers,omitempty"`
+	Trusted       map[string]bool    `json:"trusted,omitempty"`
+	// Folder is where its servers ran that have no folder of their own; empty if
+	// all have one.
+	Folder string `json:"folder,omitempty"`
 	// Secret is the SHA-256 of what lets somebody without a principal go on with
 	// the run from another session.
 	Secret []byte `json:"secret,omitempty"`
@@ -72,6 +76,23 @@ var (
 	errNoPolicy  = errors.New("its journal does not have the policy that it began with")
 	errTaken     = errors.New("another bridge goes on with the run")
 )
+
+// A FolderError is a run whose servers ran in another folder than this bridge's,
+// where the same command may be another server.
+type FolderError struct {
+	Run, Folder string
+}
+
+func (e *FolderError) Error() string {
+	return fmt.Sprintf("run %s began in %s, where its servers without a folder of their own (cwd) ran, and goes on only there: codemode-bridge runs resume %[1]s goes there", e.Run, canon.Visible(e.Folder))
+}
+
+// FolderOf is where a run's servers ran that have no folder of their own, from
+// its journal; empty if all have one.
+func FolderOf(entries []ledger.Entry) (string, error) {
+	p, err := readPast(entries)
+	return p.Folder, err
+}
 
 // locks are one lock for each run.
 type locks struct {
@@ -119,7 +140,7 @@ func (s *Server) keepJournal(r *run, b beginning, names *sandbox.Names) {
 	r.journal.taken = func() { r.stop(errTaken) }
 	r.journal.tight = func() []string { return s.tightened(r.session) }
 	r.journal.began = func() ledger.Entry {
-		b.Servers = r.gate.Servers()
+		b.Servers, b.Trusted = r.gate.Servers(), r.gate.Trusted()
 		body, err := json.Marshal(b)
 		if err != nil {
 			s.o.Logger.Error("writing the journal of a run", "run", r.id, "err", err) // without a body it is refused when it is read
@@ -265,12 +286,18 @@ func (s *Server) takeUp(ctx context.Context, id string, c claim) (*run, error) {
 	if !c.may(p.owner()) {
 		return nil, ErrNoRun
 	}
+	if here := s.o.Folder(); p.Folder != "" && here != "" && p.Folder != here {
+		return nil, &FolderError{id, p.Folder}
+	}
 	stop, err := s.claim(ctx, id, !c.left)
 	if err != nil {
 		return nil, err
 	}
 	if stop != nil {
-		return nil, errors.Join(ErrNoRun, s.discard(ctx, id, p.beginning, stop))
+		if err := s.discard(ctx, id, p.beginning, stop); err != nil {
+			return nil, errors.Join(fmt.Errorf("ending run %s, which %s stopped: %w", id, stop.by, err), s.unclaim(id))
+		}
+		return nil, ErrNoRun
 	}
 	// What was written before this bridge owned it may not have been seen above.
 	if kept, entries, err = s.o.Journal.Read(ctx, id); err == nil {
@@ -358,11 +385,13 @@ func (s *Server) goOn(ctx context.Context, id string, p past, c claim) (*run, er
 	if c.left {
 		r.parked = time.Now()
 	}
-	r.secret, r.secretHash = c.secret, p.Secret
+	if r.secretHash = p.Secret; c.knows(p.Secret) {
+		r.secret = c.secret
+	}
 	s.keepJournal(r, p.beginning, p.names)
 	r.journal.open, r.journal.bytes = true, p.bytes
 	r.replay = newReplay(r, p)
-	o := gate.Origin{Profile: p.Profile, Policy: p.policy, Servers: p.Servers, Reach: c.reach, Unasked: c.unasked}
+	o := gate.Origin{Profile: p.Profile, Policy: p.policy, Servers: p.Servers, Trusted: p.Trusted, Reach: c.reach, Unasked: c.unasked}
 	if c.reach == gate.Nobody && p.Fetched {
 		o.Reach = gate.ByApprovers
 	}
@@ -443,7 +472,7 @@ func (s *Server) MoveOn(ctx context.Context) {
 				continue
 			}
 			tried[e.ID] = true
-			if err := s.GoOn(ctx, e.Run, e.Verdict.By+" answered"); err != nil && !errors.Is(err, ErrNoRun) && ctx.Err() == nil {
+			if err := s.GoOn(ctx, e.Run, e.Verdict.By+" answered"); err != nil && !errors.Is(err, ErrNoRun) && !errors.As(err, new(*FolderError)) && ctx.Err() == nil {
 				s.o.Logger.Error("going on with a run that was answered", "run", e.Run, "err", err)
 				delete(tried, e.ID) // the next look tries again
 			}

@@ -40,8 +40,13 @@ func (c claim) may(o ownership) bool {
 	case c.session != "" && c.session == o.session:
 		return true
 	}
+	return c.knows(o.secret)
+}
+
+// knows reports whether the claim comes with the secret that has a SHA-256.
+func (c claim) knows(secret []byte) bool {
 	sum := sha256.Sum256([]byte(c.secret))
-	return c.secret != "" && len(o.secret) == len(sum) && subtle.ConstantTimeCompare(sum[:], o.secret) == 1
+	return c.secret != "" && len(secret) == len(sum) && subtle.ConstantTimeCompare(sum[:], secret) == 1
 }
 
 // newSecret makes the secret of a run, and its SHA-256, which is what is kept.

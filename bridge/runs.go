@@ -78,7 +78,7 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 	s.keepJournal(r, beginning{
 		Engine: sandbox.Engine, Code: args.Code, Input: args.Input, Seed: script.Seed, Start: script.Start.Round(0), Started: r.started,
 		Profile: o.Profile, Session: sess.id, Client: sess.client, Principal: principal, Fetched: r.fetched,
-		Configuration: s.configuration(), Secret: r.secretHash,
+		Configuration: s.configuration(), Secret: r.secretHash, Folder: s.o.Folder(),
 	}, names)
 	var err error
 	if r.gate, err = s.o.Gate.Begin(r.ctx, o); err != nil {

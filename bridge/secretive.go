@@ -73,9 +73,22 @@ var lookalikes = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5"
 
 var camelCase = regexp.MustCompile(`(\p{Ll})(\p{Lu})`)
 
+// warns matches what asks people to keep a secret to themselves, up to the end of
+// the sentence, and turnsRound what makes something else of such a sentence.
+var (
+	warns      = regexp.MustCompile(`(?i)\b(?:do not|don't|never) (?:give|enter|share|send|include|provide|type|tell)\b[^.;:!?()\n]*`)
+	turnsRound = regexp.MustCompile(`(?i)\b(?:but|except|only|unless|until|to others|any(?:one|body) else|without|instead|here|below|forget|fail)\b`)
+)
+
 // speaksOfSecret reports whether a text names a kind of secret, in letters that
-// only look like it, too.
+// only look like it, too, and does not just warn of giving one away.
 func speaksOfSecret(text string) bool {
+	text = warns.ReplaceAllStringFunc(text, func(sentence string) string {
+		if turnsRound.MatchString(sentence) {
+			return sentence
+		}
+		return " "
+	})
 	for _, read := range []string{text, lookalikes.Replace(text)} {
 		all := letters(read)
 		for _, term := range notSecretTerms {

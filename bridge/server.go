@@ -77,6 +77,10 @@ type Options struct {
 	JournalBytes int64
 	KeepJournals time.Duration
 	Gone         func(bridge string) bool
+	// Folder is where the servers run that have no folder of their own; empty if
+	// all have one. A run that began in one does not go on in another. Nil says
+	// that all have one.
+	Folder func() string
 	// Seal, if not nil, is the key of the states that stateless clients carry,
 	// 32 bytes; nil makes one, which no other process has.
 	Seal []byte
@@ -128,6 +132,9 @@ func New(o Options) *Server {
 	}
 	if o.Ready == nil {
 		o.Ready = func(context.Context) {}
+	}
+	if o.Folder == nil {
+		o.Folder = func() string { return "" }
 	}
 	if o.ApproveAt == nil {
 		o.ApproveAt = func(string) string { return "" }

@@ -79,7 +79,7 @@ func (b *Broker) takeUpLocked(ctx context.Context, r Request) (*open, *Verdict, 
 		if !slices.ContainsFunc(e.Items, func(i Item) bool { return i.Call == call }) {
 			continue
 		}
-		if !e.asks(r) {
+		if !e.asks(r) || b.o.Separate() && !e.Separate { // by now somebody else must say yes
 			return nil, nil, b.outdatedLocked(ctx, e)
 		}
 		if o := b.open[e.ID]; o != nil { // another call of the request took it up

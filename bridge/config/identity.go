@@ -30,7 +30,7 @@ func (c *Config) Identity() (id, name string) {
 		}
 		sum.Write([]byte(resolved(file) + "\x00"))
 	}
-	name = c.File
+	name = resolved(c.File)
 	if c.Overlay != "" {
 		name += " with " + filepath.Base(c.Overlay)
 	}

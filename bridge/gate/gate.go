@@ -177,11 +177,15 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	if err != nil {
 		return Answer{}, r.refuse(ctx, c, nil, err)
 	}
+	identity, ok := view.Identities[tool.Server]
+	if !ok && tool.Server != "" && view.Identities != nil {
+		return Answer{}, r.refuse(ctx, c, nil, unknownTool(view, r, c.Name))
+	}
 	args, err := canon.Parse(c.Args) // frozen: from here on nothing changes them
 	if err != nil {
 		return Answer{}, r.refuse(ctx, c, &call{Call: c, gate: g, tool: tool}, unfit(tool, err, r.bound(view)))
 	}
-	made := &call{Call: c, gate: g, tool: tool, identity: view.Identities[tool.Server], args: args, repeats: view.repeatable(tool)}
+	made := &call{Call: c, gate: g, tool: tool, identity: identity, args: args, repeats: view.repeatable(tool)}
 	if err := r.barred(ctx, view, made); err != nil { // whatever policy says of it now
 		return Answer{}, r.refuse(ctx, c, made, err)
 	}

@@ -18,6 +18,9 @@ func (r *Run) Policy() *profiles.Set { return r.policy }
 // Servers say what the servers were that the run began with, by name.
 func (r *Run) Servers() map[string]string { return r.servers }
 
+// Trusted says of which servers' annotations were believed when the run began.
+func (r *Run) Trusted() map[string]bool { return r.trusted }
+
 // moved says that the server of c is not the one that c is meant for: the one
 // that the run began with, if it began with one of that name.
 func (r *Run) moved(c *call, now string) error {

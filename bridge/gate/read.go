@@ -75,8 +75,12 @@ func (g *Gate) readAll(ctx context.Context, view *View, r *Run, c *call) (json.R
 		if !view.May(r.Profile, server, c.tool.Name) {
 			continue
 		}
+		identity, ok := view.Identities[server]
+		if !ok && view.Identities != nil {
+			continue // it has come since
+		}
 		tool, _ := catalog.Method(server + "__" + c.tool.Name)
-		one := &call{Call: c.Call, gate: g, tool: tool, identity: view.Identities[server], args: c.args, counted: true} // with c
+		one := &call{Call: c.Call, gate: g, tool: tool, identity: identity, args: c.args, counted: true} // with c
 		one.decision = r.decide(view, one)
 		parts = append(parts, &part{call: one})
 	}

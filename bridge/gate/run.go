@@ -47,6 +47,7 @@ type Origin struct {
 	// what holds now.
 	Policy  *profiles.Set
 	Servers map[string]string
+	Trusted map[string]bool
 	// Also, if not nil, names further profiles that must allow each call.
 	Also func() []string
 	// Reach says how a person can be asked. The zero value is Nobody.
@@ -80,6 +81,7 @@ type Run struct {
 	gate    *Gate
 	policy  *profiles.Set     // that the run began with
 	servers map[string]string // what they were then
+	trusted map[string]bool   // whose annotations were believed then
 	started time.Time
 	read    provenance.Memory // what its calls have brought
 
@@ -151,8 +153,8 @@ func (g *Gate) run(o Origin) *Run {
 	}
 	r := &Run{Origin: o, gate: g, started: g.now()}
 	view := g.View()
-	if r.policy, r.servers = o.Policy, o.Servers; r.policy == nil {
-		r.policy, r.servers = view.Profiles, view.Identities
+	if r.policy, r.servers, r.trusted = o.Policy, o.Servers, o.Trusted; r.policy == nil {
+		r.policy, r.servers, r.trusted = view.Profiles, view.Identities, view.Trusted
 	}
 	r.hide(r.input(), r.recordOptions())
 	return r
@@ -290,7 +292,11 @@ func (r *Run) bound(view *View) []*profiles.Profile {
 // factsLocked are the facts of a call: see View.Facts.
 func (r *Run) factsLocked(view *View, c *call) []profiles.Call {
 	facts := view.Facts(c.tool)
+	_, began := r.servers[c.tool.Server]
 	for i := range facts {
+		if began && !r.trusted[c.tool.Server] { // trust that came later is for runs that come later
+			facts[i].TrustAnnotations = false
+		}
 		facts[i].Args, facts[i].Run = c.args.Value(), r.othersLocked(c)
 	}
 	return facts
@@ -384,6 +390,9 @@ func (r *Run) settle(ctx context.Context, c *call, reply json.RawMessage, err er
 func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) error {
 	if r.isAway() {
 		return ErrAway
+	}
+	if c.Lost { // it was sent before, whatever would become of it now
+		return r.lose(ctx, c)
 	}
 	name := canon.Visible(r.redact(c.Name)) // a script may have put anything there
 	rec := ledger.Record{Event: ledger.Refusal, Call: c.Number, Tool: name, Line: c.Position.Line, Column: c.Position.Column}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 // other says whose it is: after a yes, after a no under a looser policy, and
 // while the bridge that asked is alive.
 func TestTwoConfigurationsOfOneUser(t *testing.T) {
+	t.Parallel()
 	const profile = `{"asklist": ["db__*"], "elicitationFallback": "queue"}`
 	write := func(t *testing.T, file, db, profile string) {
 		t.Helper()
@@ -87,5 +89,67 @@ func TestTwoConfigurationsOfOneUser(t *testing.T) {
 				t.Errorf("%d calls reached its own server and %d the other's, want %d and none", n, m, want)
 			}
 		})
+	}
+}
+
+// A server without a folder of its own runs in that of the window, where the same
+// command may be another server. A run goes on in the folder that it began in:
+// a window in another one leaves it alone, and the command line goes there.
+func TestARunGoesOnInItsFolder(t *testing.T) {
+	t.Parallel()
+	config := map[string]any{
+		"servers": map[string]any{"db": fakeServer(t, "effects", "t")},
+		"evaluation": map[string]any{"defaultProfile": "p", "clientPatience": "100ms", "profiles": map[string]any{"p": map[string]any{
+			"rules": []any{map[string]any{"tools": []string{"db__*"}, "action": "manual"}}}}},
+		"approvals": map[string]any{"listen": "off", "approvers": []any{json.RawMessage(approverJSON("ann", "admin", annsToken))}},
+	}
+	h := newHome(t, config)
+	staging, production := filepath.Join(h.dir, "staging"), filepath.Join(h.dir, "production")
+	in := func(folder string, args ...string) *exec.Cmd {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		cmd := h.command(args...)
+		cmd.Dir = folder
+		return cmd
+	}
+	window := func(folder string) *client {
+		c, err := h.connectBy(in(folder, "run", "--alone"))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, h.talk.String())
+		}
+		return c
+	}
+	first := window(staging)
+	var paused struct {
+		StructuredContent struct{ Run, Resume string }
+	}
+	if err := json.Unmarshal([]byte(first.call(t, "eval", map[string]any{"code": `return await codemode.db__write({})`})), &paused); err != nil || paused.StructuredContent.Run == "" {
+		t.Fatal(err)
+	}
+	run := paused.StructuredContent
+	first.Close()
+	second := window(production)
+	var questions []struct{ ID string }
+	list, err := in(production, "approvals", "list", "--json").Output()
+	if err == nil {
+		err = json.Unmarshal(list, &questions)
+	}
+	if err != nil || len(questions) != 1 {
+		t.Fatalf("%d questions: %v\n%s", len(questions), err, h.talk.String())
+	}
+	approve := in(production, "approvals", "approve", questions[0].ID, "--typed", "write", "--token-stdin")
+	approve.Stdin = strings.NewReader(annsToken + "\n")
+	if err := approve.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, h.talk.String())
+	}
+	if got := second.call(t, "eval_resume", map[string]any{"run": run.Run, "resume": run.Resume}); !strings.Contains(got, "began in "+staging) {
+		t.Errorf("a window in another folder: %s", got)
+	}
+	if got, err := in(production, "runs", "resume", run.Run).Output(); err != nil || !strings.Contains(string(got), "write had {}") {
+		t.Errorf("the command line in another folder: %s, %v\n%s", got, err, h.talk.String())
+	}
+	if n, m := countEffects(t, filepath.Join(staging, "effects")), countEffects(t, filepath.Join(production, "effects")); n != 1 || m != 0 {
+		t.Errorf("%d calls reached its own server and %d the other's, want one and none", n, m)
 	}
 }

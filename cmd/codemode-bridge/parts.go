@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -108,7 +109,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
 		Problem: p.trouble, Held: p.heldText, Unrecorded: rec.unavailable, Ready: p.await, Observed: p.observe, Ended: p.upstreams.EndSession, Logger: l.logger,
-		Journal: rec.journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
+		Folder: p.folder, Journal: rec.journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
 		ApproveAt: func(string) string { return p.desk.at("/") }, SummaryWait: summaryWait,
 	})
 	rec.known.learn(specs(cfg), a.env)
@@ -216,8 +217,8 @@ func stale(view *gate.View) int {
 func (p *parts) reconfigure(cfg *config.Config) {
 	p.mu.Lock()
 	p.cfg = cfg
+	p.upstreams.Apply(p.specs(cfg)) // no view is built between the two, with the tools of a server that is another one
 	p.mu.Unlock()
-	p.upstreams.Apply(p.specs(cfg))
 	p.refresh()
 }
 
@@ -228,6 +229,18 @@ func (p *parts) specs(cfg *config.Config) []upstream.Spec {
 		all[i].Identity = are[all[i].Name]
 	}
 	return all
+}
+
+// folder is where servers run that have no cwd; empty if all have one.
+func (p *parts) folder() string {
+	if !shares(p.config(), nil).folder {
+		return ""
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		p.log.Error("finding the folder that servers without cwd run in", "err", err)
+	}
+	return here
 }
 
 // identities say what each server of a configuration is beside its name.

@@ -230,6 +230,9 @@ func (s *street) step(owner map[string]*realRun) {
 		}
 		h.asks = []string{"asklist", "", "denylist", "asklist"}[again*2+len(s.steps)%2]
 		h.write(s)
+		confirm := h.command("config", "confirm", "--token-stdin", "--reason", "the test edits it")
+		confirm.Stdin = strings.NewReader(annsToken + "\n")
+		_ = confirm.Run() // nothing waits where the edit loosens nothing, or the file was never used
 		s.log("%s is killed, and has policy %q and server %d", h.name, h.asks, h.server)
 	case what <= 6: // a client goes on
 		r, args := s.began[run], map[string]any{"run": run}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"codemode-bridge/bridge"
@@ -26,6 +28,12 @@ func (a *app) resumeRunCommand() *cobra.Command {
 			"as eval does. Calls that were made are not made again. It approves nothing: while the run waits for\nsomebody, so does this; Ctrl-C pauses the run again.",
 		RunE: func(c *cobra.Command, args []string) error {
 			run, err := a.openRun(c.Context(), args[0])
+			if err == nil && media != "" {
+				media, err = filepath.Abs(media)
+			}
+			if err == nil {
+				err = a.enterFolder(c.Context(), run)
+			}
 			if err != nil {
 				return err
 			}
@@ -88,6 +96,34 @@ func (a *app) openRun(ctx context.Context, prefix string) (run string, err error
 		return nil
 	})
 	return run, err
+}
+
+// enterFolder goes where the run began, if its servers ran there: from another
+// folder, the same command could start another server.
+func (a *app) enterFolder(ctx context.Context, run string) error {
+	folder := ""
+	err := a.withLog(ctx, func(ctx context.Context, s *sqlstore.DB) error {
+		_, entries, err := s.Read(ctx, run)
+		if err == nil {
+			folder, err = bridge.FolderOf(entries)
+		}
+		if errors.Is(err, ledger.ErrNoJournal) {
+			err = nil // whoever resumes it says so
+		}
+		return err
+	})
+	if err != nil || folder == "" {
+		return err
+	}
+	if _, given := a.env("CODEMODE_CONFIG"); given || a.configPath != "" {
+		if a.configPath, err = a.file(); err != nil {
+			return err
+		}
+	}
+	if err := os.Chdir(folder); err != nil {
+		return fmt.Errorf("going to the folder where run %s began, and its servers ran: %w", run, err)
+	}
+	return nil
 }
 
 // noRun adds what to do to the error of a run that is not there.
