@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"codemode-bridge/bridge/canon"
@@ -70,7 +71,7 @@ func (b *Broker) Foreign(r Request) bool { return r.ConfigurationID() != b.o.Con
 // and this one judged: nil where it settled the request or counts as one of
 // several. Tell is called once, before the broker is used; hear may block for as
 // long as a record takes, and must not call the broker.
-func (b *Broker) Tell(hear func(Entry, Verdict, error)) { b.judged = hear }
+func (b *Broker) Tell(hear func(Entry, Verdict, error)) { b.mu.hear = hear }
 
 // bring keeps a verdict for whoever judges it.
 func (e *Entry) bring(about canon.Digest, v Verdict) (id string, err error) {
@@ -159,10 +160,38 @@ func (b *Broker) update(ctx context.Context, id string, change func(*Entry) erro
 	return e, outcomes, err
 }
 
-// tell says what became of verdicts.
-func (b *Broker) tell(e Entry, outcomes []outcome) {
-	for _, o := range outcomes {
-		b.judged(e, o.verdict, o.err)
+// A judged is an entry, and what the verdicts came to that were brought to it.
+type judged struct {
+	entry    Entry
+	outcomes []outcome
+}
+
+// A teller is a mutex that says what became of verdicts. What its holder finds
+// out is told as soon as it is unlocked: whoever hears it may write to a disk,
+// and nobody is to wait for that who only wants the lock.
+type teller struct {
+	sync.Mutex
+	hear   func(Entry, Verdict, error) // see Tell; set before the broker is used
+	untold []judged
+}
+
+// laterLocked has it told by whoever unlocks.
+func (t *teller) laterLocked(j judged) { t.untold = append(t.untold, j) }
+
+// Unlock unlocks t, then tells what is untold.
+func (t *teller) Unlock() {
+	untold := t.untold
+	t.untold = nil
+	t.Mutex.Unlock()
+	for _, j := range untold {
+		t.tell(j)
+	}
+}
+
+// tell says what became of verdicts. The lock is not held.
+func (t *teller) tell(j judged) {
+	for _, o := range j.outcomes {
+		t.hear(j.entry, o.verdict, o.err)
 	}
 }
 

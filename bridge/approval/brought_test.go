@@ -286,6 +286,57 @@ func TestSeveralJudges(t *testing.T) {
 	})
 }
 
+// A deafStore never says that somebody changed something.
+type deafStore struct{ *Memory }
+
+func (deafStore) Requested() <-chan struct{} { return nil }
+
+// What ends a question judges what was brought to it, and says so once, while
+// the broker serves everybody else: the record that is written then may take long.
+func TestToldWithoutTheLock(t *testing.T) {
+	for name, row := range map[string]struct {
+		end  func(p *process, withdraw func())
+		want string
+	}{
+		"nobody else answers in time": {func(*process, func()) { time.Sleep(minute) }, "ann: it was settled before: nobody (timeout)"},
+		"the call is withdrawn":       {func(_ *process, withdraw func()) { withdraw() }, "ann: <nil>"},
+		"the run ends":                {func(p *process, _ func()) { p.EndRun("r1") }, "ann: <nil>"},
+		"the server is another one":   {func(p *process, _ func()) { p.OutdateAll(func(Key) bool { return true }) }, "ann: <nil>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				memory := new(Memory)
+				who := []Approver{person("ann", Admin, 0)}
+				asker := newProcess(deafStore{memory}, "a", prod, people(t, Realm{Configuration: prod}, who))
+				var told []string
+				asker.Tell(func(_ Entry, v Verdict, err error) {
+					if !asker.mu.TryLock() {
+						t.Error("it is told while everybody waits for the lock")
+						return
+					}
+					asker.mu.Unlock()
+					told = append(told, fmt.Sprintf("%s: %v", v.By, err))
+				})
+				ctx, withdraw := context.WithCancel(t.Context())
+				defer withdraw()
+				asks(ctx, asker.Broker, question(1, ofProd, within(minute)))
+				q := only(t, asker.Broker, "r1")
+				desk := newProcess(memory, "b", staging, people(t, Realm{Configuration: staging}, who))
+				var brought *BroughtError
+				if _, err := desk.Settle(t.Context(), q.ID, q.Digest(), signed(t, desk.people, "ann", q, yes)); !errors.As(err, &brought) {
+					t.Fatal(err)
+				}
+				row.end(asker, withdraw)
+				synctest.Wait()
+				asker.EndRun("r1")
+				if len(told) != 1 || !strings.HasPrefix(told[0], row.want) {
+					t.Errorf("told are %q, want %q", told, row.want)
+				}
+			})
+		})
+	}
+}
+
 // What is brought is bounded: what was judged goes first, and what was not does
 // not go at all.
 func TestBroughtIsBounded(t *testing.T) {
