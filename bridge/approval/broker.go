@@ -248,6 +248,9 @@ func (b *Broker) syncLocked() (unjudged []string) {
 			continue
 		}
 		all, err := b.store.Entries(context.Background(), Filter{ID: id})
+		if err != nil {
+			b.synced = after(lookAgain)
+		}
 		if err != nil || len(all) != 1 {
 			continue
 		}
@@ -480,7 +483,7 @@ func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Ve
 // time-out, finds the verdict there and goes by it.
 func (b *Broker) change(ctx context.Context, id string, change func(*Entry) error) (Entry, error) {
 	e, outcomes, err := b.update(ctx, id, change)
-	if err == nil && e.Verdict != nil {
+	if (err == nil || len(outcomes) > 0) && e.Verdict != nil {
 		b.mu.Lock()
 		if o := b.open[id]; o != nil {
 			b.finishLocked(o, *e.Verdict)

@@ -145,17 +145,26 @@ type outcome struct {
 }
 
 // update changes an entry in the store. What was brought to it is judged first,
-// if that is for this process to do.
+// if that is for this process to do, and stays judged where change then comes
+// too late: outcomes tell that the entry has changed beside a [SettledError].
 func (b *Broker) update(ctx context.Context, id string, change func(*Entry) error) (e Entry, outcomes []outcome, err error) {
+	var late *SettledError
 	e, err = b.store.Update(ctx, id, func(e *Entry) error {
-		outcomes = nil
+		outcomes, late = nil, nil
 		if b.judges(e) {
 			outcomes = e.weigh(b.o.Approvers(), time.Now())
 		}
-		return change(e)
+		err := change(e)
+		if len(outcomes) > 0 && errors.As(err, &late) {
+			return nil
+		}
+		return err
 	})
-	if err != nil { // the entry is as it was
+	switch {
+	case err != nil: // the entry is as it was
 		outcomes = nil
+	case late != nil:
+		err = late
 	}
 	return e, outcomes, err
 }

@@ -337,6 +337,61 @@ func TestToldWithoutTheLock(t *testing.T) {
 	}
 }
 
+// A no that was brought first counts, and is told, though somebody says yes here
+// before it was judged.
+func TestBroughtNoBeforeTheYesHere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := new(Memory)
+		who := []Approver{person("ann", Admin, 0), person("bob", Admin, 0)}
+		asker := newProcess(deafStore{memory}, "a", prod, people(t, Realm{Configuration: prod}, who))
+		c := asks(t.Context(), asker.Broker, question(1, ofProd))
+		q := only(t, asker.Broker, "r1")
+		desk := newProcess(memory, "b", staging, people(t, Realm{Configuration: staging}, who))
+		var brought *BroughtError
+		if _, err := desk.Settle(t.Context(), q.ID, q.Digest(), signed(t, desk.people, "ann", q, Verdict{})); !errors.As(err, &brought) {
+			t.Fatal(err)
+		}
+		if first := tooLate(t, asker.Broker, q, signed(t, asker.people, "bob", q, yes)); first.Approve || first.By != "ann" {
+			t.Errorf("bob is told of %+v", first)
+		}
+		e := entriesOf(t, memory)[0]
+		if e.Verdict == nil || e.Verdict.By != "ann" || e.unjudged() || len(asker.told) != 1 || asker.told[0] != "ann: <nil>" {
+			t.Errorf("settled by %+v, brought are %+v, told %q", e.Verdict, e.Brought, asker.told)
+		}
+		wantAnswer(t, c, Declined)
+	})
+}
+
+// A mutedStore fails to read each request a number of times.
+type mutedStore struct {
+	*Memory
+	fails map[string]int
+}
+
+func (s mutedStore) Entries(ctx context.Context, f Filter) ([]Entry, error) {
+	if s.fails[f.ID] > 0 {
+		s.fails[f.ID]--
+		return nil, errors.New("the disk is away")
+	}
+	return s.Memory.Entries(ctx, f)
+}
+
+// A request that could not be read when somebody answered it is looked at again,
+// though nothing changes any more.
+func TestUnreadRequestIsLookedAtAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory, fails := new(Memory), map[string]int{}
+		asker := New(Options{Store: mutedStore{memory, fails}})
+		c := asks(t.Context(), asker, question(1))
+		q := only(t, asker, "r1")
+		fails[q.ID] = 3
+		settle(t, New(Options{Store: memory}), q, yes)
+		stillAsks(t, c)
+		time.Sleep(3 * lookAgain)
+		wantAnswer(t, c, "yes")
+	})
+}
+
 // What is brought is bounded: what was judged goes first, and what was not does
 // not go at all.
 func TestBroughtIsBounded(t *testing.T) {
