@@ -210,15 +210,18 @@ func (b *Broker) judge(ctx context.Context, id string) (Entry, error) {
 }
 
 // Judge judges what was brought to the open requests that this process judges,
-// those of runs that nobody has among them.
+// those of runs that nobody has among them. One that cannot be judged keeps no
+// other from it.
 func (b *Broker) Judge(ctx context.Context) error {
 	all, err := b.store.Entries(ctx, Filter{Open: time.Now()})
+	errs := []error{err}
 	for _, e := range all {
-		if err == nil && e.unjudged() && b.judges(&e) {
-			_, err = b.judge(ctx, e.ID)
+		if e.unjudged() && b.judges(&e) {
+			_, err := b.judge(ctx, e.ID)
+			errs = append(errs, err)
 		}
 	}
-	if err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("judging the answers that others have brought: %w", err)
 	}
 	return nil

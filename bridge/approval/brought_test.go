@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -389,6 +390,55 @@ func TestUnreadRequestIsLookedAtAgain(t *testing.T) {
 		stillAsks(t, c)
 		time.Sleep(3 * lookAgain)
 		wantAnswer(t, c, "yes")
+	})
+}
+
+// A lockedStore cannot change some requests.
+type lockedStore struct {
+	*Memory
+	locked []string
+}
+
+func (s lockedStore) Update(ctx context.Context, id string, change func(*Entry) error) (Entry, error) {
+	if slices.Contains(s.locked, id) {
+		return Entry{}, fmt.Errorf("request %s is locked", id)
+	}
+	return s.Memory.Update(ctx, id, change)
+}
+
+// An answer that cannot be judged keeps none of the others from it.
+func TestJudgeGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := new(Memory)
+		who := []Approver{person("ann", Admin, 0)}
+		desk := newProcess(memory, "b", staging, people(t, Realm{Configuration: staging}, who))
+		for i, id := range []string{"q1", "q2", "q3", "q4"} {
+			q := question(i, ofProd)
+			q.ID, q.Grown, q.Until = id, time.Now(), time.Now().Add(minute)
+			if err := memory.Put(t.Context(), Entry{Request: q, Bridge: "a"}); err != nil {
+				t.Fatal(err)
+			}
+			var brought *BroughtError
+			if _, err := desk.Settle(t.Context(), q.ID, q.Digest(), signed(t, desk.people, "ann", q, yes)); !errors.As(err, &brought) {
+				t.Fatal(err)
+			}
+		}
+		judge := newProcess(lockedStore{memory, []string{"q1", "q3"}}, "c", prod, people(t, Realm{Configuration: prod}, who), "a")
+		err := judge.Judge(t.Context())
+		for _, id := range []string{"q1", "q3"} {
+			if err == nil || !strings.Contains(err.Error(), "request "+id+" is locked") {
+				t.Errorf("%s cannot be judged, and the error is %v", id, err)
+			}
+		}
+		var left []string
+		for _, e := range entriesOf(t, memory) {
+			if e.unjudged() {
+				left = append(left, e.ID)
+			}
+		}
+		if !slices.Equal(left, []string{"q1", "q3"}) {
+			t.Errorf("not judged are %v", left)
+		}
 	})
 }
 
