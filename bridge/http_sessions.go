@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -54,12 +55,24 @@ func openerOf(r *http.Request) (o opener) {
 	return o
 }
 
-// open reserves a session for o, and ends another one if that needs its room. It
+// open reserves a session for o, and ends others if that needs their room. It
 // reports whether there is room; if so, opened must follow.
 func (h *httpSessions) open(o opener) bool {
 	h.mu.Lock()
 	h.forgetEndedLocked()
-	var victims []*mcp.ServerSession
+	victims, room := h.victimsLocked(o)
+	if room {
+		h.opening[o]++
+	}
+	h.mu.Unlock()
+	h.end(victims)
+	return room
+}
+
+// victimsLocked takes those out of the table that have to end for a session of
+// o. Where they would not make room, nobody has to.
+func (h *httpSessions) victimsLocked(o opener) (victims map[string]*httpSession, room bool) {
+	victims = map[string]*httpSession{}
 	for _, bound := range []struct {
 		max int
 		of  func(opener) bool
@@ -68,22 +81,17 @@ func (h *httpSessions) open(o opener) bool {
 		{(h.max + 1) / 2, func(other opener) bool { return o.address != "" && other.address == o.address }},
 		{h.max, func(opener) bool { return true }},
 	} {
-		if h.countLocked(bound.of) < bound.max {
-			continue
+		for h.countLocked(bound.of) >= bound.max {
+			id := h.victimLocked(bound.of)
+			if id == "" {
+				maps.Copy(h.all, victims)
+				return nil, false
+			}
+			victims[id] = h.all[id]
+			delete(h.all, id)
 		}
-		id := h.victimLocked(bound.of)
-		if id == "" {
-			h.mu.Unlock()
-			h.end(victims)
-			return false
-		}
-		victims = append(victims, h.all[id].conn)
-		delete(h.all, id)
 	}
-	h.opening[o]++
-	h.mu.Unlock()
-	h.end(victims)
-	return true
+	return victims, true
 }
 
 // opened ends what open began: id is the session's, "" if it was not made.
@@ -156,15 +164,28 @@ func (h *httpSessions) victimLocked(of func(opener) bool) (victim string) {
 	return victim
 }
 
-// end ends sessions. They are out of the table.
-func (h *httpSessions) end(victims []*mcp.ServerSession) {
-	for _, conn := range victims {
-		h.server.o.Logger.Debug("a session is ended to make room for another", "session", conn.ID())
-		h.server.stopRuns(conn)
-		if err := conn.Close(); err != nil {
-			h.server.o.Logger.Debug("ending a session", "session", conn.ID(), "err", err)
+// end ends sessions, which are out of the table. One in which a script has begun
+// since it was chosen stays, and is one too many until the next one is opened.
+func (h *httpSessions) end(victims map[string]*httpSession) {
+	for id, s := range victims {
+		h.server.o.Logger.Debug("a session is ended to make room for another", "session", id)
+		if _, running := h.server.used(s.conn); running {
+			h.spare(id, s)
+			continue
+		}
+		h.server.stopRuns(s.conn)
+		if err := s.conn.Close(); err != nil {
+			h.server.o.Logger.Debug("ending a session", "session", id, "err", err)
 		}
 	}
+}
+
+// spare has a session in the table again.
+func (h *httpSessions) spare(id string, s *httpSession) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.heard = h.server.o.Now()
+	h.all[id] = s
 }
 
 // used reports whether scripts ran in the session of a connection, and whether

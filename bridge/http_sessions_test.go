@@ -1,9 +1,12 @@
 package bridge
 
 import (
+	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -143,5 +146,92 @@ func TestNoMachineHasAllSessions(t *testing.T) {
 	}
 	if status, _ := from("192.0.2.1:4712", `{"jsonrpc":"2.0","id":2,"method":"ping"}`, first); status != http.StatusOK {
 		t.Errorf("another machine's session was taken: status %d", status)
+	}
+}
+
+// A principal who has sessions to give, at a machine that has none, loses none
+// for a session that is refused.
+func TestRefusedSessionEndsNoOther(t *testing.T) {
+	token := func(name string) Token { return Token{Name: name, SHA256: sha256.Sum256([]byte(name))} }
+	handler := newBench(t, profiles.Spec{}).Handler(HTTPOptions{MaxSessions: 6, Tokens: func() []Token { return []Token{token("a"), token("b")} }})
+	from := func(address, name, body, session string) (status int, opened string) {
+		r := httptest.NewRequest("POST", "http://127.0.0.1/mcp", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set("Authorization", "Bearer "+name)
+		r.Header.Set("Mcp-Session-Id", session)
+		r.RemoteAddr = address + ":4711"
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w.Code, w.Header().Get("Mcp-Session-Id")
+	}
+	const here, there = "192.0.2.1", "192.0.2.2"
+	var unused []string
+	for range 3 {
+		_, session := from(there, "a", initialize, "")
+		unused = append(unused, session)
+		_, session = from(here, "b", initialize, "")
+		if status, _ := from(here, "b", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"eval","arguments":{"code":"return 1"}}}`, session); status != http.StatusOK {
+			t.Fatalf("status %d", status)
+		}
+	}
+	if status, _ := from(here, "a", initialize, ""); status != http.StatusServiceUnavailable {
+		t.Errorf("more than half of the sessions are one machine's: status %d", status)
+	}
+	for i, session := range unused {
+		if status, _ := from(there, "a", `{"jsonrpc":"2.0","id":2,"method":"ping"}`, session); status != http.StatusOK {
+			t.Errorf("session %d: status %d", i, status)
+		}
+	}
+}
+
+// A listener hears what a server logs before it goes on.
+type listener struct {
+	slog.Handler
+	hear func(message string)
+}
+
+func (listener) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l listener) Handle(_ context.Context, r slog.Record) error {
+	l.hear(r.Message)
+	return nil
+}
+
+// A session in which a script begins after it was chosen to be ended stays.
+func TestSessionThatBeginsAScriptStays(t *testing.T) {
+	reached, let, status := make(chan struct{}), make(chan struct{}), make(chan int, 1)
+	d := &door{T: t}
+	var first string
+	b := newBench(t, profiles.Spec{}, func(o *Options) {
+		o.Logger = slog.New(listener{slog.DiscardHandler, func(message string) {
+			if message != "a session is ended to make room for another" {
+				return
+			}
+			go func() {
+				got, _ := d.asks(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"eval","arguments":{"code":"return await codemode.a__wait({})"}}}`, in(first)...)
+				status <- got
+			}()
+			<-reached
+		}})
+	})
+	b.up.tools["a__wait"] = func(ctx context.Context, _ json.RawMessage) (string, error) {
+		close(reached)
+		select {
+		case <-let:
+			return text("1"), nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+	d.url = serveHTTP(t, b, HTTPOptions{MaxSessions: 1}).URL + "/mcp"
+	first = d.opens()
+	d.opens()
+	close(let)
+	if got := <-status; got != http.StatusOK {
+		t.Errorf("the script's request has status %d", got)
+	}
+	if got := d.runs(first); got != http.StatusOK {
+		t.Errorf("its session has status %d", got)
 	}
 }

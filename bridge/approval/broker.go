@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"codemode-bridge/bridge/canon"
@@ -57,8 +56,8 @@ type Broker struct {
 	// order, or a call could join a question that others see without it. It
 	// costs the other calls that ask, in this process alone, a write each; a
 	// person takes a thousand times as long. Verdicts, which come from outside,
-	// are written without it.
-	mu        sync.Mutex
+	// are written without it, and are told of without it.
+	mu        teller
 	open      map[string]*open              // by request ID
 	waiting   []*open                       // for their turn, in order
 	admitting bool                          // admitLocked is at work
@@ -69,8 +68,6 @@ type Broker struct {
 	taken     map[string]map[string]Verdict // by run and request: verdicts that were there when the run was taken up
 	spared    map[string]pause              // by session: whose person said no lately
 	watchers  map[string][]chan struct{}
-
-	judged func(Entry, Verdict, error) // see Tell; set before the broker is used
 }
 
 // An open is a request that is not settled, and those who wait for it.
@@ -106,7 +103,7 @@ func New(o Options) *Broker {
 	return &Broker{
 		o: o, synced: news, limits: o.Limits.orDefaults(), store: o.Store, open: map[string]*open{}, asked: map[string][]time.Time{},
 		refused: map[string]map[Key]Verdict{}, vain: map[string]int{}, taken: map[string]map[string]Verdict{}, spared: map[string]pause{}, watchers: map[string][]chan struct{}{},
-		judged: func(Entry, Verdict, error) {},
+		mu: teller{hear: func(Entry, Verdict, error) {}},
 	}
 }
 
@@ -251,6 +248,9 @@ func (b *Broker) syncLocked() (unjudged []string) {
 			continue
 		}
 		all, err := b.store.Entries(context.Background(), Filter{ID: id})
+		if err != nil {
+			b.synced = after(lookAgain)
+		}
 		if err != nil || len(all) != 1 {
 			continue
 		}
@@ -483,14 +483,14 @@ func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Ve
 // time-out, finds the verdict there and goes by it.
 func (b *Broker) change(ctx context.Context, id string, change func(*Entry) error) (Entry, error) {
 	e, outcomes, err := b.update(ctx, id, change)
-	if err == nil && e.Verdict != nil {
+	if (err == nil || len(outcomes) > 0) && e.Verdict != nil {
 		b.mu.Lock()
 		if o := b.open[id]; o != nil {
 			b.finishLocked(o, *e.Verdict)
 		}
 		b.mu.Unlock()
 	}
-	b.tell(e, outcomes)
+	b.mu.tell(judged{e, outcomes})
 	return e, err
 }
 
@@ -565,7 +565,7 @@ func (b *Broker) endLocked(o *open, v Verdict) {
 		if err == nil && e.Verdict != nil { // if the store fails, it is a no all the same
 			v = *e.Verdict
 		}
-		b.tell(e, outcomes)
+		b.mu.laterLocked(judged{e, outcomes})
 	}
 	b.finishLocked(o, v)
 }

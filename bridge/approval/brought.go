@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"codemode-bridge/bridge/canon"
@@ -70,7 +71,7 @@ func (b *Broker) Foreign(r Request) bool { return r.ConfigurationID() != b.o.Con
 // and this one judged: nil where it settled the request or counts as one of
 // several. Tell is called once, before the broker is used; hear may block for as
 // long as a record takes, and must not call the broker.
-func (b *Broker) Tell(hear func(Entry, Verdict, error)) { b.judged = hear }
+func (b *Broker) Tell(hear func(Entry, Verdict, error)) { b.mu.hear = hear }
 
 // bring keeps a verdict for whoever judges it.
 func (e *Entry) bring(about canon.Digest, v Verdict) (id string, err error) {
@@ -144,25 +145,62 @@ type outcome struct {
 }
 
 // update changes an entry in the store. What was brought to it is judged first,
-// if that is for this process to do.
+// if that is for this process to do, and stays judged where change then comes
+// too late: outcomes tell that the entry has changed beside a [SettledError].
 func (b *Broker) update(ctx context.Context, id string, change func(*Entry) error) (e Entry, outcomes []outcome, err error) {
+	var late *SettledError
 	e, err = b.store.Update(ctx, id, func(e *Entry) error {
-		outcomes = nil
+		outcomes, late = nil, nil
 		if b.judges(e) {
 			outcomes = e.weigh(b.o.Approvers(), time.Now())
 		}
-		return change(e)
+		err := change(e)
+		if len(outcomes) > 0 && errors.As(err, &late) {
+			return nil
+		}
+		return err
 	})
-	if err != nil { // the entry is as it was
+	switch {
+	case err != nil: // the entry is as it was
 		outcomes = nil
+	case late != nil:
+		err = late
 	}
 	return e, outcomes, err
 }
 
-// tell says what became of verdicts.
-func (b *Broker) tell(e Entry, outcomes []outcome) {
-	for _, o := range outcomes {
-		b.judged(e, o.verdict, o.err)
+// A judged is an entry, and what the verdicts came to that were brought to it.
+type judged struct {
+	entry    Entry
+	outcomes []outcome
+}
+
+// A teller is a mutex that says what became of verdicts. What its holder finds
+// out is told as soon as it is unlocked: whoever hears it may write to a disk,
+// and nobody is to wait for that who only wants the lock.
+type teller struct {
+	sync.Mutex
+	hear   func(Entry, Verdict, error) // see Tell; set before the broker is used
+	untold []judged
+}
+
+// laterLocked has it told by whoever unlocks.
+func (t *teller) laterLocked(j judged) { t.untold = append(t.untold, j) }
+
+// Unlock unlocks t, then tells what is untold.
+func (t *teller) Unlock() {
+	untold := t.untold
+	t.untold = nil
+	t.Mutex.Unlock()
+	for _, j := range untold {
+		t.tell(j)
+	}
+}
+
+// tell says what became of verdicts. The lock is not held.
+func (t *teller) tell(j judged) {
+	for _, o := range j.outcomes {
+		t.hear(j.entry, o.verdict, o.err)
 	}
 }
 
@@ -172,15 +210,18 @@ func (b *Broker) judge(ctx context.Context, id string) (Entry, error) {
 }
 
 // Judge judges what was brought to the open requests that this process judges,
-// those of runs that nobody has among them.
+// those of runs that nobody has among them. One that cannot be judged keeps no
+// other from it.
 func (b *Broker) Judge(ctx context.Context) error {
 	all, err := b.store.Entries(ctx, Filter{Open: time.Now()})
+	errs := []error{err}
 	for _, e := range all {
-		if err == nil && e.unjudged() && b.judges(&e) {
-			_, err = b.judge(ctx, e.ID)
+		if e.unjudged() && b.judges(&e) {
+			_, err := b.judge(ctx, e.ID)
+			errs = append(errs, err)
 		}
 	}
-	if err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("judging the answers that others have brought: %w", err)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -282,6 +283,161 @@ func TestSeveralJudges(t *testing.T) {
 		}
 		if told := append(judges[0].told, judges[1].told...); len(told) != 2 {
 			t.Errorf("told are %q", told)
+		}
+	})
+}
+
+// A deafStore never says that somebody changed something.
+type deafStore struct{ *Memory }
+
+func (deafStore) Requested() <-chan struct{} { return nil }
+
+// What ends a question judges what was brought to it, and says so once, while
+// the broker serves everybody else: the record that is written then may take long.
+func TestToldWithoutTheLock(t *testing.T) {
+	for name, row := range map[string]struct {
+		end  func(p *process, withdraw func())
+		want string
+	}{
+		"nobody else answers in time": {func(*process, func()) { time.Sleep(minute) }, "ann: it was settled before: nobody (timeout)"},
+		"the call is withdrawn":       {func(_ *process, withdraw func()) { withdraw() }, "ann: <nil>"},
+		"the run ends":                {func(p *process, _ func()) { p.EndRun("r1") }, "ann: <nil>"},
+		"the server is another one":   {func(p *process, _ func()) { p.OutdateAll(func(Key) bool { return true }) }, "ann: <nil>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				memory := new(Memory)
+				who := []Approver{person("ann", Admin, 0)}
+				asker := newProcess(deafStore{memory}, "a", prod, people(t, Realm{Configuration: prod}, who))
+				var told []string
+				asker.Tell(func(_ Entry, v Verdict, err error) {
+					if !asker.mu.TryLock() {
+						t.Error("it is told while everybody waits for the lock")
+						return
+					}
+					asker.mu.Unlock()
+					told = append(told, fmt.Sprintf("%s: %v", v.By, err))
+				})
+				ctx, withdraw := context.WithCancel(t.Context())
+				defer withdraw()
+				asks(ctx, asker.Broker, question(1, ofProd, within(minute)))
+				q := only(t, asker.Broker, "r1")
+				desk := newProcess(memory, "b", staging, people(t, Realm{Configuration: staging}, who))
+				var brought *BroughtError
+				if _, err := desk.Settle(t.Context(), q.ID, q.Digest(), signed(t, desk.people, "ann", q, yes)); !errors.As(err, &brought) {
+					t.Fatal(err)
+				}
+				row.end(asker, withdraw)
+				synctest.Wait()
+				asker.EndRun("r1")
+				if len(told) != 1 || !strings.HasPrefix(told[0], row.want) {
+					t.Errorf("told are %q, want %q", told, row.want)
+				}
+			})
+		})
+	}
+}
+
+// A no that was brought first counts, and is told, though somebody says yes here
+// before it was judged.
+func TestBroughtNoBeforeTheYesHere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := new(Memory)
+		who := []Approver{person("ann", Admin, 0), person("bob", Admin, 0)}
+		asker := newProcess(deafStore{memory}, "a", prod, people(t, Realm{Configuration: prod}, who))
+		c := asks(t.Context(), asker.Broker, question(1, ofProd))
+		q := only(t, asker.Broker, "r1")
+		desk := newProcess(memory, "b", staging, people(t, Realm{Configuration: staging}, who))
+		var brought *BroughtError
+		if _, err := desk.Settle(t.Context(), q.ID, q.Digest(), signed(t, desk.people, "ann", q, Verdict{})); !errors.As(err, &brought) {
+			t.Fatal(err)
+		}
+		if first := tooLate(t, asker.Broker, q, signed(t, asker.people, "bob", q, yes)); first.Approve || first.By != "ann" {
+			t.Errorf("bob is told of %+v", first)
+		}
+		e := entriesOf(t, memory)[0]
+		if e.Verdict == nil || e.Verdict.By != "ann" || e.unjudged() || len(asker.told) != 1 || asker.told[0] != "ann: <nil>" {
+			t.Errorf("settled by %+v, brought are %+v, told %q", e.Verdict, e.Brought, asker.told)
+		}
+		wantAnswer(t, c, Declined)
+	})
+}
+
+// A mutedStore fails to read each request a number of times.
+type mutedStore struct {
+	*Memory
+	fails map[string]int
+}
+
+func (s mutedStore) Entries(ctx context.Context, f Filter) ([]Entry, error) {
+	if s.fails[f.ID] > 0 {
+		s.fails[f.ID]--
+		return nil, errors.New("the disk is away")
+	}
+	return s.Memory.Entries(ctx, f)
+}
+
+// A request that could not be read when somebody answered it is looked at again,
+// though nothing changes any more.
+func TestUnreadRequestIsLookedAtAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory, fails := new(Memory), map[string]int{}
+		asker := New(Options{Store: mutedStore{memory, fails}})
+		c := asks(t.Context(), asker, question(1))
+		q := only(t, asker, "r1")
+		fails[q.ID] = 3
+		settle(t, New(Options{Store: memory}), q, yes)
+		stillAsks(t, c)
+		time.Sleep(3 * lookAgain)
+		wantAnswer(t, c, "yes")
+	})
+}
+
+// A lockedStore cannot change some requests.
+type lockedStore struct {
+	*Memory
+	locked []string
+}
+
+func (s lockedStore) Update(ctx context.Context, id string, change func(*Entry) error) (Entry, error) {
+	if slices.Contains(s.locked, id) {
+		return Entry{}, fmt.Errorf("request %s is locked", id)
+	}
+	return s.Memory.Update(ctx, id, change)
+}
+
+// An answer that cannot be judged keeps none of the others from it.
+func TestJudgeGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := new(Memory)
+		who := []Approver{person("ann", Admin, 0)}
+		desk := newProcess(memory, "b", staging, people(t, Realm{Configuration: staging}, who))
+		for i, id := range []string{"q1", "q2", "q3", "q4"} {
+			q := question(i, ofProd)
+			q.ID, q.Grown, q.Until = id, time.Now(), time.Now().Add(minute)
+			if err := memory.Put(t.Context(), Entry{Request: q, Bridge: "a"}); err != nil {
+				t.Fatal(err)
+			}
+			var brought *BroughtError
+			if _, err := desk.Settle(t.Context(), q.ID, q.Digest(), signed(t, desk.people, "ann", q, yes)); !errors.As(err, &brought) {
+				t.Fatal(err)
+			}
+		}
+		judge := newProcess(lockedStore{memory, []string{"q1", "q3"}}, "c", prod, people(t, Realm{Configuration: prod}, who), "a")
+		err := judge.Judge(t.Context())
+		for _, id := range []string{"q1", "q3"} {
+			if err == nil || !strings.Contains(err.Error(), "request "+id+" is locked") {
+				t.Errorf("%s cannot be judged, and the error is %v", id, err)
+			}
+		}
+		var left []string
+		for _, e := range entriesOf(t, memory) {
+			if e.unjudged() {
+				left = append(left, e.ID)
+			}
+		}
+		if !slices.Equal(left, []string{"q1", "q3"}) {
+			t.Errorf("not judged are %v", left)
 		}
 	})
 }

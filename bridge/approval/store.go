@@ -229,6 +229,17 @@ type Store interface {
 	Forget(ctx context.Context, before time.Time) error
 }
 
+// lookAgain is after how long an entry is looked at again that could not be read:
+// nothing else may change and have it looked at.
+const lookAgain = 250 * time.Millisecond
+
+// after is closed when a time has passed.
+func after(d time.Duration) <-chan struct{} {
+	c := make(chan struct{})
+	time.AfterFunc(d, func() { close(c) })
+	return c
+}
+
 // A Filter lets entries through. Its zero value lets all through.
 type Filter struct {
 	ID   string    // this one only

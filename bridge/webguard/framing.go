@@ -45,11 +45,12 @@ func (c *strictConn) Read(b []byte) (int, error) {
 //	     │                   │        └─▶ trailers ─┐                    │
 //	     └───────────────────┴──────────────────────┴────────────────────┘
 //
-// What it refuses it spoils: a NUL in a header makes net/http answer 400 and close.
+// What it refuses it spoils where it comes to be wrong, never the end of a line: a
+// NUL in a header makes net/http answer 400 and close, once it has read the
+// headers, or at the end of a line without a colon.
 type framing struct {
 	state   state
 	line    []byte // without its end; of a long one a part, see keep
-	long    bool   // it is a part
 	named   bool   // the line's colon was there
 	old     bool   // HTTP/1.0, which has no chunks
 	length  bool   // there was a Content-Length
@@ -89,24 +90,30 @@ func (f *framing) check(b []byte) {
 				*f = framing{line: f.line[:0]}
 			}
 		case b[i] == '\n':
-			if !f.endLine() {
-				b[i], f.state = 0, lost
-			}
-			f.line, f.long, f.named = f.line[:0], false, false
+			f.endLine()
+			f.line, f.named = f.line[:0], false
 		case b[i] == ':' && f.state == headers && !f.named:
 			if f.named = true; !f.name() {
 				b[i], f.state = 0, lost
 			}
 			f.line = append(f.line, ':')
+		case f.folds(b[i]) || f.full() && f.named && f.is("Content-Length"):
+			b[i], f.state = 0, lost
 		default:
 			f.add(b[i])
 		}
 	}
 }
 
+// folds reports whether a line that begins with c goes on with the header before.
+func (f *framing) folds(c byte) bool {
+	return f.state == headers && len(f.line) == 0 && (c == ' ' || c == '\t')
+}
+
+func (f *framing) full() bool { return len(f.line) >= keep }
+
 func (f *framing) add(c byte) {
-	if len(f.line) >= keep {
-		f.long = true
+	if f.full() {
 		if f.state != requestLine {
 			return
 		}
@@ -127,8 +134,8 @@ func (f *framing) is(name string) bool {
 	return len(f.line) >= len(name) && bytes.EqualFold(f.line[:len(name)], []byte(name)) && (len(f.line) == len(name) || f.line[len(name)] == ':')
 }
 
-// endLine takes a line, and reports whether the request may have it.
-func (f *framing) endLine() bool {
+// endLine takes a line.
+func (f *framing) endLine() {
 	line := bytes.TrimSuffix(f.line, []byte("\r"))
 	switch f.state {
 	case requestLine:
@@ -139,12 +146,10 @@ func (f *framing) endLine() bool {
 		switch {
 		case len(line) == 0:
 			f.endHeaders()
-		case line[0] == ' ' || line[0] == '\t':
-			return false
 		case f.named && f.is("Content-Length"):
-			n, err := strconv.ParseUint(string(bytes.Trim(line[len("Content-Length:"):], " \t")), 10, 63)
+			// What is no number here is none to net/http, which answers 400 after the headers.
+			n, _ := strconv.ParseUint(string(bytes.Trim(line[len("Content-Length:"):], " \t")), 10, 63)
 			f.left = int64(n)
-			return err == nil && !f.long
 		}
 	case chunkSize:
 		digits := bytes.TrimRight(line, " \t")
@@ -167,7 +172,6 @@ func (f *framing) endLine() bool {
 			*f = framing{line: f.line}
 		}
 	}
-	return true
 }
 
 func (f *framing) endHeaders() {

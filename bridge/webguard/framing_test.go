@@ -3,13 +3,18 @@ package webguard
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 const (
@@ -79,6 +84,95 @@ func TestBothFramingHeaders(t *testing.T) {
 		}
 	}
 }
+
+// A request that is refused is answered once it is whole, wherever its headers
+// are wrong and however it comes: not only when the server gives up waiting.
+func TestRefusedAtOnce(t *testing.T) {
+	const begins = "POST /d HTTP/1.1\r\nHost: x\r\n"
+	blanks := strings.Repeat(" ", 2*keep)
+	for _, request := range []string{
+		begins + "X: y\r\n folded\r\n\r\n",
+		begins + "X: y\r\n\tfolded: z\r\n\r\n",
+		begins + "X: y\n folded\n\n",
+		begins + "X: y\r\n \r\n\r\n",
+		"POST /d HTTP/1.1\r\n Host: x\r\n\r\n",
+		begins + "Content-Length: five\r\n\r\n",
+		begins + "Content-Length: 9223372036854775808\r\n\r\n",
+		begins + "Content-Length:\r\n\r\n",
+		begins + "Content-Length:\n\n",
+		begins + "Content-Length: 0" + blanks + "\r\n\r\n",
+		begins + "Content-Length:" + blanks + "0\n\n",
+		begins + "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n",
+		begins + "Transfer-Encoding: chunked\nContent-Length: 0\n\n",
+	} {
+		for _, piece := range []int{1, 7, 1 << 20} {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				got := refusal(t, request, piece)
+				if got != http.StatusBadRequest || time.Since(began) != 0 {
+					t.Errorf("%.200q in pieces of %d: status %d after %v", request, piece, got, time.Since(began))
+				}
+			})
+		}
+	}
+}
+
+// refusal sends a request in pieces, and returns the status of what comes back;
+// 0 if it is nothing.
+func refusal(t *testing.T, request string, piece int) int {
+	client, served := net.Pipe()
+	l := &oneConn{conn: make(chan net.Conn, 1), closed: make(chan struct{})}
+	l.conn <- served
+	server := &http.Server{ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a handler has it") })}
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := server.Serve(Strict(l)); !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	all.Go(func() {
+		for rest := request; rest != ""; {
+			n := min(piece, len(rest))
+			if _, err := io.WriteString(client, rest[:n]); err != nil {
+				return // it has been answered
+			}
+			rest = rest[n:]
+		}
+	})
+	status := 0
+	if res, err := http.ReadResponse(bufio.NewReader(client), nil); err == nil {
+		status = res.StatusCode
+		res.Body.Close()
+	}
+	client.Close()
+	server.Close()
+	all.Wait()
+	return status
+}
+
+// A oneConn accepts one connection.
+type oneConn struct {
+	conn   chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conn:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *oneConn) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 
 // However a connection's bytes come, net/http reads no request from them that had
 // both headers, and nothing is spoiled in what it reads whole.
