@@ -340,6 +340,114 @@ func TestHeldUnderEveryName(t *testing.T) {
 	}
 }
 
+// A name is held to what it led to, wherever it leads now.
+func TestHeldWhereverTheNameLeads(t *testing.T) {
+	loosen, tighten := drop("evaluation", "profiles", "p", "denylist"), set([]any{"kept__drop_*", "kept__write"}, "evaluation", "profiles", "p", "denylist")
+	loose, tight := confirmedText().with(loosen).String(), confirmedText().with(tighten).String()
+	overlay := func(denied string) string {
+		return `{"evaluation": {"profiles": {"p": {"denylist": [` + denied + `]}}}}`
+	}
+	link := func(f files, to, name string) {
+		f.Helper()
+		name = filepath.Join(f.folder, name)
+		if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
+			f.Fatal(err)
+		}
+		if err := os.Symlink(to, name); err != nil {
+			f.Fatal(err)
+		}
+	}
+	for _, row := range []struct {
+		name          string
+		before, after func(files) // the first start is between them
+		start         [2]string   // the name of the file, and the environment
+		waits         bool
+	}{
+		{"a link to a looser file",
+			func(f files) { link(f, "config.json", "current.json") },
+			func(f files) { f.write("v2.json", loose); link(f, "v2.json", "current.json") }, [2]string{"current.json"}, true},
+		{"a link to a file that loosens nothing",
+			func(f files) { link(f, "config.json", "current.json") },
+			func(f files) { f.write("v2.json", tight); link(f, "v2.json", "current.json") }, [2]string{"current.json"}, false},
+		{"a file that becomes a link", func(files) {},
+			func(f files) { f.write("v2.json", loose); link(f, "v2.json", "config.json") }, [2]string{"config.json"}, true},
+		{"a link that becomes a file",
+			func(f files) { link(f, "config.json", "current.json") },
+			func(f files) { os.Remove(filepath.Join(f.folder, "current.json")); f.write("current.json", loose) }, [2]string{"current.json"}, true},
+		{"a link in the middle",
+			func(f files) { link(f, "config.json", "middle.json"); link(f, "middle.json", "current.json") },
+			func(f files) { f.write("v2.json", loose); link(f, "v2.json", "middle.json") }, [2]string{"current.json"}, true},
+		{"another folder",
+			func(f files) { link(f, ".", "releases") },
+			func(f files) {
+				if err := os.Mkdir(filepath.Join(f.folder, "2"), 0o700); err != nil {
+					f.Fatal(err)
+				}
+				f.write("2/config.json", loose)
+				link(f, "2", "releases")
+			}, [2]string{"releases/config.json"}, true},
+		{"a file that was started by itself",
+			func(f files) {
+				f.write("v2.json", loose)
+				f.taken(f.app("v2.json", ""), nil)
+				link(f, "config.json", "current.json")
+			},
+			func(f files) { link(f, "v2.json", "current.json") }, [2]string{"current.json"}, true},
+		{"twice, the second time looser",
+			func(f files) { link(f, "config.json", "current.json") },
+			func(f files) {
+				f.write("v2.json", tight)
+				link(f, "v2.json", "current.json")
+				if _, why := f.taken(f.app("current.json", ""), nil); why != "" {
+					f.Errorf("what loosens nothing waits: %s", why)
+				}
+				link(f, "config.json", "current.json")
+			}, [2]string{"current.json"}, true},
+		{"a looser edit of where it leads now",
+			func(f files) { link(f, "config.json", "current.json") },
+			func(f files) {
+				f.write("v2.json", tight)
+				link(f, "v2.json", "current.json")
+				f.taken(f.app("current.json", ""), nil)
+				f.write("v2.json", loose)
+			}, [2]string{"current.json"}, true},
+		{"an overlay that leads to a looser one",
+			func(f files) {
+				f.write("o1.json", overlay(`"*__*"`))
+				link(f, "o1.json", "config.prod.json")
+			},
+			func(f files) {
+				f.write("o2.json", overlay(`"kept__drop_*"`))
+				link(f, "o2.json", "config.prod.json")
+			}, [2]string{"config.json", "prod"}, true},
+	} {
+		f := newFiles(t, confirmedText())
+		row.before(f)
+		a := f.app(row.start[0], row.start[1])
+		running, why := f.taken(a, nil)
+		if why != "" {
+			t.Fatalf("%s: the first start waits: %s", row.name, why)
+		}
+		row.after(f)
+		if _, why := f.taken(a, running); (why != "") != row.waits {
+			t.Errorf("%s: in a bridge that runs it waits because of %q", row.name, why)
+		}
+		if _, why := f.taken(a, nil); (why != "") != row.waits {
+			t.Errorf("%s: at a start it waits because of %q", row.name, why)
+		}
+		start, err := a.begin()
+		if err != nil || (start.cfg != start.file) != row.waits {
+			t.Errorf("%s: started with %+v, %v", row.name, start, err)
+		}
+		if _, err := a.keepTaken(start.file, "ann", "page", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if _, why := f.taken(a, nil); why != "" {
+			t.Errorf("%s: confirmed, it waits because of %q", row.name, why)
+		}
+	}
+}
+
 // A variable that is not set any more, and a text that this version cannot
 // read, are no way past what was confirmed.
 func TestConfirmedTextsThatCannotBeReadAgain(t *testing.T) {
