@@ -84,17 +84,27 @@ func people(names ...string) []any {
 	return all
 }
 
+// tokens are those of clients: pairs of a name and what the digest is made of.
+func tokens(pairs ...string) []any {
+	all := []any{}
+	for i := 0; i < len(pairs); i += 2 {
+		all = append(all, map[string]any{"name": pairs[i], "sha256": fmt.Sprintf("%064x", pairs[i+1])})
+	}
+	return all
+}
+
 // confirmedText is what edits begin with.
 func confirmedText() text {
 	return text{
 		"servers": map[string]any{
-			"kept": server(map[string]any{"perSession": true, "elicitation": "deny", "tools": map[string]any{"deny": []any{"drop"}}}), "trusted": server(map[string]any{"trustAnnotations": true, "newTools": "allow"}), "time": map[string]any{"builtin": "time"},
+			"kept": server(map[string]any{"perSession": true, "elicitation": "deny", "tools": map[string]any{"deny": []any{"drop"}}, "auth": map[string]any{"scopes": []any{"read"}}, "headers": map[string]any{"X-Key": "k"}}), "trusted": server(map[string]any{"trustAnnotations": true, "newTools": "allow"}), "time": map[string]any{"builtin": "time"},
 		},
 		"evaluation": map[string]any{"defaultProfile": "p", "profiles": map[string]any{
 			"p":       map[string]any{"denylist": []any{"kept__drop_*"}, "asklist": []any{"kept__*"}, "default": "ask"},
 			"relaxed": map[string]any{"default": "risk"}, "strict": map[string]any{"default": "deny"},
 		}},
-		"http": map[string]any{"tokens": []any{map[string]any{"name": "client", "sha256": fmt.Sprintf("%064x", "client")}}},
+		"id": "work", "http": map[string]any{"tokens": tokens("client", "client", "other", "other"), "allowedHosts": []any{"bridge.example"}},
+		"audit": map[string]any{"durability": "all", "keep": "90d"},
 		"approvals": map[string]any{
 			"approvers": people("ann:admin", "bob", "cyd"), "separateApprover": true, "allowedHosts": []any{"approve.example"},
 			"oidc": map[string]any{"issuer": "https://login.example", "clientId": "page"},
@@ -175,7 +185,7 @@ var loosenings = map[string]turn{
 	"a server's new tools":      set("allow", "servers", "kept", "newTools"),
 	"a server's changed tools":  set("allow", "servers", "kept", "changedTools"),
 	"a server is another":       set("https://mallory.example/mcp", "servers", "kept", "url"),
-	"a server as somebody else": set(map[string]any{"Authorization": "Bearer another"}, "servers", "kept", "headers"),
+	"a server as somebody else": set(map[string]any{"X-Key": "another"}, "servers", "kept", "headers"),
 	"a server may use models":   set("ask", "servers", "kept", "sampling"),
 	"a server may ask":          drop("servers", "kept", "elicitation"),
 	"a server is shared":        drop("servers", "kept", "perSession"),
@@ -186,6 +196,27 @@ var loosenings = map[string]turn{
 	"no records":                set(false, "audit", "enabled"),
 	"records elsewhere":         set("elsewhere.db", "audit", "path"),
 	"no tokens":                 drop("http", "tokens"),
+	"a token for somebody else": set(tokens("bob", "client", "other", "other"), "http", "tokens"),
+	"two who change places":     set(tokens("client", "other", "other", "client"), "http", "tokens"),
+	"another token":             set(tokens("client", "another", "other", "other"), "http", "tokens"),
+	"a token more":              set(tokens("client", "client", "other", "other", "new", "new"), "http", "tokens"),
+	"another endpoint":          set("127.0.0.1:9", "http", "listen"),
+	"an endpoint of more hosts": set([]any{"bridge.example", "mallory.example"}, "http", "allowedHosts"),
+	"an endpoint of more pages": set([]any{"https://mallory.example"}, "http", "allowedOrigins"),
+	"another id":                set("play", "id"),
+	"no id":                     drop("id"),
+	"records for less long":     set("30d", "audit", "keep"),
+	"fewer records":             set(100, "audit", "keepRows"),
+	"records that may be lost":  drop("audit", "durability"),
+	"a server's key rotates":    set([]any{"X-Key"}, "servers", "kept", "rotating"),
+	"a server's roots":          set([]any{"file:///home"}, "servers", "kept", "roots"),
+	"a login for more":          set([]any{"read", "write"}, "servers", "kept", "auth", "scopes"),
+	"a login for whatever":      drop("servers", "kept", "auth", "scopes"),
+	"a webhook":                 set([]any{map[string]any{"url": "https://mallory.example", "secret": "long enough to sign with"}}, "approvals", "webhooks"),
+	"summaries":                 set(true, "approvals", "summaries"),
+	"more questions":            set(21, "approvals", "budget"),
+	"more questions at a time":  set("1m", "approvals", "budgetTime"),
+	"more refused questions":    set(51, "approvals", "flood"),
 }
 
 // harmless are edits that are taken over at once.
@@ -198,7 +229,10 @@ var harmless = map[string]turn{
 	"a server is off":            set(true, "servers", "trusted", "disabled"),
 	"a server is in quarantine":  set(map[string]any{"url": "https://s.example/mcp", "quarantine": true}, "servers", "trusted"),
 	"a profile is gone":          drop("evaluation", "profiles", "strict"),
-	"more webhooks":              set([]any{map[string]any{"url": "https://hook.example", "secret": "long enough to sign with"}}, "approvals", "webhooks"),
+	"a client is gone":           set(tokens("client", "client"), "http", "tokens"),
+	"a host is gone":             drop("http", "allowedHosts"),
+	"records for longer":         drop("audit", "keep"),
+	"fewer questions":            set(5, "approvals", "budget"),
 }
 
 func TestEditsThatAddUpAreHeld(t *testing.T) {
