@@ -289,9 +289,12 @@ func widened(was, is config.Approvals) (why []string) {
 	return why
 }
 
-// anyoneMay reports whether some approver may do something.
+// anyoneMay reports whether some approver who can prove who they are may do
+// something.
 func anyoneMay(v approval.Verb, a config.Approvals) bool {
-	return slices.ContainsFunc(a.Approvers, func(one config.Approver) bool { return approval.Approver{Role: approval.Role(one.Role)}.May(v) })
+	return slices.ContainsFunc(a.Approvers, func(one config.Approver) bool {
+		return (one.Login != "" || one.Digest != config.Digest{}) && approval.Approver{Role: approval.Role(one.Role)}.May(v)
+	})
 }
 
 // rights are what an approver may do, in words.
@@ -340,7 +343,7 @@ func narrowed(before, after config.Approver) config.Approver {
 	if slices.Index(roleOrder, before.Role) < slices.Index(roleOrder, after.Role) {
 		both.Role = before.Role
 	}
-	if before.Digest != after.Digest {
+	if before.Digest != after.Digest && after.Digest != (config.Digest{}) {
 		both.Role, both.Digest = config.RoleViewer, before.Digest
 	}
 	if before.Login != after.Login { // who has it is known to the provider alone
@@ -363,11 +366,15 @@ func meanwhile(was, is config.Approvals) config.Approvals {
 	both := was
 	both.Approvers, both.Delegations = nil, nil
 	for _, one := range was.Approvers {
-		if after := approverOf(is, one.Name); after != nil && after.Digest == one.Digest {
-			both.Approvers = append(both.Approvers, narrowed(one, *after))
-		} else if after != nil {
-			both.Approvers = append(both.Approvers, one) // another token waits to be confirmed
+		after := approverOf(is, one.Name)
+		if after == nil {
+			continue
 		}
+		next := *after
+		if next.Digest != (config.Digest{}) { // another token waits to be confirmed
+			next.Digest, next.SHA256, next.Token = one.Digest, one.SHA256, one.Token
+		}
+		both.Approvers = append(both.Approvers, narrowed(one, next))
 	}
 	named := func(name string) bool {
 		return slices.ContainsFunc(both.Approvers, func(one config.Approver) bool { return one.Name == name })
