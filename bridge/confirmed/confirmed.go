@@ -11,6 +11,10 @@
 //	   "":                           {"confirmed": {"name": ..., "file": ...}, "by": "ann", ...},
 //	   "/home/ann/config.prod.json": {"confirmed": {...}, "taken": {...}}}}
 //
+// A link may be made to lead to another file. So the names that a file was
+// given are kept too, each in a file of its own (*.name): which files it led
+// to since somebody last confirmed what was there. See Records.
+//
 // Texts are kept as they were written, with the names of variables and without
 // what those held. Files have the mode 0600 and are replaced as a whole, under
 // a lock that all processes with the folder take.
@@ -128,8 +132,9 @@ func (s *Store) sameFile(resolved string) (Record, bool) {
 }
 
 // Change replaces what is kept of a file, all other processes waiting
-// meanwhile. A record that cannot be read is an error, or, with anew, dropped.
-// An error of change leaves all as it was.
+// meanwhile. With anew, somebody has confirmed it: what its names led to before
+// counts no more, and a record that cannot be read is dropped; without, that is
+// an error. An error of change leaves all as it was.
 func (s *Store) Change(file string, anew bool, change func(*Record) error) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("keeping the confirmed configuration: %w", err)
@@ -149,7 +154,10 @@ func (s *Store) Change(file string, anew bool, change func(*Record) error) error
 	if err := change(&r); err != nil {
 		return err
 	}
-	return s.write(r)
+	if err := s.write(s.path(r.File), r); err != nil {
+		return err
+	}
+	return s.point(file, r.File, anew)
 }
 
 // lockWait is how long a change waits for those of other processes.
@@ -176,8 +184,9 @@ func read(path string) (Record, error) {
 	return r, nil
 }
 
-func (s *Store) write(r Record) error {
-	text, err := json.Marshal(r)
+// write replaces a file of the folder as a whole.
+func (s *Store) write(path string, value any) error {
+	text, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("keeping the confirmed configuration: %w", err)
 	}
@@ -187,7 +196,7 @@ func (s *Store) write(r Record) error {
 	}
 	_, err = f.Write(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), s.path(r.File))
+		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		return fmt.Errorf("keeping the confirmed configuration: %w", errors.Join(err, os.Remove(f.Name())))

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -87,6 +88,71 @@ func TestLinksShareARecord(t *testing.T) {
 	write(t, other, "{}")
 	if r, err := s.Read(other); err != nil || len(r.Environments) != 0 {
 		t.Errorf("of another file is kept %+v, %v", r, err)
+	}
+}
+
+// A name that leads to another file is remembered until that is confirmed.
+func TestRecordsOfAName(t *testing.T) {
+	s, folder, file := bench(t)
+	link := func(to string) string {
+		t.Helper()
+		name := filepath.Join(folder, "current.json")
+		os.Remove(name)
+		if err := os.Symlink(to, name); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	files := func(name string) (all []string) {
+		t.Helper()
+		records, err := s.Records(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			all = append(all, filepath.Base(r.File))
+		}
+		return all
+	}
+	is := func(name string, want ...string) {
+		t.Helper()
+		if got := files(name); !slices.Equal(got, want) {
+			t.Errorf("compared with %q, want %q", got, want)
+		}
+	}
+	current := link(file)
+	is(current)
+	keep(t, s, current, "", Standing{})
+	is(current, "config.json")
+	for _, other := range []string{"b.json", "c.json"} {
+		write(t, filepath.Join(folder, other), "{}")
+	}
+	link("b.json")
+	is(current, "config.json")
+	if s.Points(current, Resolve(current)) {
+		t.Error("it leads elsewhere, and that is not kept yet")
+	}
+	keep(t, s, current, "", Standing{})
+	is(current, "b.json", "config.json")
+	is(file, "config.json")
+	if !s.Points(current, Resolve(current)) {
+		t.Error("where it leads is not kept")
+	}
+	link("c.json")
+	is(current, "b.json", "config.json")
+	if err := s.Change(current, true, func(r *Record) error { r.Environments[""] = Standing{By: "ann"}; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	is(current, "c.json")
+	pointers, err := filepath.Glob(filepath.Join(s.dir, "*.name"))
+	if err != nil || len(pointers) == 0 {
+		t.Fatal(pointers, err)
+	}
+	for _, p := range pointers {
+		write(t, p, "{")
+	}
+	if all, err := s.Records(current); err == nil {
+		t.Errorf("a name whose pointer is damaged led to %+v", all)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,37 +35,33 @@ type heldConfig struct {
 // was taken over since and, in a bridge that runs, with what is in force. Nil
 // means that it may be taken over.
 //
-// With an overlay, the file alone is compared as well: it is also what other
+// A file is also compared with those that its name led to before. With an
+// overlay, the file alone is compared as well: it is also what other
 // environments are made of. The first start with an overlay, or without one, is
 // compared with the file as the other environments have it.
 func (a *app) judge(cfg, running *config.Config) (*heldConfig, error) {
-	record, err := a.recordOf(cfg)
+	records, err := a.recordsOf(cfg)
 	if err != nil {
 		return nil, err
 	}
 	h := &heldConfig{cfg: cfg, old: running}
-	its, known := record.Environments[overlayKey(cfg)]
-	if known && its.Taken == nil && its.Confirmed == confirmed.Texts(cfg.Texts()) {
-		return nil, nil // confirmed as it is
+	if len(records) == 1 {
+		own := standings(records[0], cfg)
+		if len(own) == 1 && own[0].Taken == nil && own[0].Confirmed == confirmed.Texts(cfg.Texts()) {
+			return nil, nil // confirmed as it is
+		}
 	}
-	if running != nil && !(known && its.InForce() == confirmed.Texts(running.Texts())) {
+	past, goesOn := comparedWith(records, cfg)
+	if running != nil && !slices.Contains(past, running.Texts()) {
 		h.compare(running, cfg)
 	}
-	if known {
-		inForce := config.Texts(its.InForce())
-		h.texts = &inForce
-		h.against(a, inForce)
-		if its.Taken != nil {
-			h.against(a, config.Texts(its.Confirmed))
+	for i, texts := range past {
+		old := h.against(a, texts)
+		if i == 0 && goesOn {
+			h.texts = &texts
 		}
-	} else {
-		for _, other := range record.Environments {
-			file := config.Texts(other.InForce()).WithoutOverlay()
-			if cfg.Overlay == "" {
-				h.texts = &file
-			}
-			h.against(a, file)
-			h.against(a, config.Texts(other.Confirmed).WithoutOverlay())
+		if i == 0 && h.old == nil {
+			h.old = old
 		}
 	}
 	if len(h.why) == 0 {
@@ -73,30 +70,87 @@ func (a *app) judge(cfg, running *config.Config) (*heldConfig, error) {
 	return h, nil
 }
 
+// comparedWith returns the texts that a configuration is compared with, those
+// that were in force last first, and whether these can go on in its place: not
+// where the file was never started with its overlay.
+func comparedWith(records []confirmed.Record, cfg *config.Config) (past []config.Texts, goesOn bool) {
+	add := func(texts ...confirmed.Texts) {
+		for _, t := range texts {
+			if !slices.Contains(past, config.Texts(t)) {
+				past = append(past, config.Texts(t))
+			}
+		}
+	}
+	for i, record := range records {
+		own := standings(record, cfg)
+		for _, its := range own {
+			add(its.InForce(), its.Confirmed)
+		}
+		if len(own) == 0 {
+			for _, other := range newestFirst(record) {
+				add(confirmed.Texts(config.Texts(other.InForce()).WithoutOverlay()), confirmed.Texts(config.Texts(other.Confirmed).WithoutOverlay()))
+			}
+		}
+		if i == 0 {
+			goesOn = len(own) > 0 || cfg.Overlay == ""
+		}
+	}
+	return past, goesOn
+}
+
+// standings are what counts of a configuration's environment, the newest first:
+// also what its overlay's name led to before.
+func standings(record confirmed.Record, cfg *config.Config) []confirmed.Standing {
+	if cfg.Overlay == "" {
+		if its, known := record.Environments[""]; known {
+			return []confirmed.Standing{its}
+		}
+		return nil
+	}
+	names := confirmed.Names(cfg.Overlay)
+	its := confirmed.Record{Environments: map[string]confirmed.Standing{}}
+	for key, s := range record.Environments {
+		if slices.Contains(names, key) || slices.Contains(names, s.Confirmed.OverlayName) || slices.Contains(names, s.InForce().OverlayName) {
+			its.Environments[key] = s
+		}
+	}
+	return newestFirst(its)
+}
+
+// newestFirst are the environments of a record, those confirmed last first.
+func newestFirst(record confirmed.Record) []confirmed.Standing {
+	var all []confirmed.Standing
+	for _, key := range slices.Sorted(maps.Keys(record.Environments)) {
+		all = append(all, record.Environments[key])
+	}
+	slices.SortStableFunc(all, func(x, y confirmed.Standing) int { return y.At.Compare(x.At) })
+	return all
+}
+
 // against compares what waits with texts and, where it has an overlay, the file
-// alone with the file alone.
-func (h *heldConfig) against(a *app, texts config.Texts) {
+// alone with the file alone. It returns what the texts mean, nil if they cannot
+// be read.
+func (h *heldConfig) against(a *app, texts config.Texts) *config.Config {
 	old, err := texts.Recall(a.env, a.policy(h.cfg.File))
 	if err != nil {
 		h.say("what was confirmed of it cannot be read any more: " + firstLine(err.Error()))
-		return
-	}
-	if h.old == nil {
-		h.old = old
+		return nil
 	}
 	h.compare(old, h.cfg)
 	if h.cfg.Overlay == "" {
-		return
+		return old
 	}
 	file, err := h.cfg.Texts().WithoutOverlay().Recall(a.env, a.policy(h.cfg.File))
+	alone := old
 	if err == nil {
-		old, err = texts.WithoutOverlay().Recall(a.env, a.policy(h.cfg.File))
+		alone, err = texts.WithoutOverlay().Recall(a.env, a.policy(h.cfg.File))
 	}
 	if err != nil {
 		h.say("the file without its overlay cannot be compared: " + firstLine(err.Error()))
-		return
+		return old
 	}
-	h.compare(old, file)
+	h.compare(alone, file)
+	return old
 }
 
 // compare notes in what cfg may be looser than old. Where old has no approvers
@@ -148,21 +202,22 @@ func (a *app) confirmedStore() (*confirmed.Store, error) {
 	return confirmed.Open(filepath.Join(places.StateDir, "confirmed")), nil
 }
 
-// recordOf is what is kept of a configuration's file. Without a state folder
-// nothing can be kept, which is right only where nobody could confirm anything.
-func (a *app) recordOf(cfg *config.Config) (confirmed.Record, error) {
+// recordsOf is what is kept of a configuration's file, and of those that its
+// name led to before. Without a state folder nothing can be kept, which is right
+// only where nobody could confirm anything.
+func (a *app) recordsOf(cfg *config.Config) ([]confirmed.Record, error) {
 	store, err := a.confirmedStore()
 	if err != nil {
 		if len(cfg.Approvals.Approvers) == 0 {
 			err = nil
 		}
-		return confirmed.Record{}, err
+		return nil, err
 	}
-	record, err := store.Read(cfg.File)
+	records, err := store.Records(cfg.File)
 	if err != nil {
-		return confirmed.Record{}, unreadable(cfg, err)
+		return nil, unreadable(cfg, err)
 	}
-	return record, nil
+	return records, nil
 }
 
 // keepTaken notes that a configuration is in force: confirmed by somebody, or
@@ -177,17 +232,23 @@ func (a *app) keepTaken(cfg *config.Config, by, channel string, now time.Time) (
 		return false, err
 	}
 	texts := confirmed.Texts(cfg.Texts())
-	if record, err := store.Read(cfg.File); err == nil && by == "" {
-		its, known := record.Environments[overlayKey(cfg)]
-		if known && its.InForce() == texts || len(record.Environments) == 0 && len(cfg.Approvals.Approvers) == 0 {
+	if by == "" {
+		records, err := store.Records(cfg.File)
+		if err != nil {
+			return false, err
+		}
+		first = len(records) == 0
+		if first && len(cfg.Approvals.Approvers) == 0 || !first && keptAlready(store, records[0], cfg) {
 			return false, nil // most starts write nothing
 		}
 	}
-	err = store.Change(cfg.File, by != "", func(r *confirmed.Record) error {
+	return first, store.Change(cfg.File, by != "", func(r *confirmed.Record) error {
 		its, known := r.Environments[overlayKey(cfg)]
-		first = len(r.Environments) == 0
 		switch {
-		case by != "", !known, !a.guarded(its.Confirmed, cfg):
+		case by != "":
+			dropFormer(r, cfg)
+			fallthrough
+		case !known, !a.guarded(its.Confirmed, cfg):
 			its = confirmed.Standing{Confirmed: texts, By: by, Channel: channel, At: now}
 		default:
 			its.Taken = &texts
@@ -195,7 +256,37 @@ func (a *app) keepTaken(cfg *config.Config, by, channel string, now time.Time) (
 		r.Environments[overlayKey(cfg)] = its
 		return nil
 	})
-	return first, err
+}
+
+// keptAlready reports whether a record, the newest of a configuration's file,
+// says that it is in force.
+func keptAlready(store *confirmed.Store, record confirmed.Record, cfg *config.Config) bool {
+	its, known := record.Environments[overlayKey(cfg)]
+	return known && its.InForce() == confirmed.Texts(cfg.Texts()) && store.Points(cfg.File, record.File)
+}
+
+// dropFormer makes what the overlay's name led to before count no more under
+// that name: somebody confirms what it leads to now.
+func dropFormer(r *confirmed.Record, cfg *config.Config) {
+	if cfg.Overlay == "" {
+		return
+	}
+	names, now := confirmed.Names(cfg.Overlay), overlayKey(cfg)
+	for key, its := range r.Environments {
+		switch {
+		case key == now:
+		case slices.Contains(names, key):
+			delete(r.Environments, key)
+		default: // it is still there by its own name
+			if slices.Contains(names, its.Confirmed.OverlayName) {
+				its.Confirmed.OverlayName = key
+			}
+			if its.Taken != nil && slices.Contains(names, its.Taken.OverlayName) {
+				its.Taken.OverlayName = key
+			}
+			r.Environments[key] = its
+		}
+	}
 }
 
 // guarded reports whether what was confirmed has approvers, so that it stays

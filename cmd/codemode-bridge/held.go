@@ -52,15 +52,14 @@ func textDigest(cfg *config.Config) string {
 // begin keeps what a bridge was started with, and holds what the file says if
 // that is something else.
 func (p *parts) begin(ctx context.Context, a *app, file *config.Config) error {
-	cfg := p.config()
-	first, err := a.keepTaken(cfg, "", "", time.Now())
-	if err != nil {
-		return &configError{err, "what is confirmed later is compared with it: make the state folder writable"}
-	}
-	if first {
-		p.recorder.owe(ctx, configFirst(cfg))
-	}
-	if file == cfg {
+	if cfg := p.config(); file == cfg {
+		first, err := a.keepTaken(cfg, "", "", time.Now())
+		if err != nil {
+			return &configError{err, "what is confirmed later is compared with it: make the state folder writable"}
+		}
+		if first {
+			p.recorder.owe(ctx, configFirst(cfg))
+		}
 		p.releaseGone(ctx, cfg)
 		return nil
 	}

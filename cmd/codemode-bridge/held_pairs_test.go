@@ -84,17 +84,27 @@ func people(names ...string) []any {
 	return all
 }
 
+// tokens are those of clients: pairs of a name and what the digest is made of.
+func tokens(pairs ...string) []any {
+	all := []any{}
+	for i := 0; i < len(pairs); i += 2 {
+		all = append(all, map[string]any{"name": pairs[i], "sha256": fmt.Sprintf("%064x", pairs[i+1])})
+	}
+	return all
+}
+
 // confirmedText is what edits begin with.
 func confirmedText() text {
 	return text{
 		"servers": map[string]any{
-			"kept": server(map[string]any{"perSession": true, "elicitation": "deny", "tools": map[string]any{"deny": []any{"drop"}}}), "trusted": server(map[string]any{"trustAnnotations": true, "newTools": "allow"}), "time": map[string]any{"builtin": "time"},
+			"kept": server(map[string]any{"perSession": true, "elicitation": "deny", "tools": map[string]any{"deny": []any{"drop"}}, "auth": map[string]any{"scopes": []any{"read"}}, "headers": map[string]any{"X-Key": "k"}}), "trusted": server(map[string]any{"trustAnnotations": true, "newTools": "allow"}), "time": map[string]any{"builtin": "time"},
 		},
 		"evaluation": map[string]any{"defaultProfile": "p", "profiles": map[string]any{
 			"p":       map[string]any{"denylist": []any{"kept__drop_*"}, "asklist": []any{"kept__*"}, "default": "ask"},
 			"relaxed": map[string]any{"default": "risk"}, "strict": map[string]any{"default": "deny"},
 		}},
-		"http": map[string]any{"tokens": []any{map[string]any{"name": "client", "sha256": fmt.Sprintf("%064x", "client")}}},
+		"id": "work", "http": map[string]any{"tokens": tokens("client", "client", "other", "other"), "allowedHosts": []any{"bridge.example"}},
+		"audit": map[string]any{"durability": "all", "keep": "90d"},
 		"approvals": map[string]any{
 			"approvers": people("ann:admin", "bob", "cyd"), "separateApprover": true, "allowedHosts": []any{"approve.example"},
 			"oidc": map[string]any{"issuer": "https://login.example", "clientId": "page"},
@@ -175,7 +185,7 @@ var loosenings = map[string]turn{
 	"a server's new tools":      set("allow", "servers", "kept", "newTools"),
 	"a server's changed tools":  set("allow", "servers", "kept", "changedTools"),
 	"a server is another":       set("https://mallory.example/mcp", "servers", "kept", "url"),
-	"a server as somebody else": set(map[string]any{"Authorization": "Bearer another"}, "servers", "kept", "headers"),
+	"a server as somebody else": set(map[string]any{"X-Key": "another"}, "servers", "kept", "headers"),
 	"a server may use models":   set("ask", "servers", "kept", "sampling"),
 	"a server may ask":          drop("servers", "kept", "elicitation"),
 	"a server is shared":        drop("servers", "kept", "perSession"),
@@ -186,6 +196,27 @@ var loosenings = map[string]turn{
 	"no records":                set(false, "audit", "enabled"),
 	"records elsewhere":         set("elsewhere.db", "audit", "path"),
 	"no tokens":                 drop("http", "tokens"),
+	"a token for somebody else": set(tokens("bob", "client", "other", "other"), "http", "tokens"),
+	"two who change places":     set(tokens("client", "other", "other", "client"), "http", "tokens"),
+	"another token":             set(tokens("client", "another", "other", "other"), "http", "tokens"),
+	"a token more":              set(tokens("client", "client", "other", "other", "new", "new"), "http", "tokens"),
+	"another endpoint":          set("127.0.0.1:9", "http", "listen"),
+	"an endpoint of more hosts": set([]any{"bridge.example", "mallory.example"}, "http", "allowedHosts"),
+	"an endpoint of more pages": set([]any{"https://mallory.example"}, "http", "allowedOrigins"),
+	"another id":                set("play", "id"),
+	"no id":                     drop("id"),
+	"records for less long":     set("30d", "audit", "keep"),
+	"fewer records":             set(100, "audit", "keepRows"),
+	"records that may be lost":  drop("audit", "durability"),
+	"a server's key rotates":    set([]any{"X-Key"}, "servers", "kept", "rotating"),
+	"a server's roots":          set([]any{"file:///home"}, "servers", "kept", "roots"),
+	"a login for more":          set([]any{"read", "write"}, "servers", "kept", "auth", "scopes"),
+	"a login for whatever":      drop("servers", "kept", "auth", "scopes"),
+	"a webhook":                 set([]any{map[string]any{"url": "https://mallory.example", "secret": "long enough to sign with"}}, "approvals", "webhooks"),
+	"summaries":                 set(true, "approvals", "summaries"),
+	"more questions":            set(21, "approvals", "budget"),
+	"more questions at a time":  set("1m", "approvals", "budgetTime"),
+	"more refused questions":    set(51, "approvals", "flood"),
 }
 
 // harmless are edits that are taken over at once.
@@ -198,7 +229,10 @@ var harmless = map[string]turn{
 	"a server is off":            set(true, "servers", "trusted", "disabled"),
 	"a server is in quarantine":  set(map[string]any{"url": "https://s.example/mcp", "quarantine": true}, "servers", "trusted"),
 	"a profile is gone":          drop("evaluation", "profiles", "strict"),
-	"more webhooks":              set([]any{map[string]any{"url": "https://hook.example", "secret": "long enough to sign with"}}, "approvals", "webhooks"),
+	"a client is gone":           set(tokens("client", "client"), "http", "tokens"),
+	"a host is gone":             drop("http", "allowedHosts"),
+	"records for longer":         drop("audit", "keep"),
+	"fewer questions":            set(5, "approvals", "budget"),
 }
 
 func TestEditsThatAddUpAreHeld(t *testing.T) {
@@ -336,6 +370,114 @@ func TestHeldUnderEveryName(t *testing.T) {
 		}
 		if start, err := f.app(row.second[0], row.second[1]).begin(); row.waits && err == nil && start.cfg == start.file {
 			t.Errorf("%s: started with", row.name)
+		}
+	}
+}
+
+// A name is held to what it led to, wherever it leads now.
+func TestHeldWhereverTheNameLeads(t *testing.T) {
+	loosen, tighten := drop("evaluation", "profiles", "p", "denylist"), set([]any{"kept__drop_*", "kept__write"}, "evaluation", "profiles", "p", "denylist")
+	loose, tight := confirmedText().with(loosen).String(), confirmedText().with(tighten).String()
+	overlay := func(denied string) string {
+		return `{"evaluation": {"profiles": {"p": {"denylist": [` + denied + `]}}}}`
+	}
+	link := func(f files, to, name string) {
+		f.Helper()
+		name = filepath.Join(f.folder, name)
+		if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
+			f.Fatal(err)
+		}
+		if err := os.Symlink(to, name); err != nil {
+			f.Fatal(err)
+		}
+	}
+	for _, row := range []struct {
+		name          string
+		before, after func(files) // the first start is between them
+		start         [2]string   // the name of the file, and the environment
+		waits         bool
+	}{
+		{"a link to a looser file",
+			func(f files) { link(f, "config.json", "current.json") },
+			func(f files) { f.write("v2.json", loose); link(f, "v2.json", "current.json") }, [2]string{"current.json"}, true},
+		{"a link to a file that loosens nothing",
+			func(f files) { link(f, "config.json", "current.json") },
+			func(f files) { f.write("v2.json", tight); link(f, "v2.json", "current.json") }, [2]string{"current.json"}, false},
+		{"a file that becomes a link", func(files) {},
+			func(f files) { f.write("v2.json", loose); link(f, "v2.json", "config.json") }, [2]string{"config.json"}, true},
+		{"a link that becomes a file",
+			func(f files) { link(f, "config.json", "current.json") },
+			func(f files) { os.Remove(filepath.Join(f.folder, "current.json")); f.write("current.json", loose) }, [2]string{"current.json"}, true},
+		{"a link in the middle",
+			func(f files) { link(f, "config.json", "middle.json"); link(f, "middle.json", "current.json") },
+			func(f files) { f.write("v2.json", loose); link(f, "v2.json", "middle.json") }, [2]string{"current.json"}, true},
+		{"another folder",
+			func(f files) { link(f, ".", "releases") },
+			func(f files) {
+				if err := os.Mkdir(filepath.Join(f.folder, "2"), 0o700); err != nil {
+					f.Fatal(err)
+				}
+				f.write("2/config.json", loose)
+				link(f, "2", "releases")
+			}, [2]string{"releases/config.json"}, true},
+		{"a file that was started by itself",
+			func(f files) {
+				f.write("v2.json", loose)
+				f.taken(f.app("v2.json", ""), nil)
+				link(f, "config.json", "current.json")
+			},
+			func(f files) { link(f, "v2.json", "current.json") }, [2]string{"current.json"}, true},
+		{"twice, the second time looser",
+			func(f files) { link(f, "config.json", "current.json") },
+			func(f files) {
+				f.write("v2.json", tight)
+				link(f, "v2.json", "current.json")
+				if _, why := f.taken(f.app("current.json", ""), nil); why != "" {
+					f.Errorf("what loosens nothing waits: %s", why)
+				}
+				link(f, "config.json", "current.json")
+			}, [2]string{"current.json"}, true},
+		{"a looser edit of where it leads now",
+			func(f files) { link(f, "config.json", "current.json") },
+			func(f files) {
+				f.write("v2.json", tight)
+				link(f, "v2.json", "current.json")
+				f.taken(f.app("current.json", ""), nil)
+				f.write("v2.json", loose)
+			}, [2]string{"current.json"}, true},
+		{"an overlay that leads to a looser one",
+			func(f files) {
+				f.write("o1.json", overlay(`"*__*"`))
+				link(f, "o1.json", "config.prod.json")
+			},
+			func(f files) {
+				f.write("o2.json", overlay(`"kept__drop_*"`))
+				link(f, "o2.json", "config.prod.json")
+			}, [2]string{"config.json", "prod"}, true},
+	} {
+		f := newFiles(t, confirmedText())
+		row.before(f)
+		a := f.app(row.start[0], row.start[1])
+		running, why := f.taken(a, nil)
+		if why != "" {
+			t.Fatalf("%s: the first start waits: %s", row.name, why)
+		}
+		row.after(f)
+		if _, why := f.taken(a, running); (why != "") != row.waits {
+			t.Errorf("%s: in a bridge that runs it waits because of %q", row.name, why)
+		}
+		if _, why := f.taken(a, nil); (why != "") != row.waits {
+			t.Errorf("%s: at a start it waits because of %q", row.name, why)
+		}
+		start, err := a.begin()
+		if err != nil || (start.cfg != start.file) != row.waits {
+			t.Errorf("%s: started with %+v, %v", row.name, start, err)
+		}
+		if _, err := a.keepTaken(start.file, "ann", "page", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if _, why := f.taken(a, nil); why != "" {
+			t.Errorf("%s: confirmed, it waits because of %q", row.name, why)
 		}
 	}
 }

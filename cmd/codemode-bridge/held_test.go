@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -265,6 +266,37 @@ func TestHeldConfigurationIsNotStartedWith(t *testing.T) {
 	b.start()
 	if !b.passes() || b.pending() != "" {
 		t.Error("what was confirmed is forgotten")
+	}
+}
+
+// The configuration's name may be made to lead to another file: what waits is
+// the same for the bridge that runs, for scripts and for who confirms it.
+func TestLinkIsLedElsewhere(t *testing.T) {
+	t.Parallel()
+	b := newHeldBench(t)
+	other := filepath.Join(filepath.Dir(b.serving.file), "v2.json")
+	if err := os.WriteFile(other, []byte(heldConfigText(loosePolicy)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	next := b.serving.file + ".next"
+	for _, err := range []error{os.Symlink("v2.json", next), os.Rename(next, b.serving.file)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if out, said, code := b.run("", "eval", "return 1"); code != 3 || !strings.Contains(said, "waits for an approver") {
+			t.Errorf("eval: exit code %d, %s%s", code, out, said)
+		}
+	}
+	b.isHeld(`denylist: \"utils__*\" is gone`, `utils__uuid`)
+	b.kill()
+	b.start()
+	b.isHeld(`denylist: \"utils__*\" is gone`, `utils__uuid`)
+	b.does(annsToken+"\n", "config", "confirm", "--token-stdin", "--reason", "agreed with ops")
+	eventually(t, "a confirmed configuration is not taken over", b.passes)
+	if out := b.does("", "eval", "return 1"); strings.TrimSpace(out) != "1" {
+		t.Errorf("what is confirmed is answered with %s", out)
 	}
 }
 

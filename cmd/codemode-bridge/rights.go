@@ -15,13 +15,8 @@ import (
 // What a changed configuration gives and takes: plain functions of the old one
 // and the new one. What is done with that is in held.go.
 
-// looser says in what a configuration may be looser than another, and whether
-// it changes who may answer, or where; empty if it need not be confirmed.
-func looser(old, cfg *config.Config) []string {
-	return slices.Concat(profiles.Looser(old.Profiles, cfg.Profiles), looserBeside(old, cfg))
-}
-
-// looserBeside is looser without what the profiles say.
+// looserBeside says in what a configuration may be looser than another beside
+// its profiles, and whether it changes who may answer, or where.
 func looserBeside(old, cfg *config.Config) (why []string) {
 	for _, name := range cfg.ServerNames() {
 		is := cfg.Servers[name]
@@ -40,7 +35,12 @@ func looserBeside(old, cfg *config.Config) (why []string) {
 	}
 	why = append(why, widened(old.Approvals, cfg.Approvals)...)
 	why = append(why, moved(old.Approvals, cfg.Approvals)...)
-	return append(why, unrecorded(old, cfg)...)
+	why = append(why, asksMore(old.Approvals, cfg.Approvals)...)
+	why = append(why, unrecorded(old.Audit, cfg.Audit)...)
+	if old.ID != cfg.ID {
+		why = append(why, fmt.Sprintf("id: it is %q, no longer %q, and so other runs and questions belong to it", cfg.ID, old.ID))
+	}
+	return append(why, lets(old.HTTP, cfg.HTTP)...)
 }
 
 // addedServer says what keeps a server that is new from being taken over at once.
@@ -90,7 +90,23 @@ func looserServer(was, is *config.Server) (why []string) {
 	if showsMore(was.Tools, is.Tools) {
 		why = append(why, "more of its tools may be seen")
 	}
+	if more := added(was.Rotating, is.Rotating); len(more) > 0 {
+		why = append(why, fmt.Sprintf("it stays the same server whatever %s holds", strings.Join(more, ", ")))
+	}
+	if more := added(was.Roots, is.Roots); len(more) > 0 {
+		why = append(why, "it is told of more folders: "+strings.Join(more, ", "))
+	}
+	if more := added(was.Auth.Scopes, is.Auth.Scopes); len(more) > 0 {
+		why = append(why, "its login asks for more: "+strings.Join(more, ", "))
+	} else if was.Auth.Scopes != nil && is.Auth.Scopes == nil {
+		why = append(why, "its login asks for whatever the server names")
+	}
 	return why
+}
+
+// added are those of is that was does not have.
+func added(was, is []string) []string {
+	return slices.DeleteFunc(slices.Clone(is), func(one string) bool { return slices.Contains(was, one) })
 }
 
 // sameServer reports whether two servers are the same program or address,
@@ -145,16 +161,67 @@ func provider(o config.OIDC) string {
 	return fmt.Sprintf("%s of %s for the client %s", o.Claim, o.Issuer, o.ClientID)
 }
 
-// unrecorded says how records could be lost, or calls be made by anybody.
-func unrecorded(old, cfg *config.Config) (why []string) {
-	switch was, is := old.Audit, cfg.Audit; {
+// asksMore says what more is told of questions, and how many more there may be.
+func asksMore(was, is config.Approvals) (why []string) {
+	for _, hook := range is.Webhooks {
+		if !slices.ContainsFunc(was.Webhooks, func(had config.Webhook) bool { return had.URL.Reveal() == hook.URL.Reveal() }) {
+			why = append(why, fmt.Sprintf("approvals: the webhook %s is told of questions", hook.URL))
+		}
+	}
+	if is.Summaries && !was.Summaries {
+		why = append(why, "approvals: the client's model says what long arguments are")
+	}
+	if is.Budget > was.Budget || is.BudgetTime < was.BudgetTime {
+		why = append(why, fmt.Sprintf("approvals: a session may ask %d questions in %s, no longer %d in %s", is.Budget, is.BudgetTime, was.Budget, was.BudgetTime))
+	}
+	if is.Flood > was.Flood {
+		why = append(why, fmt.Sprintf("approvals: a run goes on for %d refused questions, no longer %d", is.Flood, was.Flood))
+	}
+	return why
+}
+
+// unrecorded says how records could be lost.
+func unrecorded(was, is config.Audit) (why []string) {
+	switch {
 	case was.Enabled && !is.Enabled:
 		why = append(why, "audit: no records are kept")
 	case was.Path != is.Path, was.Checkpoint != "" && was.Checkpoint != is.Checkpoint:
 		why = append(why, "audit: the records, or their checkpoints, are kept in another place")
 	}
-	if len(old.HTTP.Tokens) > 0 && len(cfg.HTTP.Tokens) == 0 {
-		why = append(why, "http: no token is asked for")
+	shorter := func(was, is int64) bool { return is != 0 && (was == 0 || is < was) } // 0 is for ever
+	if shorter(int64(was.Keep), int64(is.Keep)) {
+		why = append(why, fmt.Sprintf("audit: records are kept for %s", is.Keep))
+	}
+	if shorter(int64(was.KeepRows), int64(is.KeepRows)) {
+		why = append(why, fmt.Sprintf("audit: %d records are kept", is.KeepRows))
+	}
+	if was.Durability == config.DurabilityAll && is.Durability != config.DurabilityAll {
+		why = append(why, fmt.Sprintf("audit: the durability is %s, no longer %s", is.Durability, was.Durability))
+	}
+	return why
+}
+
+// lets says who else may call, and from where. Who has a token is known by its
+// name: another name, or another token, is somebody else.
+func lets(was, is config.HTTP) (why []string) {
+	if len(was.Tokens) > 0 {
+		if len(is.Tokens) == 0 {
+			why = append(why, "http: no token is asked for")
+		}
+		for _, token := range is.Tokens {
+			if !slices.ContainsFunc(was.Tokens, func(had config.Token) bool { return had.Name == token.Name && had.Digest == token.Digest }) {
+				why = append(why, fmt.Sprintf("http: the token of %s is new, or another", token.Name))
+			}
+		}
+	}
+	if was.Listen.Reveal() != is.Listen.Reveal() {
+		why = append(why, fmt.Sprintf("http: it listens on %s instead of %s", is.Listen, was.Listen))
+	}
+	if len(added(config.Reveal(was.AllowedHosts), config.Reveal(is.AllowedHosts))) > 0 {
+		why = append(why, fmt.Sprintf("http: it answers to the hosts %s instead of %s", is.AllowedHosts, was.AllowedHosts))
+	}
+	if len(added(config.Reveal(was.AllowedOrigins), config.Reveal(is.AllowedOrigins))) > 0 {
+		why = append(why, fmt.Sprintf("http: it answers pages of %s instead of %s", is.AllowedOrigins, was.AllowedOrigins))
 	}
 	return why
 }
@@ -222,9 +289,12 @@ func widened(was, is config.Approvals) (why []string) {
 	return why
 }
 
-// anyoneMay reports whether some approver may do something.
+// anyoneMay reports whether some approver who can prove who they are may do
+// something.
 func anyoneMay(v approval.Verb, a config.Approvals) bool {
-	return slices.ContainsFunc(a.Approvers, func(one config.Approver) bool { return approval.Approver{Role: approval.Role(one.Role)}.May(v) })
+	return slices.ContainsFunc(a.Approvers, func(one config.Approver) bool {
+		return (one.Login != "" || one.Digest != config.Digest{}) && approval.Approver{Role: approval.Role(one.Role)}.May(v)
+	})
 }
 
 // rights are what an approver may do, in words.
@@ -273,7 +343,7 @@ func narrowed(before, after config.Approver) config.Approver {
 	if slices.Index(roleOrder, before.Role) < slices.Index(roleOrder, after.Role) {
 		both.Role = before.Role
 	}
-	if before.Digest != after.Digest {
+	if before.Digest != after.Digest && after.Digest != (config.Digest{}) {
 		both.Role, both.Digest = config.RoleViewer, before.Digest
 	}
 	if before.Login != after.Login { // who has it is known to the provider alone
@@ -296,11 +366,15 @@ func meanwhile(was, is config.Approvals) config.Approvals {
 	both := was
 	both.Approvers, both.Delegations = nil, nil
 	for _, one := range was.Approvers {
-		if after := approverOf(is, one.Name); after != nil && after.Digest == one.Digest {
-			both.Approvers = append(both.Approvers, narrowed(one, *after))
-		} else if after != nil {
-			both.Approvers = append(both.Approvers, one) // another token waits to be confirmed
+		after := approverOf(is, one.Name)
+		if after == nil {
+			continue
 		}
+		next := *after
+		if next.Digest != (config.Digest{}) { // another token waits to be confirmed
+			next.Digest, next.SHA256, next.Token = one.Digest, one.SHA256, one.Token
+		}
+		both.Approvers = append(both.Approvers, narrowed(one, next))
 	}
 	named := func(name string) bool {
 		return slices.ContainsFunc(both.Approvers, func(one config.Approver) bool { return one.Name == name })

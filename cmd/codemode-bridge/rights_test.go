@@ -26,6 +26,10 @@ func TestRightsThatAChangeGivesAndTakes(t *testing.T) {
 		one.Digest = sha256.Sum256([]byte("another token"))
 		return one
 	}
+	signsIn := func(one config.Approver) config.Approver {
+		one.Digest, one.Login = config.Digest{}, one.Name+"@example"
+		return one
+	}
 	for name, row := range map[string]struct {
 		is        config.Approvals
 		why       string           // of what waits; empty: nothing does
@@ -57,10 +61,19 @@ func TestRightsThatAChangeGivesAndTakes(t *testing.T) {
 		"one is new and one is gone": {
 			config.Approvals{Approvers: []config.Approver{ann, someone("eve", config.RoleAdmin, "")}}, "eve is new: admin",
 			config.Approvals{Approvers: []config.Approver{ann}}},
-		"a higher role":   {config.Approvals{Approvers: []config.Approver{ann, someone("bob", config.RoleAdmin, config.RiskMedium, "ops")}, Delegations: was.Delegations}, "bob is changed: admin", was},
-		"a higher risk":   {config.Approvals{Approvers: []config.Approver{ann, someone("bob", config.RoleApprover, config.RiskHigh, "ops")}, Delegations: was.Delegations}, "bob is changed", was},
-		"another group":   {config.Approvals{Approvers: []config.Approver{ann, someone("bob", config.RoleApprover, config.RiskMedium, "ops", "cfo")}, Delegations: was.Delegations}, "in ops, cfo", was},
-		"another token":   {config.Approvals{Approvers: []config.Approver{anew(ann), bob}, Delegations: was.Delegations}, "ann is changed", was},
+		"a higher role": {config.Approvals{Approvers: []config.Approver{ann, someone("bob", config.RoleAdmin, config.RiskMedium, "ops")}, Delegations: was.Delegations}, "bob is changed: admin", was},
+		"a higher risk": {config.Approvals{Approvers: []config.Approver{ann, someone("bob", config.RoleApprover, config.RiskHigh, "ops")}, Delegations: was.Delegations}, "bob is changed", was},
+		"another group": {config.Approvals{Approvers: []config.Approver{ann, someone("bob", config.RoleApprover, config.RiskMedium, "ops", "cfo")}, Delegations: was.Delegations}, "in ops, cfo", was},
+		"another token": {config.Approvals{Approvers: []config.Approver{anew(ann), bob}, Delegations: was.Delegations}, "ann is changed", was},
+		"another token, and a lower role": {
+			config.Approvals{Approvers: []config.Approver{ann, anew(someone("bob", config.RoleViewer, config.RiskLow))}}, "bob is changed: viewer",
+			config.Approvals{Approvers: []config.Approver{ann, someone("bob", config.RoleViewer, config.RiskLow)}}},
+		"a login in the place of the token": {
+			config.Approvals{Approvers: []config.Approver{ann, signsIn(bob)}}, "bob is changed",
+			config.Approvals{Approvers: []config.Approver{ann, {Name: "bob", Role: config.RoleApprover, Risk: config.RiskMedium, Groups: []string{"ops"}}}}},
+		"a login in the place of the only admin's token": {
+			config.Approvals{Approvers: []config.Approver{signsIn(ann), bob}}, "ann is changed",
+			config.Approvals{Approvers: []config.Approver{bob, someone("ann", confirmer, "")}}},
 		"lent for longer": {config.Approvals{Approvers: was.Approvers, Delegations: []config.Delegation{{From: "ann", To: "bob", Until: "3000-01-01"}}}, "bob may decide in the name of ann", was},
 		"lent on":         {config.Approvals{Approvers: was.Approvers, Delegations: append([]config.Delegation{{From: "bob", To: "ann", Until: "2999-01-01"}}, lent)}, "ann may decide in the name of bob", was},
 	} {
@@ -70,6 +83,11 @@ func TestRightsThatAChangeGivesAndTakes(t *testing.T) {
 		if got := meanwhile(was, row.is); !reflect.DeepEqual(got, row.meanwhile) {
 			t.Errorf("%s: meanwhile\n%+v, want\n%+v", name, got, row.meanwhile)
 		}
+	}
+	both := ann
+	both.Login = "ann@example"
+	if got := widened(config.Approvals{Approvers: []config.Approver{both}}, config.Approvals{Approvers: []config.Approver{signsIn(ann)}}); len(got) > 0 {
+		t.Errorf("who has a token less waits: %q", got)
 	}
 	if got := widened(config.Approvals{SeparateApprover: true}, config.Approvals{}); len(got) != 1 {
 		t.Errorf("their own yes counts again, and nothing waits: %q", got)
