@@ -57,10 +57,10 @@ func (a *app) approversCommand() *cobra.Command {
 	var groups []string
 	add := &cobra.Command{
 		Use: "add name", Short: "Make an approver, and print their token once", Args: oneArg,
-		Long: "Adds an approver to the configuration file and prints their token, once: the file holds its hash\nalone. With --login they sign in on the page by single sign-on instead. A bridge that runs takes the first approver over at once, and every further one when an approver\nhas confirmed the change (codemode-bridge config confirm).",
+		Long: "Adds an approver to the configuration file and prints their token, once: the file holds its hash\nalone. With --login they sign in on the page by single sign-on instead. A bridge that runs takes the first approver over at once, and every further one when an approver\nhas confirmed the change (codemode-bridge config confirm), which takes the role admin. So the first one is an admin unless\n--role says otherwise; every further one is an approver.",
 		RunE: func(c *cobra.Command, args []string) error {
 			token, sum := approval.NewToken()
-			one := map[string]any{"name": args[0], "role": role}
+			one := map[string]any{"name": args[0]}
 			if login != "" {
 				one["login"] = login
 			} else {
@@ -72,13 +72,21 @@ func (a *app) approversCommand() *cobra.Command {
 			if len(groups) > 0 {
 				one["groups"] = groups
 			}
-			first := true
+			first, confirms := true, false
 			err := a.editConfig(func(text []byte, cfg *config.Config) ([]byte, error) {
 				first = len(cfg.Approvals.Approvers) == 0
+				one["role"] = addedRole(role, first)
+				confirms = one["role"] == config.RoleAdmin || anyoneMay(approval.ConfirmConfig, cfg.Approvals)
 				return config.Insert(text, "/approvals/approvers/-", one)
 			})
 			if err != nil {
 				return err
+			}
+			if !confirms {
+				defer a.told("%s", nobodyConfirms)
+			}
+			if first && role == "" {
+				defer a.told("%s is the first approver, and so an admin: somebody must be able to confirm edits that loosen (--role says otherwise)", args[0])
 			}
 			if !first {
 				defer fmt.Fprintln(a.err, "a bridge that runs lets them in once an admin has confirmed it, on the page or with: codemode-bridge config confirm")
@@ -94,7 +102,7 @@ func (a *app) approversCommand() *cobra.Command {
 			return err
 		},
 	}
-	add.Flags().StringVar(&role, "role", "approver", "what they may do: `viewer`, approver, admin")
+	add.Flags().StringVar(&role, "role", "", "what they may do: `viewer`, approver, admin; without it, the first one is an admin and the others are approvers")
 	add.Flags().StringVar(&risk, "risk", "", "the highest `risk` that they may allow: low, medium, high, critical")
 	add.Flags().StringSliceVar(&groups, "group", nil, "`groups` that a quorum may ask for")
 	add.Flags().StringVar(&login, "login", "", "what the provider of approvals.oidc calls them, such as their `address`: instead of a token")
@@ -143,6 +151,25 @@ func (a *app) approversCommand() *cobra.Command {
 	group.AddCommand(list, add, remove, delegate)
 	return group
 }
+
+// addedRole is the role of an approver who is added.
+func addedRole(said string, first bool) config.ApproverRole {
+	switch {
+	case said != "":
+		return config.ApproverRole(said)
+	case first:
+		return config.RoleAdmin
+	}
+	return config.RoleApprover
+}
+
+// nobodyMayConfirm reports whether there are approvers and none is an admin.
+func nobodyMayConfirm(cfg *config.Config) bool {
+	return len(cfg.Approvals.Approvers) > 0 && !anyoneMay(approval.ConfirmConfig, cfg.Approvals)
+}
+
+// nobodyConfirms is the warning then.
+const nobodyConfirms = `no approver has the role admin, so nobody can confirm an edit that loosens something: at a terminal, codemode-bridge config accept --offline takes it over`
 
 // editConfig changes the configuration file, in one step, and only if what
 // comes out of it is a good configuration.

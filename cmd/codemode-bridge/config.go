@@ -176,6 +176,9 @@ func (a *app) checkCommand() *cobra.Command {
 			if err != nil && !errors.As(err, &problems) {
 				return err
 			}
+			if err == nil && nobodyMayConfirm(cfg) {
+				a.told("warning: %s", nobodyConfirms)
+			}
 			if a.json {
 				if problems == nil {
 					problems = config.Problems{}

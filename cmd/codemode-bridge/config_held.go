@@ -131,6 +131,9 @@ func (a *app) configAccept() *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, w.close()) }()
+			if !w.cfg.Audit.Enabled {
+				return &configError{errors.New("the file keeps no audit log (audit.enabled is false), so that it is taken over could not be recorded"), "let it keep one; an approver may confirm it without"}
+			}
 			if slices.ContainsFunc(w.row.Bridges, func(b string) bool { return !alive.Gone(bridgesOf(w.inForce.Audit), b) }) {
 				return &configError{errors.New("a bridge that runs holds the edit"), "an approver confirms it, on its page or with config confirm; or end the bridge first"}
 			}
@@ -278,14 +281,18 @@ func (w *waiting) reject(ctx context.Context, a *app, said approval.Confirmation
 }
 
 // record keeps a decision in the audit log of what is in force, before it is
-// done.
+// done; in that of what waits where there is none.
 func (w *waiting) record(ctx context.Context, a *app, verb string, said approval.Confirmation) (err error) {
-	l, err := a.openLogs(w.inForce, true)
+	with := w.inForce
+	if !with.Audit.Enabled {
+		with = w.cfg
+	}
+	l, err := a.openLogs(with, true)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	rec, err := a.openRecorder(ctx, w.inForce.Audit, l.logger)
+	rec, err := a.openRecorder(ctx, with.Audit, l.logger)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/confirmed"
 	"codemode-bridge/profiles"
@@ -337,6 +338,13 @@ func (a *app) mayRun(cfg *config.Config) error {
 
 // refusal is the error of what cannot be done while the configuration waits.
 func (h *heldConfig) refusal(more string) error {
-	return &configError{fmt.Errorf("%s waits for an approver: %s%s", heldKey(h.cfg), strings.Join(h.why, "; "), more),
-		"codemode-bridge config pending shows it, config confirm takes it over; or take the edit back"}
+	return &configError{fmt.Errorf("%s waits for an approver: %s%s", heldKey(h.cfg), strings.Join(h.why, "; "), more), h.wayOn() + "; or take the edit back"}
+}
+
+// wayOn says how what waits is taken over.
+func (h *heldConfig) wayOn() string {
+	if h.old == nil || anyoneMay(approval.ConfirmConfig, h.old.Approvals) {
+		return "codemode-bridge config pending shows it, config confirm takes it over"
+	}
+	return "no approver in force may confirm it, which takes the role admin: codemode-bridge config pending shows it, config accept --offline takes it over, at a terminal"
 }

@@ -90,6 +90,9 @@ func (up *checkup) config(context.Context) []finding {
 	if cfg.Profiles.Default() == cfg.Profiles.Unrestricted() {
 		all = append(all, warning("", "eval may call every tool unasked: there is no evaluation.defaultProfile", "name a profile there; profiles add --template has ready-made ones"))
 	}
+	if nobodyMayConfirm(cfg) {
+		all = append(all, warning("", nobodyConfirms, "give one of them the role admin"))
+	}
 	return append(all, up.configFile()...)
 }
 

@@ -67,7 +67,7 @@ func (p *parts) begin(ctx context.Context, a *app, file *config.Config) error {
 		return err
 	}
 	if h := p.held.Load(); h != nil {
-		a.told("%s waits for an approver, and what was confirmed last goes on: %s (codemode-bridge config pending shows it, config confirm takes it over)", heldKey(file), strings.Join(h.why, "; "))
+		a.told("%s waits for an approver, and what was confirmed last goes on: %s (%s)", heldKey(file), strings.Join(h.why, "; "), h.wayOn())
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (p *parts) reloaded(ctx context.Context, a *app, cfg *config.Config) error 
 		return err
 	}
 	p.recorder.owe(context.WithoutCancel(ctx), configHeld(old, cfg, h.why))
-	p.log.Warn("the configuration loosens what was confirmed, so it waits for an approver, on the page or at the command line: codemode-bridge config pending shows it, config confirm takes it over", "why", h.why)
+	p.log.Warn("the configuration loosens what was confirmed, so it waits for an approver, on the page or at the command line", "why", h.why, "hint", h.wayOn())
 	select {
 	case p.holding <- struct{}{}:
 	default:

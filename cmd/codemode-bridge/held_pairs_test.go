@@ -482,6 +482,38 @@ func TestHeldWhereverTheNameLeads(t *testing.T) {
 	}
 }
 
+// What goes on of several environments is what was confirmed last, and it is
+// also what the edit is shown against.
+func TestWhatGoesOnOfSeveralEnvironments(t *testing.T) {
+	f := newFiles(t, confirmedText())
+	at := time.Now()
+	for hour, environment := range []string{"c", "a", "d", "b"} {
+		f.write("config."+environment+".json", `{"evaluation": {"profiles": {}}}`)
+		f.write("config.json", confirmedText().with(set([]any{"kept__drop_*", environment}, "evaluation", "profiles", "p", "denylist")).String())
+		a := f.app("config.json", environment)
+		cfg, err := a.load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.keepTaken(cfg, "ann", "page", at.Add(time.Duration(hour)*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	newest := confirmedText().with(set([]any{"kept__drop_*", "b"}, "evaluation", "profiles", "p", "denylist")).String()
+	f.write("config.json", confirmedText().with(drop("evaluation", "profiles", "p", "denylist")).String())
+	a := f.app("config.json", "")
+	cfg, err := a.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 { // in no order of a map
+		h, err := a.judge(cfg, nil)
+		if err != nil || h == nil || h.texts == nil || h.texts.File != newest || h.old.Texts() != *h.texts {
+			t.Fatalf("what goes on is %+v, %v", h, err)
+		}
+	}
+}
+
 // A variable that is not set any more, and a text that this version cannot
 // read, are no way past what was confirmed.
 func TestConfirmedTextsThatCannotBeReadAgain(t *testing.T) {

@@ -205,6 +205,13 @@ func TestConfigIsAcceptedOffline(t *testing.T) {
 		t.Errorf("while a bridge holds it: exit code %d\n%s", got, term.all())
 	}
 	b.kill()
+	b.write(t, strings.Replace(heldConfigText(loosePolicy), `"surface"`, `"audit": {"enabled": false}, "surface"`, 1))
+	term = onTerminal(t, c.program("", accept...), "config.json\r")
+	<-term.ended
+	if got := term.process.ProcessState.ExitCode(); got != 3 || !strings.Contains(term.all(), "could not be recorded") {
+		t.Errorf("without a log to record it in: exit code %d\n%s", got, term.all())
+	}
+	b.write(t, heldConfigText(loosePolicy))
 	c.refuses("waits for an approver", "", "eval", "return 1")
 	c.refuses("no terminal", "config.json\n", accept...)
 	c.refuses("say --offline", "", "config", "accept")
