@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// grace is how long a script may go on after it was interrupted. The
+	// stopGrace is how long a script may go on after it was interrupted. The
 	// engine stops between two instructions; native code that loops does not,
 	// and is ended with the process.
-	grace = 250 * time.Millisecond
+	stopGrace = 250 * time.Millisecond
 	// lookEvery is how often the clock looks at a script that runs on.
 	lookEvery = 100 * time.Millisecond
 )
@@ -21,8 +21,9 @@ const (
 // A worker has one for all its runs. Its timer is not set anew each time the
 // script pauses: it comes when it was set for, looks, and is set again.
 type clock struct {
-	busy func() // called when a script runs on; may be called again
-	end  func()
+	busy  func() // called when a script runs on; may be called again
+	end   func()
+	grace time.Duration // stopGrace
 
 	mu    sync.Mutex
 	limit time.Duration
@@ -36,7 +37,7 @@ type clock struct {
 	stopped time.Time
 }
 
-func newClock(busy, end func()) *clock { return &clock{busy: busy, end: end} }
+func newClock(busy, end func()) *clock { return &clock{busy: busy, end: end, grace: stopGrace} }
 
 // begin sets the clock, which must be paused, to the start of a run.
 func (c *clock) begin(limit time.Duration, stop func()) {
@@ -110,11 +111,11 @@ func (c *clock) due(now time.Time) (act func()) {
 	case c.since.IsZero():
 		return nil // resume sets the timer
 	case !c.stopped.IsZero():
-		if left = grace - now.Sub(c.stopped); left <= 0 {
+		if left = c.grace - now.Sub(c.stopped); left <= 0 {
 			return c.end
 		}
 	case left <= 0:
-		c.stopped, left, act = now, grace, c.stop
+		c.stopped, left, act = now, c.grace, c.stop
 	case now.Sub(c.since) >= lookEvery:
 		act = c.busy
 	}

@@ -42,15 +42,15 @@ func TestClock(t *testing.T) {
 		}, stops: 1, busy: true},
 		"ended when it does not stop": {run: func(c *clock) {
 			c.resume()
-			time.Sleep(limit + grace + 1)
+			time.Sleep(limit + stopGrace + 1)
 			c.pause()
 		}, stops: 1, ends: 1, busy: true},
 		"who pauses in time has a new grace": {run: func(c *clock) {
 			c.resume()
-			time.Sleep(limit + grace - 1)
+			time.Sleep(limit + stopGrace - 1)
 			c.pause()
 			c.resume()
-			time.Sleep(grace - 1)
+			time.Sleep(stopGrace - 1)
 			c.pause()
 		}, stops: 1, busy: true},
 		"a new run begins anew": {run: func(c *clock) {
