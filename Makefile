@@ -12,7 +12,12 @@ CHAOS    ?= 5m
 # compiled. Static binaries: the worker's sandbox is tighter and starts faster
 # without libc. Only the race detector needs cgo.
 export CGO_ENABLED = 0
-BUILD = $(GO) build -trimpath -ldflags '-s -w'
+# Without the folder's name in what is compiled, which a program that is given
+# away has no use for: every clone shares one build cache.
+export GOFLAGS := $(GOFLAGS) -trimpath
+BUILD = $(GO) build -ldflags '-s -w'
+# `make lint` vets, with more build tags than one test run has.
+TEST  = $(GO) test -vet=off
 
 # Most tests wait now and then, for a process or for time to pass: more
 # packages and tests run at once than there are processors, and the packages
@@ -44,7 +49,7 @@ run: build ## build and serve $(CONFIG) on 127.0.0.1
 	bin/codemode-bridge serve --config $(CONFIG)
 
 test: ## all tests that need nothing beyond Go
-	$(GO) test -timeout 20m $(SIDE_BY_SIDE) $(LONGEST) ./... ./.ci/mutants
+	$(TEST) -timeout 20m $(SIDE_BY_SIDE) $(LONGEST) ./... ./.ci/mutants
 
 check: fmt lint vuln race cross ## format, vet, staticcheck, govulncheck, race detector, cross-builds
 
@@ -61,7 +66,7 @@ vuln: ## govulncheck, where it can be had and reach its database
 # The command line's scripts are left out: the detector does not see into the
 # programs that they start. -short plays fewer of the generated schedules.
 race: ## the race detector over the packages in which goroutines meet
-	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m $(SIDE_BY_SIDE) -skip '^Test(Script|House)$$' $(RACE)
+	CGO_ENABLED=1 $(TEST) -race -short -timeout 20m $(SIDE_BY_SIDE) -skip '^Test(Script|House)$$' $(RACE)
 
 cross: ## build and vet for macOS and Windows
 	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
@@ -71,11 +76,11 @@ cross: ## build and vet for macOS and Windows
 
 test-real: ## npm reference servers and TypeScript clients against the real binary
 	.ci/real-install
-	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(GO) test -tags real -count=1 -p 2 -timeout 30m -run '^TestReal' \
+	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(TEST) -tags real -count=1 -p 2 -timeout 30m -run '^TestReal' \
 		./cmd/codemode-bridge ./bridge/sqlstore ./bridge
 
 soak: ## the long forms: bridges killed at every entry of 50 journals, and minutes of chaos (CHAOS=5m)
-	UPSTREAM_CHAOS=$(CHAOS) $(GO) test -tags long -count=1 -p 1 -timeout 60m -run '^TestLong' -v ./bridge ./bridge/upstream
+	UPSTREAM_CHAOS=$(CHAOS) $(TEST) -tags long -count=1 -p 1 -timeout 60m -run '^TestLong' -v ./bridge ./bridge/upstream
 
 bench: build ## direct calls beside the same through the bridge, as a table with targets
 	$(GO) run ./bridge/bench -bridge bin/codemode-bridge

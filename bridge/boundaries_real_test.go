@@ -4,5 +4,5 @@ package bridge
 
 import "testing"
 
-// TestRealOrders is TestBoundaries with ten times as many orders.
+// TestRealOrders is TestBoundaries with fifty times as many orders.
 func TestRealOrders(t *testing.T) { playAll(t, 10_000) }

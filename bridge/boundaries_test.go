@@ -32,13 +32,9 @@ import (
 // on with everybody's runs, in random orders. One order again:
 //
 //	go test ./bridge -run 'TestBoundaries/^seed-17$'
-func TestBoundaries(t *testing.T) {
-	n := 1_000
-	if raceDetector || testing.Short() {
-		n = 200
-	}
-	playAll(t, n)
-}
+//
+// `make test-real` plays 10,000.
+func TestBoundaries(t *testing.T) { playAll(t, 200) }
 
 // playAll plays the schedules of so many seeds, until three have failed.
 func playAll(t *testing.T, n int) {
