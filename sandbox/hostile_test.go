@@ -39,7 +39,7 @@ func (a attack) cpu() time.Duration {
 	case a.expect == "limit "+LimitCPU:
 		return 50 * time.Millisecond
 	case strings.Contains(a.expect, "limit "+LimitCPU):
-		return time.Second
+		return 250 * time.Millisecond
 	}
 	return hostileLimits.CPU
 }

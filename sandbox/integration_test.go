@@ -116,10 +116,10 @@ func TestRealWorkerDies(t *testing.T) {
 	innocent := pool.Session()
 	gives(t, innocent, "return 1", nil, "1")
 	for source, want := range map[string]string{
-		"for (;;);":           "script CPU time limit of 500 ms exceeded",
-		"for (;;) await null": "script CPU time limit of 500 ms exceeded",
-		"await codemode.echo__say({}); for (;;);":                   "script CPU time limit of 500 ms exceeded",
-		"Array.prototype.indexOf.call({length: 2**53-1})":           "script CPU time limit of 500 ms exceeded",
+		"for (;;);":           "script CPU time limit of 100 ms exceeded",
+		"for (;;) await null": "script CPU time limit of 100 ms exceeded",
+		"await codemode.echo__say({}); for (;;);":                   "script CPU time limit of 100 ms exceeded",
+		"Array.prototype.indexOf.call({length: 2**53-1})":           "script CPU time limit of 100 ms exceeded",
 		"'x'.repeat(2**40)":                                         "memory limit of 64 MB exceeded",
 		"new ArrayBuffer(2**40)":                                    "memory limit of 64 MB exceeded",
 		"const a = []; for (;;) a.push('x'.repeat(1e5) + a.length)": "memory limit of 64 MB exceeded",
@@ -132,8 +132,8 @@ func TestRealWorkerDies(t *testing.T) {
 			defer s.Close()
 			gives(t, s, "return 1", nil, "1")
 			script := Script{Source: source, Names: tools}
-			if strings.Contains(want, "500 ms") {
-				script.Limits.CPU = 500 * time.Millisecond
+			if strings.Contains(want, "100 ms") {
+				script.Limits.CPU = 100 * time.Millisecond
 			}
 			_, err := s.Run(t.Context(), script, &recorder{})
 			ok := false

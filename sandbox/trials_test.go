@@ -24,7 +24,7 @@ func TestEightMemoryBombs(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector itself needs more memory than a worker gets here")
 	}
-	pool := workers(t, Options{Limits: Limits{CPU: time.Minute, Heap: 64 << 20}})
+	pool := workers(t, Options{Limits: Limits{CPU: time.Minute, Heap: 32 << 20}})
 	innocent := pool.Session()
 	gives(t, innocent, "return 1", nil, "1")
 	bombs := []string{

@@ -117,7 +117,7 @@ func programs(t *testing.T) string {
 		if builtInto, buildErr = os.MkdirTemp("", "codemode-bridge-test"); buildErr != nil {
 			return
 		}
-		build := exec.Command("go", "build", "-o", builtInto+string(filepath.Separator), ".", "../codemode-worker")
+		build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", builtInto+string(filepath.Separator), ".", "../codemode-worker")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			buildErr = fmt.Errorf("building the programs: %w\n%s", err, out)
