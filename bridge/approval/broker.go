@@ -620,14 +620,16 @@ func (b *Broker) NeedsApprover(d profiles.Decision) bool {
 func (b *Broker) Abandon(ctx context.Context, over func(Entry) bool) error {
 	all, err := b.store.Entries(ctx, Filter{Open: time.Now()})
 	for _, e := range all {
-		if err == nil && over(e) {
-			_, err = b.store.Update(ctx, e.ID, func(e *Entry) error {
-				if e.Verdict == nil {
-					e.settle(Verdict{Reason: Expired, Channel: "run"}, time.Now())
-				}
-				return nil
-			})
+		if !over(e) {
+			continue
 		}
+		_, failed := b.store.Update(ctx, e.ID, func(e *Entry) error {
+			if e.Verdict == nil {
+				e.settle(Verdict{Reason: Expired, Channel: "run"}, time.Now())
+			}
+			return nil
+		})
+		err = errors.Join(err, failed)
 	}
 	if err != nil {
 		return fmt.Errorf("ending the questions of bridges that are gone: %w", err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -409,3 +410,31 @@ func TestQuestionThatCannotBeKept(t *testing.T) {
 type fullStore struct{ *Memory }
 
 func (fullStore) Put(context.Context, Entry) error { return errors.New("disk full") }
+
+// The questions of bridges that are gone end, also where one cannot.
+func TestAbandonGoesOn(t *testing.T) {
+	memory := new(Memory)
+	for i, id := range []string{"q1", "q2", "q3"} {
+		q := question(i)
+		q.ID, q.Grown, q.Until = id, time.Now(), time.Now().Add(time.Hour)
+		if err := memory.Put(t.Context(), Entry{Request: q, Bridge: "gone"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := New(Options{Store: lockedStore{memory, []string{"q1"}}})
+	err := b.Abandon(t.Context(), func(e Entry) bool { return e.ID != "q3" })
+	if err == nil || !strings.Contains(err.Error(), "request q1 is locked") {
+		t.Errorf("it says %v", err)
+	}
+	open, err := memory.Entries(t.Context(), Filter{Open: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := []string{}
+	for _, e := range open {
+		ids = append(ids, e.ID)
+	}
+	if slices.Sort(ids); !slices.Equal(ids, []string{"q1", "q3"}) {
+		t.Errorf("%q are open", ids)
+	}
+}
