@@ -41,6 +41,22 @@ func TestWorkerInProcess(t *testing.T) {
 	})
 }
 
+// A limit that is passed while the engine is made ready is said to be that.
+func TestLimitBeforeTheScript(t *testing.T) {
+	pool, err := NewPool(Options{Serve: worker.Serve, Warm: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	s := pool.Session()
+	for i := range 40 {
+		script := Script{Source: "async function* f() { for (;;) yield 1 } for await (const x of f());", Names: tools, Limits: Limits{CPU: time.Duration(1+i) * 100 * time.Microsecond}}
+		if got := outcome(s.Run(t.Context(), script, new(victim))); got != "limit "+LimitCPU {
+			t.Fatal(got)
+		}
+	}
+}
+
 func BenchmarkWorkerInProcess(b *testing.B) {
 	pool, err := NewPool(Options{Serve: worker.Serve, Warm: -1})
 	if err != nil {

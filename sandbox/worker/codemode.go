@@ -132,7 +132,7 @@ func (r *realm) guardPrototypes() {
 	prototype := r.vm.Get("Object").(*goja.Object).Get("prototype").(*goja.Object)
 	d, err := r.describeProperty(goja.Undefined(), prototype, r.vm.ToValue("__proto__"))
 	if err != nil {
-		panic(fmt.Sprintf("guarding prototypes: %v", err))
+		panic(fmt.Errorf("guarding prototypes: %w", err))
 	}
 	f, _ := goja.AssertFunction(d.(*goja.Object).Get("set"))
 	this := func(c goja.FunctionCall) goja.Value { return c.This }

@@ -126,7 +126,7 @@ func (r *realm) blockCompilers() {
 	}
 	fix := func(o *goja.Object, name string, v goja.Value) {
 		if err := o.DefineDataProperty(name, v, goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_FALSE); err != nil {
-			panic(fmt.Sprintf("blocking the compilers: %v", err))
+			panic(fmt.Errorf("blocking the compilers: %w", err))
 		}
 	}
 	global := r.vm.GlobalObject()
@@ -138,7 +138,7 @@ func (r *realm) blockCompilers() {
 	for _, kind := range functionKinds {
 		v, err := r.vm.RunProgram(kind)
 		if err != nil {
-			panic(fmt.Sprintf("blocking the compilers: %v", err))
+			panic(fmt.Errorf("blocking the compilers: %w", err))
 		}
 		fix(v.(*goja.Object).Prototype(), "constructor", compiler)
 	}
@@ -175,11 +175,12 @@ func preludeProgram(name string) *goja.Program {
 func errorClassProgram() *goja.Program { return preludeProgram("errors") }
 
 // mustRun runs a file of the prelude, whose value is a function. They are our
-// own and run before the script, so an error is a defect of this package.
+// own and run before the script, so an error is a defect of this package, or a
+// limit that was passed meanwhile.
 func (r *realm) mustRun(name string) goja.Value {
 	v, err := r.vm.RunProgram(preludeProgram(name))
 	if err != nil {
-		panic(fmt.Sprintf("prelude %s: %v", name, err))
+		panic(fmt.Errorf("prelude %s: %w", name, err))
 	}
 	return v
 }
@@ -195,7 +196,7 @@ func preludeWith(name string, native func(*realm) []goja.Value) func(*realm) {
 			args = append(args, native(r)...)
 		}
 		if _, err := f(goja.Undefined(), args...); err != nil {
-			panic(fmt.Sprintf("prelude %s: %v", name, err))
+			panic(fmt.Errorf("prelude %s: %w", name, err))
 		}
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"codemode-bridge/sandbox/wire"
 )
 
-// sturdy keeps the process when an engine panics, which is a defect of the
-// engine that some script has found. The run ends with an error, and the engine
+// sturdy keeps the process when an engine panics: because of a limit that was
+// passed while it was made ready, or a defect of it that some script has found.
+// The run ends with an error, and the engine
 // with it: its state is not to be trusted, and the next run has its own.
 type sturdy struct {
 	engine
@@ -54,9 +55,14 @@ func (s *sturdy) survive(f func()) {
 	f()
 }
 
-// defect reports a panic. A list longer than there can be is no defect, but
-// memory that the script asked for.
+// defect reports a panic. A limit is no defect, nor is a list longer than there
+// can be, which is memory that the script asked for.
 func defect(x any) *wire.Failure {
+	if err, ok := x.(error); ok {
+		if limit := limitOf(err); limit != nil {
+			return limit
+		}
+	}
 	text := "an unknown error"
 	if err, ok := x.(runtime.Error); ok { // other texts may be the script's
 		text = strings.TrimPrefix(err.Error(), "runtime error: ")

@@ -2,7 +2,10 @@ package worker
 
 import (
 	"errors"
+	"fmt"
 	"testing"
+
+	"github.com/dop251/goja"
 
 	"codemode-bridge/analysis"
 	"codemode-bridge/sandbox/wire"
@@ -66,6 +69,11 @@ func TestSturdy(t *testing.T) {
 func TestDefect(t *testing.T) {
 	if f := defect(errors.New("what the script wrote")); f.Message != "the script engine failed at this script (an unknown error)" {
 		t.Errorf("%+v", f)
+	}
+	vm, limit := goja.New(), &wire.Failure{Kind: wire.FailureLimit, Name: wire.LimitCPU}
+	vm.Interrupt(&interruption{limit})
+	if _, err := vm.RunString("1"); defect(fmt.Errorf("prelude: %w", err)) != limit {
+		t.Errorf("a limit is called a defect: %v", err)
 	}
 	size := -1
 	e := &sturdy{engine: &brittle{step: "begin", do: func() { _ = make([]int, size) }}}
