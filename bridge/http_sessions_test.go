@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 // A door is a bridge over HTTP with room for four sessions, and its clock.
 type door struct {
 	*testing.T
+	*bench
 	url  string
 	late atomic.Int64 // how much later it is, in nanoseconds
 }
@@ -27,11 +29,11 @@ type door struct {
 func newDoor(t *testing.T, o HTTPOptions) *door {
 	d := &door{T: t}
 	began := time.Now()
-	b := newBench(t, profiles.Spec{}, func(o *Options) {
+	d.bench = newBench(t, profiles.Spec{}, func(o *Options) {
 		o.Now = func() time.Time { return began.Add(time.Duration(d.late.Add(int64(time.Millisecond)))) }
 	})
 	o.MaxSessions = 4
-	d.url = serveHTTP(t, b, o).URL + "/mcp"
+	d.url = serveHTTP(t, d.bench, o).URL + "/mcp"
 	return d
 }
 
@@ -113,6 +115,33 @@ func TestSessionsInUseStay(t *testing.T) {
 	}
 }
 
+// A session whose script runs does not rest, however long that takes.
+func TestRunningSessionsStay(t *testing.T) {
+	d := newDoor(t, HTTPOptions{})
+	began, goOn := make(chan struct{}), make(chan struct{})
+	d.up.tools["a__wait"] = func(context.Context, json.RawMessage) (string, error) {
+		began <- struct{}{}
+		<-goOn
+		return "", nil
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		session := d.opens()
+		all.Go(func() {
+			if status, _ := d.asks(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"eval","arguments":{"code":"await codemode.a__wait({})"}}}`, in(session)...); status != http.StatusOK {
+				t.Errorf("status %d", status)
+			}
+		})
+		<-began
+	}
+	d.late.Add(int64(restFor))
+	if status, _ := d.asks(initialize); status != http.StatusServiceUnavailable {
+		t.Errorf("a fifth session beside four whose scripts run: status %d", status)
+	}
+	close(goOn)
+	all.Wait()
+}
+
 func TestNobodyHasAllSessions(t *testing.T) {
 	token := func(name string) Token { return Token{Name: name, SHA256: sha256.Sum256([]byte(name))} }
 	d := newDoor(t, HTTPOptions{Tokens: func() []Token { return []Token{token("a"), token("b")} }})
@@ -182,6 +211,19 @@ func TestRefusedSessionEndsNoOther(t *testing.T) {
 		if status, _ := from(there, "a", `{"jsonrpc":"2.0","id":2,"method":"ping"}`, session); status != http.StatusOK {
 			t.Errorf("session %d: status %d", i, status)
 		}
+	}
+	// They count as before.
+	if status, _ := from(there, "a", initialize, ""); status != http.StatusOK {
+		t.Errorf("a session in place of another one: status %d", status)
+	}
+	ended := 0
+	for _, session := range unused {
+		if status, _ := from(there, "a", `{"jsonrpc":"2.0","id":2,"method":"ping"}`, session); status == http.StatusNotFound {
+			ended++
+		}
+	}
+	if ended != 1 {
+		t.Errorf("%d sessions were ended for one", ended)
 	}
 }
 
