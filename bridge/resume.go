@@ -450,9 +450,10 @@ func (s *Server) GoOn(ctx context.Context, id, by string) error {
 
 // MoveOn goes on with the runs that no bridge has as soon as people have
 // answered all that they asked, until ctx ends. What nobody answers in time
-// expires. What was answered before this bridge began is left to whoever
-// resumes it, and so is a run that asks nobody, because its bridge was killed:
-// a restart makes no calls.
+// expires. What was settled before this bridge began is left to whoever resumes
+// it, and so is a run that asks nobody, because its bridge was killed: a restart
+// makes no calls of its own. An answer that waited for a bridge to judge it is
+// settled by this one, and moves its run on.
 func (s *Server) MoveOn(ctx context.Context) {
 	if s.o.Journal == nil {
 		return
