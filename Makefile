@@ -14,7 +14,7 @@ CHAOS    ?= 5m
 export CGO_ENABLED = 0
 # Without the folder's name in what is compiled, which a program that is given
 # away has no use for: every clone shares one build cache.
-export GOFLAGS := $(GOFLAGS) -trimpath
+export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
 BUILD = $(GO) build -ldflags '-s -w'
 # `make lint` vets, with more build tags than one test run has.
 TEST  = $(GO) test -vet=off

@@ -11,8 +11,8 @@ import (
 
 // sturdy keeps the process when an engine panics: because of a limit that was
 // passed while it was made ready, or a defect of it that some script has found.
-// The run ends with an error, and the engine
-// with it: its state is not to be trusted, and the next run has its own.
+// The run ends with an error, and the engine with it: its state is not to be
+// trusted, and the next run has its own.
 type sturdy struct {
 	engine
 	broken *wire.Failure
