@@ -53,7 +53,7 @@ func Gone(dir, name string) bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	defer f.Close()
-	return filelock.Try(f) == nil
+	return filelock.TryShared(f) == nil // shared: many may ask at once
 }
 
 // sweep removes the files of processes that have ended. One that is just being

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"codemode-bridge/bridge/filelock"
 )
 
 // TestMain runs the process that TestGone kills.
@@ -48,6 +50,14 @@ func TestGone(t *testing.T) {
 	if !Gone(dir, "child") {
 		t.Error("the child was killed")
 	}
+	other, err := os.Open(filepath.Join(dir, "child"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := filelock.TryShared(other); err != nil || !Gone(dir, "child") {
+		t.Errorf("while another asks the same, it is not gone (%v)", err)
+	}
+	other.Close()
 
 	long := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(filepath.Join(dir, "child"), long, long); err != nil {

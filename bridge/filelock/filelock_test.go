@@ -24,8 +24,20 @@ func TestTry(t *testing.T) {
 	if err := Try(second); !errors.Is(err, ErrHeld) {
 		t.Errorf("while it is held: %v", err)
 	}
+	if err := TryShared(second); !errors.Is(err, ErrHeld) {
+		t.Errorf("shared, while it is held: %v", err)
+	}
 	first.Close()
-	if err := Try(second); err != nil {
+	third := open()
+	if err := errors.Join(TryShared(second), TryShared(third)); err != nil {
+		t.Errorf("two share it after it was let go: %v", err)
+	}
+	if err := Try(open()); !errors.Is(err, ErrHeld) {
+		t.Errorf("while it is shared: %v", err)
+	}
+	second.Close()
+	third.Close()
+	if err := Try(open()); err != nil {
 		t.Errorf("after it was let go: %v", err)
 	}
 }
