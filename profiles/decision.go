@@ -134,6 +134,10 @@ type Decision struct {
 	Reasons []Reason `json:"reasons"`
 	// Timeout is how long people may take. Only with Ask, then above zero.
 	Timeout time.Duration `json:"timeoutNs,omitempty"`
+	// TimeoutExplicit reports that a rule, a risk or the profile set Timeout, so
+	// that it always holds. Else [Set.PausedFor] takes its place once the run is
+	// paused, and under FallbackQueue.
+	TimeoutExplicit bool `json:"timeoutExplicit,omitempty"`
 	// Remember reports whether a yes may be remembered. Only with Ask, and never
 	// where a reason, the typed name or several people are needed.
 	Remember bool `json:"remember,omitempty"`
@@ -286,6 +290,7 @@ func Stricter(a, b Decision) Decision {
 	d.Display = d.Display.tighter(other.Display)
 	if d.Disposition == Ask && other.Disposition == Ask {
 		d.Timeout = min(a.Timeout, b.Timeout)
+		d.TimeoutExplicit = a.TimeoutExplicit || b.TimeoutExplicit
 		d.Remember = a.Remember && b.Remember
 		d.RequireReason = a.RequireReason || b.RequireReason
 		d.Quorums = tidyQuorums(slices.Concat(a.Quorums, b.Quorums))

@@ -189,6 +189,7 @@ func (b *builder) setDuties(p *Profile, chain []*ProfileSpec, global *RiskTable)
 				d.timeout = time.Duration(*spec.Timeout)
 			}
 		}
+		d.explicit = d.timeout != 0
 		if d.timeout == 0 && b.spec.Timeout != nil {
 			d.timeout = time.Duration(*b.spec.Timeout)
 		}

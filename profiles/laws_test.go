@@ -393,7 +393,7 @@ func naive(w world, name string, c Call) Decision {
 	}
 	for _, r := range rules {
 		if r.timeout != 0 && (first || time.Duration(r.timeout)*time.Second < d.Timeout) {
-			d.Timeout, first = time.Duration(r.timeout)*time.Second, false
+			d.Timeout, d.TimeoutExplicit, first = time.Duration(r.timeout)*time.Second, true, false
 		}
 		if q := (Quorum{Need: r.quorum}); r.quorum != 0 && !slices.ContainsFunc(d.Quorums, func(o Quorum) bool { return o.Need == q.Need }) {
 			d.Quorums = append(d.Quorums, q)
@@ -607,7 +607,7 @@ func TestLawStricter(t *testing.T) {
 		if strictness(m) != max(strictness(a), strictness(b)) || m.Risk != max(a.Risk, b.Risk) {
 			rt.Fatalf("stricter of %s and %s is %s", pretty(a), pretty(b), pretty(m))
 		}
-		if m.Disposition != n.Disposition || m.Manual != n.Manual || m.Timeout != n.Timeout || m.Remember != n.Remember ||
+		if m.Disposition != n.Disposition || m.Manual != n.Manual || m.Timeout != n.Timeout || m.TimeoutExplicit != n.TimeoutExplicit || m.Remember != n.Remember ||
 			m.RequireReason != n.RequireReason || m.Fallback != n.Fallback || !reflect.DeepEqual(m.Quorums, n.Quorums) || m.GateDisabled != n.GateDisabled {
 			rt.Fatalf("the order counts: %s\n%s", pretty(m), pretty(n))
 		}

@@ -372,8 +372,11 @@ func (l *loosening) settings() (all []string) {
 // looserDuty says in what people are asked in a looser way; empty if in none.
 func looserDuty(was, is duty) string {
 	var all []string
-	if is.timeout > was.timeout {
+	switch {
+	case is.timeout > was.timeout:
 		all = append(all, fmt.Sprintf("%v for an answer instead of %v", is.timeout, was.timeout))
+	case was.explicit && !is.explicit:
+		all = append(all, fmt.Sprintf("%v for an answer no longer hold where pausedFor counts", was.timeout))
 	}
 	if is.remember && !was.remember {
 		all = append(all, "a yes may be remembered")

@@ -20,7 +20,7 @@ func looserDecision(was, is Decision) string {
 		return ""
 	case is.Risk < was.Risk:
 		return "risk"
-	case is.Timeout > was.Timeout:
+	case is.Timeout > was.Timeout, was.TimeoutExplicit && !is.TimeoutExplicit:
 		return "timeout"
 	case is.Remember && !was.Remember:
 		return "remember"

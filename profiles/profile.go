@@ -71,6 +71,7 @@ var otherwiseWords = []string{"allow", "risk", "ask", "deny"}
 // A duty is how people are asked at one risk.
 type duty struct {
 	timeout                 time.Duration
+	explicit                bool // the timeout is not the section's
 	remember, requireReason bool
 	quorum                  *Quorum
 }
@@ -391,9 +392,9 @@ func (t *tally) setDuties() error {
 		d.Quorums = append(d.Quorums, *base.quorum)
 	}
 	d.Quorums = tidyQuorums(d.Quorums)
-	d.Timeout = base.timeout
+	d.Timeout, d.TimeoutExplicit = base.timeout, base.explicit
 	if timeout > 0 {
-		d.Timeout = timeout
+		d.Timeout, d.TimeoutExplicit = timeout, true
 	}
 	d.RequireReason = requireReason.settle(true, base.requireReason)
 	// What takes more than a key each time is not waved through the next time.

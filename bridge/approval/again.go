@@ -17,12 +17,12 @@ import (
 // or by its end, and go on in another. Its questions stay where they are.
 
 // Extend gives people until a time to answer the open requests of a run, if
-// they had less.
+// they had less and policy set them no time of its own.
 func (b *Broker) Extend(run string, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, o := range b.open {
-		if o.request.Run != run || !o.asked || !o.request.Until.Before(until) {
+		if o.request.Run != run || !o.asked || o.request.Decision.TimeoutExplicit || !o.request.Until.Before(until) {
 			continue
 		}
 		_, err := b.store.Update(context.Background(), id, func(e *Entry) error {
@@ -163,7 +163,7 @@ func (e Entry) asks(r Request) bool {
 // sameMind reports whether two decisions ask for the same for the same reasons.
 func sameMind(a, b profiles.Decision) bool {
 	text := func(d profiles.Decision) []byte {
-		d.Revision, d.Timeout = "", 0
+		d.Revision, d.Timeout, d.TimeoutExplicit = "", 0, false
 		t, err := json.Marshal(d)
 		if err != nil {
 			return nil

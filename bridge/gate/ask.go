@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
@@ -207,9 +208,7 @@ func (r *Run) request(c *call) approval.Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	decision := c.decision
-	if decision.Fallback == profiles.FallbackQueue && r.gate.approvers() {
-		decision.Timeout = view.Profiles.PausedFor() // an approver comes when they come
-	}
+	decision.Timeout = r.gate.TimeToAnswer(decision)
 	held, _ := view.held(c.tool)
 	return approval.Request{
 		Difference: held.Difference,
@@ -222,6 +221,15 @@ func (r *Run) request(c *call) approval.Request {
 				Definition: c.tool.Digest, Revision: c.decision.Revision, Args: c.args.Digest()},
 		}},
 	}
+}
+
+// TimeToAnswer returns how long people may take for a question with this
+// decision, while its run is not paused.
+func (g *Gate) TimeToAnswer(d profiles.Decision) time.Duration {
+	if !d.TimeoutExplicit && d.Fallback == profiles.FallbackQueue && g.approvers() {
+		return g.View().Profiles.PausedFor() // an approver comes when they come
+	}
+	return d.Timeout
 }
 
 // answerWord names a verdict in a record.

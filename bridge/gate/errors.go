@@ -115,7 +115,7 @@ func denied(c *call, reason approval.Reason, text string) *approval.DeniedError 
 			words = fmt.Sprintf("a person must allow it (%s), and nobody has", why)
 		}
 	case approval.Timeout:
-		words = fmt.Sprintf("a person was asked and did not answer within %v", c.decision.Timeout)
+		words = "a person was asked and did not answer in time"
 	case approval.Expired:
 		words = "the run has ended"
 	case approval.RateLimited:

@@ -408,6 +408,7 @@ type explained struct {
 	// Hidden reports that scripts of the profile are not told of the tool.
 	Hidden bool `json:"hidden,omitempty"`
 	profiles.Explanation
+	pausedFor time.Duration
 }
 
 // explain decides a call without making it.
@@ -433,8 +434,9 @@ func (a *app) explain(ctx context.Context, profile, tool, arguments string) erro
 		call.Args = args.Value()
 		x = explained{
 			Profile: policy.Name(), Tool: call.Path(), Args: args.Bytes(), Known: note == "", Note: note,
-			Hidden: !policy.Sees(call.Server, call.Tool), Explanation: policy.Explain(call),
+			Hidden: !policy.Sees(call.Server, call.Tool), Explanation: policy.Explain(call), pausedFor: view.Profiles.PausedFor(),
 		}
+		x.Decision.Timeout = p.gate.TimeToAnswer(x.Decision)
 		return nil
 	})
 	if err != nil {
@@ -501,7 +503,7 @@ func (a *app) printExplained(x explained, profile string) error {
 	}
 	if d.Disposition == profiles.Ask {
 		fmt.Fprintf(a.out, "\nHOW IT IS ASKED\n")
-		for _, line := range askedHow(d) {
+		for _, line := range askedHow(d, x.pausedFor) {
 			fmt.Fprintf(a.out, "  %s\n", canon.Visible(line))
 		}
 	}
@@ -535,8 +537,12 @@ func (a *app) printExplained(x explained, profile string) error {
 }
 
 // askedHow says what is asked of the people who are asked.
-func askedHow(d profiles.Decision) []string {
-	lines := []string{span(d.Timeout) + " to answer; silence is a no"}
+func askedHow(d profiles.Decision, pausedFor time.Duration) []string {
+	answer := span(d.Timeout) + " to answer"
+	if !d.TimeoutExplicit && d.Timeout < pausedFor {
+		answer += ", " + span(pausedFor) + " once the run is paused"
+	}
+	lines := []string{answer + "; silence is a no"}
 	if d.Manual {
 		lines = append(lines, "the tool's name must be typed, or the arguments edited; a client's own prompt will not do")
 	}
