@@ -171,7 +171,7 @@ func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
 			v := o.verdict.about(call)
 			return v, b.flooded(r.Run, v)
 		case <-ctx.Done():
-			b.withdraw(o)
+			b.withdraw(o, context.Cause(ctx))
 			return withdrawn(ctx)
 		}
 	}
@@ -206,7 +206,7 @@ func (b *Broker) left(o *open) time.Duration {
 
 // withdrawn is what Ask returns when ctx ended first.
 func withdrawn(ctx context.Context) (Verdict, error) {
-	return Verdict{Reason: Expired, Channel: "run"}, context.Cause(ctx)
+	return unanswered(context.Cause(ctx)), context.Cause(ctx)
 }
 
 // news is closed when somebody else may have settled o; nil as long as nobody
@@ -606,12 +606,12 @@ func (b *Broker) admitLocked() {
 }
 
 // withdraw takes back one call's interest in a request; the last one to leave
-// closes it.
-func (b *Broker) withdraw(o *open) {
+// closes it, with why it did.
+func (b *Broker) withdraw(o *open, why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if o.waits--; o.waits == 0 && b.open[o.request.ID] == o {
-		b.endLocked(o, Verdict{Reason: Expired, Channel: "run"})
+		b.endLocked(o, unanswered(why))
 	}
 }
 
@@ -622,8 +622,8 @@ func (b *Broker) NeedsApprover(d profiles.Decision) bool {
 }
 
 // Abandon settles the open requests that are over: no call waits for them, or
-// will, because their processes have ended.
-func (b *Broker) Abandon(ctx context.Context, over func(Entry) bool) error {
+// will. Why says what ended their runs; nil is that their processes have.
+func (b *Broker) Abandon(ctx context.Context, why error, over func(Entry) bool) error {
 	all, err := b.store.Entries(ctx, Filter{Open: time.Now()})
 	for _, e := range all {
 		if !over(e) {
@@ -631,7 +631,7 @@ func (b *Broker) Abandon(ctx context.Context, over func(Entry) bool) error {
 		}
 		_, failed := b.store.Update(ctx, e.ID, func(e *Entry) error {
 			if e.Verdict == nil {
-				e.settle(Verdict{Reason: Expired, Channel: "run"}, time.Now())
+				e.settle(unanswered(why), time.Now())
 			}
 			return nil
 		})
@@ -682,7 +682,7 @@ func (b *Broker) EndRun(run string) {
 	defer b.mu.Unlock()
 	for _, o := range b.open {
 		if o.request.Run == run {
-			b.endLocked(o, Verdict{Reason: Expired, Channel: "run"})
+			b.endLocked(o, unanswered(nil))
 		}
 	}
 	b.forgetLocked(run)

@@ -446,6 +446,35 @@ func TestWithdrawnCalls(t *testing.T) {
 	})
 }
 
+// A question whose run is stopped says who stopped it; one whose run ends in
+// another way does not.
+func TestStoppedRunSaysWhoStoppedIt(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		call := 0
+		for why, want := range map[error]string{
+			&StoppedError{By: "ann"}: "ann",
+			fmt.Errorf("ending: %w", &StoppedError{By: "the client", Why: "it cancelled"}): "the client",
+			errors.New("it expired"): "",
+		} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			call++
+			c := asks(ctx, b, question(call))
+			q := only(t, b, "r1")
+			cancel(why)
+			if a := wantAnswer(t, c, Expired); a.verdict.Stopped != want {
+				t.Errorf("%v: the call is answered %+v", why, a.verdict)
+			}
+			if kept := tooLate(t, b, q, yes); kept.Reason != Expired || kept.Stopped != want || kept.By != "" {
+				t.Errorf("%v: kept is %+v", why, kept)
+			}
+		}
+	})
+	late := &SettledError{Verdict{Reason: Expired, Channel: "run", Stopped: "ann", Time: time.Date(2026, 3, 1, 14, 2, 3, 0, time.UTC)}}
+	if got := late.Error(); got != "it was settled before: ann stopped the run at 14:02:03" {
+		t.Errorf("who comes too late is told %q", got)
+	}
+}
+
 func TestIdenticalCallsShareAQuestion(t *testing.T) {
 	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
 		ctx, cancel := context.WithCancel(t.Context())
