@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 )
@@ -161,7 +162,7 @@ func (s *Server) StopRun(id, by string) bool {
 	if r == nil {
 		return false
 	}
-	r.stop(&stoppedError{by})
+	r.stop(&approval.StoppedError{By: by})
 	return true
 }
 

@@ -86,8 +86,8 @@ var traceparent = regexp.MustCompile(`^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2
 
 // Why a run is stopped that did not end by itself.
 var (
-	errClientGone   = errors.New("the client cancelled the call")
-	errSessionEnded = errors.New("the client ended its session")
+	errClientGone   error = &approval.StoppedError{By: "the client", Why: "the client cancelled the call"}
+	errSessionEnded error = &approval.StoppedError{By: "the client", Why: "the client ended its session"}
 )
 
 // Eval runs one script outside any MCP session, for the command line, and

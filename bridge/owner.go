@@ -23,16 +23,11 @@ const (
 	endRun   = "end " // and a name: the run is to end
 )
 
-// A stoppedError ends a run in somebody's name.
-type stoppedError struct{ by string }
-
-func (e *stoppedError) Error() string { return e.by + " stopped the run" }
-
 // endWanted is the error with which a run is to end, if somebody wants that of the
 // bridge that has it.
-func endWanted(k *ledger.Kept) *stoppedError {
+func endWanted(k *ledger.Kept) *approval.StoppedError {
 	if by, end := strings.CutPrefix(k.Wanted, endRun); end {
-		return &stoppedError{by}
+		return &approval.StoppedError{By: by}
 	}
 	return nil
 }
@@ -40,7 +35,7 @@ func endWanted(k *ledger.Kept) *stoppedError {
 // claim makes this bridge the owner of a run, which a bridge that has it is asked
 // for, or not. With stop the run is to be ended and nothing else: somebody wanted
 // that of a bridge that did not come to it.
-func (s *Server) claim(ctx context.Context, id string, ask bool) (stop *stoppedError, err error) {
+func (s *Server) claim(ctx context.Context, id string, ask bool) (stop *approval.StoppedError, err error) {
 	deadline := s.o.Now().Add(askFor)
 	for {
 		kept, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
@@ -139,7 +134,7 @@ func (s *Server) CancelRun(ctx context.Context, id, by string) error {
 	case err != nil || !mine:
 		return err
 	}
-	return s.discard(ctx, id, s.beginningOf(ctx, id), &stoppedError{by})
+	return s.discard(ctx, id, s.beginningOf(ctx, id), &approval.StoppedError{By: by})
 }
 
 // heed looks after the runs that have journals, until ctx ends: it gives what
@@ -258,5 +253,5 @@ func (s *Server) expireRun(ctx context.Context, id string) error {
 func (s *Server) discard(ctx context.Context, id string, b beginning, why error) error {
 	g := s.o.Gate.Leftover(gate.Origin{ID: id, Session: b.Session, Client: b.Client, Profile: b.Profile, Requester: b.Principal, Configuration: b.Configuration}, b.Started)
 	err := g.End(ctx, ledger.Stopped, why.Error(), gate.Entries{All: []ledger.Entry{{Run: id, Owner: s.o.Bridge, Kind: ledger.Ended}}})
-	return errors.Join(err, s.o.Gate.Broker().Abandon(ctx, func(e approval.Entry) bool { return e.Run == id }))
+	return errors.Join(err, s.o.Gate.Broker().Abandon(ctx, why, func(e approval.Entry) bool { return e.Run == id }))
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/ledger"
 )
 
@@ -162,6 +163,15 @@ func TestAWishToEndOutlivesTheBridge(t *testing.T) {
 		}
 		if why != "bob stopped the run" {
 			t.Errorf("it ended: %q", why)
+		}
+		asked, err := b.o.Gate.Broker().Entries(t.Context(), approval.Filter{Run: id})
+		if err != nil || len(asked) == 0 {
+			t.Fatalf("asked were %+v, %v", asked, err)
+		}
+		for _, e := range asked {
+			if v := e.Verdict; v == nil || v.By != "" || v.Reason != approval.Expired || v.Stopped != "bob" {
+				t.Errorf("what it asked is settled with %+v", v)
+			}
 		}
 	}
 	t.Run("as it is put away", func(t *testing.T) {

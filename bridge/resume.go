@@ -218,7 +218,7 @@ func (r *run) putOff() bool {
 	return true
 }
 
-// rest leaves a run that was put away to whoever takes it up. A *stoppedError says
+// rest leaves a run that was put away to whoever takes it up. An [approval.StoppedError] says
 // that it is to end instead: another bridge wanted that in the same moment.
 func (s *Server) rest(ctx context.Context, r *run) error {
 	if err := r.gate.Paused(ctx, r.journal.entries(ledger.Noted, 0, new(entry))); err != nil {
@@ -295,7 +295,7 @@ func (s *Server) takeUp(ctx context.Context, id string, c claim) (*run, error) {
 	}
 	if stop != nil {
 		if err := s.discard(ctx, id, p.beginning, stop); err != nil {
-			return nil, errors.Join(fmt.Errorf("ending run %s, which %s stopped: %w", id, stop.by, err), s.unclaim(id))
+			return nil, errors.Join(fmt.Errorf("ending run %s, which %s stopped: %w", id, stop.By, err), s.unclaim(id))
 		}
 		return nil, ErrNoRun
 	}
@@ -391,7 +391,7 @@ func (s *Server) goOn(ctx context.Context, id string, p past, c claim) (*run, er
 	s.keepJournal(r, p.beginning, p.names)
 	r.journal.open, r.journal.bytes = true, p.bytes
 	r.replay = newReplay(r, p)
-	o := gate.Origin{Profile: p.Profile, Policy: p.policy, Servers: p.Servers, Trusted: p.Trusted, Reach: c.reach, Unasked: c.unasked}
+	o := gate.Origin{Profile: p.Profile, Policy: p.policy, Servers: p.Servers, Trusted: p.Trusted, Folder: p.Folder, Reach: c.reach, Unasked: c.unasked}
 	if c.reach == gate.Nobody && p.Fetched {
 		o.Reach = gate.ByApprovers
 	}

@@ -203,6 +203,34 @@ func (f *fleet) endsAsking(t testing.TB, code string, questions int) (id string)
 	return id
 }
 
+// A question says in which folder its run works, also when the run goes on in a
+// bridge that works nowhere in particular.
+func TestQuestionsSayWhereTheRunWorks(t *testing.T) {
+	f := newFleet()
+	first := f.bridge(t, "one", queued(), func(o *Options) { o.Folder = func() string { return "/home/ann/shop" } })
+	code := `await codemode.a__echo({n: 1}); return codemode.a__echo({n: 2})`
+	id := f.startPaused(t, first, code, 1)
+	if e := f.open(t, 1)[0]; e.Folder != "/home/ann/shop" {
+		t.Errorf("asked is for %q", e.Folder)
+	}
+	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
+	first.Close(0)
+	second := f.bridge(t, "two", queued())
+	if err := second.GoOn(t.Context(), id, "the test"); err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, func() bool { return second.o.Gate.Broker().Waiting(id) == 1 })
+	e := f.open(t, 1)[0]
+	f.answer(t, e, yes)
+	waitUntil(t, func() bool {
+		all, err := f.requests.Entries(t.Context(), approval.Filter{Run: id})
+		return err == nil && len(all) == 2
+	})
+	if e := f.open(t, 1)[0]; e.Items[0].Call != 2 || e.Folder != "/home/ann/shop" {
+		t.Errorf("the second is of call %d, for %q", e.Items[0].Call, e.Folder)
+	}
+}
+
 // waitUntil returns when what a test waits for has come.
 func waitUntil(t testing.TB, done func() bool) {
 	t.Helper()

@@ -70,6 +70,7 @@ type run struct {
 // start begins a run of a script. An error means that there is no run.
 func (s *Server) start(sess *session, o gate.Origin, principal string, args evalArgs) (*run, error) {
 	r := s.newRun(newID("r"), sess, principal, o.Profile, o.Reach == gate.ByApprovers)
+	o.Folder = s.o.Folder()
 	s.bind(r, &o, args)
 	names := s.names(o.Profile)
 	script := s.script(r, args, names)
@@ -78,7 +79,7 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 	s.keepJournal(r, beginning{
 		Engine: sandbox.Engine, Code: args.Code, Input: args.Input, Seed: script.Seed, Start: script.Start.Round(0), Started: r.started,
 		Profile: o.Profile, Session: sess.id, Client: sess.client, Principal: principal, Fetched: r.fetched,
-		Configuration: s.configuration(), Secret: r.secretHash, Folder: s.o.Folder(),
+		Configuration: s.configuration(), Secret: r.secretHash, Folder: o.Folder,
 	}, names)
 	var err error
 	if r.gate, err = s.o.Gate.Begin(r.ctx, o); err != nil {
@@ -190,12 +191,12 @@ func (s *Server) carryOut(r *run, script sandbox.Script) {
 		if err == nil {
 			return
 		}
-		var stop *stoppedError
+		var stop *approval.StoppedError
 		if r.err = err; !errors.As(err, &stop) {
 			s.o.Logger.Error("putting a run away", "run", r.id, "err", err)
 			r.err = fmt.Errorf("the run could not be put away: %w", err)
 		}
-		err = s.o.Gate.Broker().Abandon(context.WithoutCancel(ctx), func(e approval.Entry) bool { return e.Run == r.id })
+		err = s.o.Gate.Broker().Abandon(context.WithoutCancel(ctx), r.err, func(e approval.Entry) bool { return e.Run == r.id })
 		if err != nil {
 			s.o.Logger.Error("ending the questions of a run", "run", r.id, "err", err)
 		}

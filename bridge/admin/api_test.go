@@ -84,6 +84,29 @@ func TestPending(t *testing.T) {
 	bob.do("GET", "/api/pending/q0000000000", "").refused(404, "not_found")
 }
 
+// A question whose run was stopped says so, and who did it, in the API and its
+// events.
+func TestStoppedRunIsShownAsStopped(t *testing.T) {
+	b := newBench(t)
+	e, _ := b.ask(question{})
+	why := &approval.StoppedError{By: "ann\u202e"}
+	if err := b.broker.Abandon(t.Context(), why, func(approval.Entry) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	const ann = `ann\u{202E}`
+	if one := b.as("bob").shown(e.ID); one["status"] != "stopped" || one["by"] != ann || one["verdict"].(map[string]any)["stopped"] != ann {
+		t.Errorf("shown is %v", one)
+	}
+	b.as("bob").do("POST", "/api/decide/"+e.ID, decision(e, "approve")).refused(410, "gone").says("stopped the run")
+	settled, err := b.broker.Entries(t.Context(), approval.Filter{ID: e.ID})
+	if err != nil || len(settled) != 1 {
+		t.Fatal(settled, err)
+	}
+	if event := b.site.event("settled", settled[0]); event.Status != "stopped" || event.By != ann {
+		t.Errorf("the event is %+v", event)
+	}
+}
+
 func TestDecide(t *testing.T) {
 	for _, row := range []struct {
 		word, more string

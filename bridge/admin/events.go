@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -51,7 +52,7 @@ func (s *Site) event(kind string, e approval.Entry) Event {
 	out := Event{Type: kind, ID: e.ID, Tool: canon.Visible(e.Script), Server: canon.Visible(e.Server), Risk: e.Decision.Risk.String(), Run: e.Run,
 		Until: e.Until, Missing: canon.Visible(e.Missing()), Status: status(e, now), Now: now}
 	if e.Verdict != nil {
-		out.By, out.At, out.Missing = canon.Visible(e.Verdict.By), e.Verdict.Time, ""
+		out.By, out.At, out.Missing = canon.Visible(cmp.Or(e.Verdict.By, e.Verdict.Stopped)), e.Verdict.Time, ""
 	}
 	return out
 }

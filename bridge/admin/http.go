@@ -186,7 +186,7 @@ func classify(err error) *failure {
 		return &failure{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is larger than %d bytes", large.Limit), ""}
 	case errors.As(err, &settled):
 		if v := settled.Verdict; v.By == "" {
-			return &failure{http.StatusGone, "gone", "it cannot be answered any more: " + settled.Error(), ""}
+			return &failure{http.StatusGone, "gone", "it cannot be answered any more: " + canon.Visible(settled.Error()), ""}
 		}
 		return &failure{http.StatusConflict, "settled", canon.Visible(settled.Error()), ""}
 	case errors.As(err, &refused):

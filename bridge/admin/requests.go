@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,9 +22,10 @@ type Request struct {
 	ID string `json:"id"`
 	// Digest is what a decision must carry: it is over all that a yes covers.
 	Digest canon.Digest `json:"digest"`
-	// Status is pending, approved, denied, timeout or expired.
+	// Status is pending, approved, denied, timeout, expired, or stopped, where
+	// somebody stopped the run before anybody answered.
 	Status string `json:"status"`
-	// By, At and Verdict say who settled it, when and how.
+	// By, At and Verdict say who settled it, or stopped the run, when and how.
 	By      string            `json:"by,omitempty"`
 	At      time.Time         `json:"at,omitzero"`
 	Verdict *approval.Verdict `json:"verdict,omitempty"`
@@ -42,6 +44,8 @@ type Request struct {
 	// Elsewhere reports that another configuration asks, whose bridge judges
 	// whether an answer counts; then May says only that one may be brought.
 	Elsewhere bool `json:"elsewhere,omitempty"`
+	// Unjudged are answers that wait for the bridge that asked to judge them.
+	Unjudged []approval.Verdict `json:"unjudged,omitempty"`
 	// Identical are other pending requests about the very same call.
 	Identical []Same `json:"identical,omitempty"`
 	// Calls say what became of the calls after a yes, as far as it is known.
@@ -73,6 +77,8 @@ func status(e approval.Entry, now time.Time) string {
 		return "timeout"
 	case v.Approve:
 		return "approved"
+	case v.Stopped != "":
+		return "stopped"
 	case v.By == "":
 		return "expired"
 	default:
@@ -98,9 +104,10 @@ func (s *Site) shown(who *caller, e approval.Entry) Request {
 		Editable: e.Editable(), Elsewhere: elsewhere,
 		Description: approval.Describe(e.Request, approval.DescribeOptions{At: link, Votes: votes}),
 	}
+	r.Unjudged = e.Unjudged()
 	if e.Verdict != nil {
 		v := e.Verdict.Shown()
-		r.Verdict, r.By, r.At = &v, v.By, v.Time
+		r.Verdict, r.By, r.At = &v, cmp.Or(v.By, v.Stopped), v.Time
 	}
 	yes, err := s.o.Approvers().Sign(who.Approver, e.Request, approval.Verdict{Approve: true}, who.channel, now)
 	switch {

@@ -62,6 +62,7 @@ func (b *Broker) Leave(run string) {
 func (b *Broker) forgetLocked(run string) {
 	delete(b.refused, run)
 	delete(b.vain, run)
+	delete(b.noes, run)
 	delete(b.taken, run)
 }
 

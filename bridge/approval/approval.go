@@ -65,6 +65,29 @@ func (e *DeniedError) Retryable() bool {
 	return e.Reason == AuditUnavailable || e.Reason == NoApprover || e.Reason == ElicitationUnsupported
 }
 
+// A StoppedError is why a run ends that somebody stopped. What it asks is
+// answered by nobody then, and says who it was.
+type StoppedError struct {
+	By  string
+	Why string // in place of the usual words, if not empty
+}
+
+func (e *StoppedError) Error() string {
+	if e.Why != "" {
+		return e.Why
+	}
+	return e.By + " stopped the run"
+}
+
+// unanswered is what becomes of a question whose run ends first, and why.
+func unanswered(why error) Verdict {
+	v := Verdict{Reason: Expired, Channel: "run"}
+	if stop := (*StoppedError)(nil); errors.As(why, &stop) {
+		v.Stopped = stop.By
+	}
+	return v
+}
+
 // A Key names a call exactly enough that a yes to one is a yes to another.
 type Key struct {
 	// Configuration is the id of the configuration that asks, and Identity says
@@ -88,7 +111,10 @@ type Request struct {
 	// Configuration names for people the configuration that asks: its verdicts
 	// are judged by the approvers of that one alone.
 	Configuration string `json:"configuration,omitempty"`
-	Client        string `json:"client"` // the client's own name for itself, untrusted
+	// Folder is where the run's servers work that have no folder of their own;
+	// empty if all have one.
+	Folder string `json:"folder,omitempty"`
+	Client string `json:"client"` // the client's own name for itself, untrusted
 	// Requester is whose call it is, as the bridge knows it: the name of the
 	// token that the client came with. Empty if it came with none.
 	Requester string `json:"requester,omitempty"`
@@ -157,8 +183,10 @@ func (r Request) Own(v Verdict) error {
 		return nil
 	case v.byOwner():
 		return errors.New("the owner runs the bridge and counts as who asked for this call; somebody else must allow it, a configured approver")
-	case r.Requester != "" && (v.By == r.Requester || v.For == r.Requester):
-		return fmt.Errorf("%s asked for this call; somebody else must allow it", v.By)
+	case r.Requester != "" && v.For == r.Requester:
+		return fmt.Errorf("%s asked for this call, and %s decides in their name; somebody else must allow it", r.Requester, v.By)
+	case r.Requester != "" && v.By == r.Requester:
+		return fmt.Errorf("%s asked for this call; somebody else must allow it", r.Requester)
 	}
 	return nil
 }
@@ -213,6 +241,8 @@ type Verdict struct {
 	Scope   Scope  `json:"scope,omitempty"`  // of a yes; empty means Once
 	Reason  Reason `json:"reason,omitempty"` // of a no
 	Stop    bool   `json:"stop,omitempty"`   // of a no: the run is to end
+	// Stopped says who stopped the run, where that is why nobody answered.
+	Stopped string `json:"stopped,omitempty"`
 	// Rows are the calls of the request that a yes is for, by number; nil
 	// means all. The others are refused.
 	Rows []int `json:"rows,omitempty"`
@@ -243,7 +273,7 @@ type Verdict struct {
 // may be seen.
 func (v Verdict) Shown() Verdict {
 	v.Args, v.Credential = nil, ""
-	v.By, v.For, v.Text = canon.Visible(v.By), canon.Visible(v.For), canon.VisibleLines(canon.Redact(v.Text))
+	v.By, v.For, v.Stopped, v.Text = canon.Visible(v.By), canon.Visible(v.For), canon.Visible(v.Stopped), canon.VisibleLines(canon.Redact(v.Text))
 	return v
 }
 

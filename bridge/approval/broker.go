@@ -66,7 +66,7 @@ type Broker struct {
 	refused   map[string]map[Key]Verdict    // by run: calls that were refused
 	vain      map[string]int                // by run: refused questions
 	taken     map[string]map[string]Verdict // by run and request: verdicts that were there when the run was taken up
-	spared    map[string]pause              // by session: whose person said no lately
+	noes      map[string]noes               // by run
 	watchers  map[string][]chan struct{}
 }
 
@@ -102,7 +102,7 @@ func New(o Options) *Broker {
 	close(news) // nobody has looked yet
 	return &Broker{
 		o: o, synced: news, limits: o.Limits.orDefaults(), store: o.Store, open: map[string]*open{}, asked: map[string][]time.Time{},
-		refused: map[string]map[Key]Verdict{}, vain: map[string]int{}, taken: map[string]map[string]Verdict{}, spared: map[string]pause{}, watchers: map[string][]chan struct{}{},
+		refused: map[string]map[Key]Verdict{}, vain: map[string]int{}, taken: map[string]map[string]Verdict{}, noes: map[string]noes{}, watchers: map[string][]chan struct{}{},
 		mu: teller{hear: func(Entry, Verdict, error) {}},
 	}
 }
@@ -171,7 +171,7 @@ func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
 			v := o.verdict.about(call)
 			return v, b.flooded(r.Run, v)
 		case <-ctx.Done():
-			b.withdraw(o)
+			b.withdraw(o, context.Cause(ctx))
 			return withdrawn(ctx)
 		}
 	}
@@ -206,7 +206,7 @@ func (b *Broker) left(o *open) time.Duration {
 
 // withdrawn is what Ask returns when ctx ended first.
 func withdrawn(ctx context.Context) (Verdict, error) {
-	return Verdict{Reason: Expired, Channel: "run"}, context.Cause(ctx)
+	return unanswered(context.Cause(ctx)), context.Cause(ctx)
 }
 
 // news is closed when somebody else may have settled o; nil as long as nobody
@@ -270,10 +270,10 @@ func (b *Broker) addLocked(r Request) *open {
 	o := &open{request: r, turn: make(chan struct{}), settled: make(chan struct{})}
 	b.open[r.ID] = o
 	b.asked[r.session()] = append(b.asked[r.session()], time.Now())
-	if b.roomLocked(r) {
-		b.openLocked(o)
-	} else {
+	if b.fullLocked(r) {
 		b.queueLocked(o)
+	} else {
+		b.openLocked(o)
 	}
 	return o
 }
@@ -521,13 +521,13 @@ func (b *Broker) Say(ctx context.Context, id string, about canon.Digest, says st
 
 // finishLocked ends an open request with a verdict that its store has, and
 // does everything that a verdict brings with it: grants, calls that are not
-// asked again, a pause after a no, and the turn of the next.
+// asked again, and the turn of the next.
 func (b *Broker) finishLocked(o *open, v Verdict) {
 	if v.Time.IsZero() {
 		v.Time = time.Now()
 	}
 	r := o.request
-	b.spareLocked(r.session(), v)
+	b.countLocked(r, v)
 	if !v.Approve {
 		b.vain[r.Run]++
 	}
@@ -587,25 +587,31 @@ func (b *Broker) admitLocked() {
 	for i := 0; i < len(b.waiting); {
 		o := b.waiting[i]
 		withdrawn := b.open[o.request.ID] != o
-		if !withdrawn && !b.roomLocked(o.request) {
+		enough, refused := b.enoughLocked(o.request)
+		if !withdrawn && !refused && b.fullLocked(o.request) {
 			i++
 			continue
 		}
 		b.waiting = slices.Delete(b.waiting, i, i+1)
-		if !withdrawn {
+		switch {
+		case withdrawn:
+			continue
+		case refused:
+			b.finishLocked(o, enough)
+		default:
 			b.openLocked(o) // which may end it, and come here again
-			i = 0
 		}
+		i = 0
 	}
 }
 
 // withdraw takes back one call's interest in a request; the last one to leave
-// closes it.
-func (b *Broker) withdraw(o *open) {
+// closes it, with why it did.
+func (b *Broker) withdraw(o *open, why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if o.waits--; o.waits == 0 && b.open[o.request.ID] == o {
-		b.endLocked(o, Verdict{Reason: Expired, Channel: "run"})
+		b.endLocked(o, unanswered(why))
 	}
 }
 
@@ -616,8 +622,8 @@ func (b *Broker) NeedsApprover(d profiles.Decision) bool {
 }
 
 // Abandon settles the open requests that are over: no call waits for them, or
-// will, because their processes have ended.
-func (b *Broker) Abandon(ctx context.Context, over func(Entry) bool) error {
+// will. Why says what ended their runs; nil is that their processes have.
+func (b *Broker) Abandon(ctx context.Context, why error, over func(Entry) bool) error {
 	all, err := b.store.Entries(ctx, Filter{Open: time.Now()})
 	for _, e := range all {
 		if !over(e) {
@@ -625,7 +631,7 @@ func (b *Broker) Abandon(ctx context.Context, over func(Entry) bool) error {
 		}
 		_, failed := b.store.Update(ctx, e.ID, func(e *Entry) error {
 			if e.Verdict == nil {
-				e.settle(Verdict{Reason: Expired, Channel: "run"}, time.Now())
+				e.settle(unanswered(why), time.Now())
 			}
 			return nil
 		})
@@ -676,7 +682,7 @@ func (b *Broker) EndRun(run string) {
 	defer b.mu.Unlock()
 	for _, o := range b.open {
 		if o.request.Run == run {
-			b.endLocked(o, Verdict{Reason: Expired, Channel: "run"})
+			b.endLocked(o, unanswered(nil))
 		}
 	}
 	b.forgetLocked(run)
@@ -686,7 +692,6 @@ func (b *Broker) EndRun(run string) {
 func (b *Broker) EndSession(session string) error {
 	b.mu.Lock()
 	delete(b.asked, session)
-	delete(b.spared, session)
 	b.mu.Unlock()
 	err := b.store.DropGrants(context.Background(), func(g Grant) bool { return g.Key.Session == session })
 	if err != nil {

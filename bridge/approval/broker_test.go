@@ -174,9 +174,9 @@ func empty(t *testing.T, b *Broker) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.open)+len(b.waiting)+len(grants)+len(b.asked)+len(b.refused)+len(b.vain)+len(b.spared)+len(b.watchers) > 0 {
-		t.Errorf("left behind: open %v, waiting %v, grants %v, asked %v, refused %v, vain %v, spared %v, watchers %v",
-			b.open, b.waiting, grants, b.asked, b.refused, b.vain, b.spared, b.watchers)
+	if len(b.open)+len(b.waiting)+len(grants)+len(b.asked)+len(b.refused)+len(b.vain)+len(b.noes)+len(b.watchers) > 0 {
+		t.Errorf("left behind: open %v, waiting %v, grants %v, asked %v, refused %v, vain %v, noes %v, watchers %v",
+			b.open, b.waiting, grants, b.asked, b.refused, b.vain, b.noes, b.watchers)
 	}
 }
 
@@ -446,6 +446,35 @@ func TestWithdrawnCalls(t *testing.T) {
 	})
 }
 
+// A question whose run is stopped says who stopped it; one whose run ends in
+// another way does not.
+func TestStoppedRunSaysWhoStoppedIt(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		call := 0
+		for why, want := range map[error]string{
+			&StoppedError{By: "ann"}: "ann",
+			fmt.Errorf("ending: %w", &StoppedError{By: "the client", Why: "it cancelled"}): "the client",
+			errors.New("it expired"): "",
+		} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			call++
+			c := asks(ctx, b, question(call))
+			q := only(t, b, "r1")
+			cancel(why)
+			if a := wantAnswer(t, c, Expired); a.verdict.Stopped != want {
+				t.Errorf("%v: the call is answered %+v", why, a.verdict)
+			}
+			if kept := tooLate(t, b, q, yes); kept.Reason != Expired || kept.Stopped != want || kept.By != "" {
+				t.Errorf("%v: kept is %+v", why, kept)
+			}
+		}
+	})
+	late := &SettledError{Verdict{Reason: Expired, Channel: "run", Stopped: "ann", Time: time.Date(2026, 3, 1, 14, 2, 3, 0, time.UTC)}}
+	if got := late.Error(); got != "it was settled before: ann stopped the run at 14:02:03" {
+		t.Errorf("who comes too late is told %q", got)
+	}
+}
+
 func TestIdenticalCallsShareAQuestion(t *testing.T) {
 	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -671,7 +700,6 @@ func TestRefusedCallIsNotAskedAgainInItsRun(t *testing.T) {
 		}
 		for _, other := range []Request{question(2), question(1, inRun("r2"))} {
 			c := asks(t.Context(), b, other)
-			time.Sleep(second) // what a no earns a person
 			settle(t, b, only(t, b, other.Run), yes)
 			wantAnswer(t, c, "yes")
 		}
@@ -723,52 +751,92 @@ func TestBudgetOfASession(t *testing.T) {
 	}
 }
 
-// Trial P9: after each no the next question waits longer, and a yes ends that.
-func TestNoPutsTheNextQuestionOff(t *testing.T) {
-	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
-		other := asks(t.Context(), b, question(90, inSession("s2"), inRun("r2")))
-		for call, wait := range []time.Duration{0, 1 * second, 2 * second, 4 * second, 8 * second, 16 * second, 32 * second, minute, minute} {
-			c := asks(t.Context(), b, question(call))
-			if wait > 0 {
-				time.Sleep(wait - instant)
-				if open := b.Take("r1"); len(open) > 0 {
-					t.Fatalf("question %d comes before %v", call, wait)
-				}
-				time.Sleep(instant)
-			}
-			q := only(t, b, "r1")
-			if time.Until(q.Until) != patient {
-				t.Errorf("question %d leaves %v to answer", call, time.Until(q.Until))
-			}
-			settle(t, b, q, no)
-			wantAnswer(t, c, ElicitationDeclined)
-		}
-		stillAsks(t, other)
-		settle(t, b, only(t, b, "r2"), no) // another session's
-		c := asks(t.Context(), b, question(20))
-		time.Sleep(minute)
-		settle(t, b, only(t, b, "r1"), yes)
-		wantAnswer(t, c, "yes")
-		stillAsks(t, asks(t.Context(), b, question(21)))
-		only(t, b, "r1")
-	})
+func ofTool(tool string) func(*Request) {
+	return func(r *Request) { r.Tool, r.Items[0].Key.Tool = tool, tool }
 }
 
-// A question that waits its turn is put off by a no as well, and comes up by
-// itself.
-func TestNoPutsOffWhatWaits(t *testing.T) {
-	bubble(t, Limits{PerRun: 1}, func(t *testing.T, b *Broker) {
-		first, next := asks(t.Context(), b, question(1)), asks(t.Context(), b, question(2))
-		settle(t, b, only(t, b, "r1"), no)
-		wantAnswer(t, first, ElicitationDeclined)
-		stillAsks(t, next)
-		if open := b.Take("r1"); len(open) > 0 {
-			t.Errorf("%d questions are open right after a no", len(open))
+// Trial P9: the next question does not wait after a no, and a script that keeps
+// asking is not asked for long.
+func TestNoesEndTheAsking(t *testing.T) {
+	// asked counts what people are asked who say no to all, and what is refused.
+	asked := func(t *testing.T, b *Broker, all []<-chan answer) (questions, refused int) {
+		for open := b.Take("r1"); len(open) > 0; open = b.Take("r1") {
+			questions++
+			settle(t, b, open[0], no)
+			synctest.Wait()
 		}
-		time.Sleep(second)
-		synctest.Wait()
+		for _, c := range all {
+			if a := answered(t, c); a.verdict.Reason == RateLimited {
+				refused++
+			} else if a.verdict.Approve {
+				t.Errorf("answered %+v", a)
+			}
+		}
+		return questions, refused
+	}
+	tools := func(n int) string { return fmt.Sprintf("tool%d", n) }
+	for name, script := range map[string]struct {
+		limits   Limits
+		tool     func(int) string
+		together bool
+		most     int
+	}{
+		"one tool, one call after the other":    {tool: func(int) string { return "delete" }, most: 3},
+		"one tool, all at once":                 {tool: func(int) string { return "delete" }, together: true, most: 5},
+		"other tools, one call after the other": {tool: tools, most: 5},
+		"other tools, all at once":              {tool: tools, together: true, most: 5},
+		"other tools, one open at a time":       {limits: Limits{PerRun: 1}, tool: tools, together: true, most: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, script.limits, func(t *testing.T, b *Broker) {
+				start := time.Now()
+				var all []<-chan answer
+				questions := 0
+				for call := range 40 {
+					all = append(all, asks(t.Context(), b, question(call, ofTool(script.tool(call)))))
+					if !script.together {
+						n, _ := asked(t, b, nil)
+						questions += n
+					}
+				}
+				n, refused := asked(t, b, all)
+				if questions += n; questions != script.most || refused != 40-questions {
+					t.Errorf("people were asked %d times, want %d; %d calls were refused unasked", questions, script.most, refused)
+				}
+				if time.Since(start) > 0 {
+					t.Errorf("a question waited %v", time.Since(start))
+				}
+				stillAsks(t, asks(t.Context(), b, question(1, inRun("r2")))) // another run's
+			})
+		})
+	}
+}
+
+// A yes shows that somebody wants to be asked; the tool that was refused three
+// times stays refused.
+func TestYesGoesOnWithTheAsking(t *testing.T) {
+	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
+		for call := range 12 {
+			said := no
+			if call%4 == 3 {
+				said = yes
+			}
+			c := asks(t.Context(), b, question(call, ofTool(fmt.Sprintf("tool%d", call))))
+			settle(t, b, only(t, b, "r1"), said)
+			wantAnswer(t, c, reasonOf(said))
+		}
+		for call := range 3 {
+			c := asks(t.Context(), b, question(20+call))
+			settle(t, b, only(t, b, "r1"), no)
+			wantAnswer(t, c, ElicitationDeclined)
+		}
+		c := asks(t.Context(), b, question(30, ofTool("other")))
 		settle(t, b, only(t, b, "r1"), yes)
-		wantAnswer(t, next, "yes")
+		wantAnswer(t, c, "yes")
+		a := wantAnswer(t, asks(t.Context(), b, question(31)), RateLimited)
+		if a.verdict.Text != "people said no 3 times to this tool in this script: its other calls are refused unasked" {
+			t.Errorf("got %+v", a.verdict)
+		}
 	})
 }
 
@@ -783,8 +851,9 @@ func TestFloodStopsTheRun(t *testing.T) {
 		},
 		"other calls, all refused by a person": func(t *testing.T, b *Broker, i int) answer {
 			c := asks(t.Context(), b, question(i))
-			time.Sleep(minute)
-			settle(t, b, only(t, b, "r1"), no)
+			for _, q := range b.Take("r1") {
+				settle(t, b, q, no)
+			}
 			return answered(t, c)
 		},
 		"a client that never reaches anybody": func(t *testing.T, b *Broker, i int) answer {

@@ -98,8 +98,18 @@ func (e *Entry) bring(about canon.Digest, v Verdict) (id string, err error) {
 }
 
 // unjudged reports whether a verdict was brought that nobody has judged.
-func (e *Entry) unjudged() bool {
-	return slices.ContainsFunc(e.Brought, func(b Brought) bool { return b.Judgement == Unjudged })
+func (e *Entry) unjudged() bool { return len(e.Unjudged()) > 0 }
+
+// Unjudged are the verdicts that were brought and that nobody has judged yet, in
+// the order in which they came, as others may see them.
+func (e *Entry) Unjudged() []Verdict {
+	var all []Verdict
+	for _, b := range e.Brought {
+		if b.Judgement == Unjudged {
+			all = append(all, b.Verdict.Shown())
+		}
+	}
+	return all
 }
 
 // weigh judges what was brought, in the order in which it came, and returns what

@@ -59,8 +59,10 @@ type Description struct {
 	Run   string `json:"run"`
 	// Configuration names the one that asks, whose approvers answer.
 	Configuration string `json:"configuration,omitempty"`
-	Client        string `json:"client,omitempty"`    // as it calls itself
-	Requester     string `json:"requester,omitempty"` // whose token it came with
+	// Folder is where the run's servers work that have no folder of their own.
+	Folder    string `json:"folder,omitempty"`
+	Client    string `json:"client,omitempty"`    // as it calls itself
+	Requester string `json:"requester,omitempty"` // whose token it came with
 	// Model is what a model wrote, unchecked.
 	Model Claims `json:"model"`
 	// At is where an approver can read all of it and answer.
@@ -119,7 +121,7 @@ func Describe(r Request, o DescribeOptions) Description {
 		Covers: r.covers(), Needs: r.needs(), Missing: (&Entry{Request: r, Votes: o.Votes}).Missing(),
 		Difference: r.Difference, // made visible by whoever compared
 		Done:       r.Done, Until: clock(r.Until, r.Asked, o.Zone),
-		Run: canon.Visible(r.Run), Configuration: canon.Visible(r.Configuration), Client: canon.Visible(r.Client), Requester: canon.Visible(r.Requester),
+		Run: canon.Visible(r.Run), Configuration: canon.Visible(r.Configuration), Folder: canon.Visible(r.Folder), Client: canon.Visible(r.Client), Requester: canon.Visible(r.Requester),
 		Model: claims(r.Preview), At: canon.Visible(o.At),
 	}
 	for _, c := range r.Checks {

@@ -18,10 +18,19 @@ type Limits struct {
 	BudgetTime time.Duration // 10 minutes
 	Flood      int           // refused questions of one run, after which it is stopped; 50
 	Refuse     bool          // what would have to wait its turn is refused instead
-	// BackOff is how long a session's next question waits after a person's
-	// no; 1 s. It doubles with every no, up to MaxBackOff, and a yes ends it.
-	BackOff    time.Duration
-	MaxBackOff time.Duration // 1 minute
+}
+
+// After a no the next question is asked at once, but not for ever: what a run
+// asks after that many noes of people is refused unasked.
+const (
+	noesToTool = 3 // to calls of one tool
+	noesInARow = 5 // to whatever it asks, with no yes in between
+)
+
+// noes are how often people said no to a run.
+type noes struct {
+	inARow int
+	tools  map[string]int // by path
 }
 
 func (l Limits) orDefaults() Limits {
@@ -33,13 +42,8 @@ func (l Limits) orDefaults() Limits {
 			*f.field = f.value
 		}
 	}
-	for _, f := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{{&l.BudgetTime, 10 * time.Minute}, {&l.BackOff, time.Second}, {&l.MaxBackOff, time.Minute}} {
-		if *f.field == 0 {
-			*f.field = f.value
-		}
+	if l.BudgetTime == 0 {
+		l.BudgetTime = 10 * time.Minute
 	}
 	return l
 }
@@ -48,19 +52,9 @@ func (l Limits) orDefaults() Limits {
 // must be stopped.
 var ErrFlood = errors.New("the run was stopped: it asked for too many calls that were refused")
 
-// A pause is what a person's no earns them: the session's next question waits.
-type pause struct {
-	until time.Time
-	next  time.Duration // how long the one after the next no is
-}
-
-// roomLocked reports whether one more request may be open.
-func (b *Broker) roomLocked(r Request) bool {
-	return !time.Now().Before(b.spared[r.session()].until) && !b.fullLocked(r)
-}
-
 // fullLocked reports whether as many requests are open as there may be beside
-// r.
+// r. Each no of a person leaves its run one fewer, so that no more than
+// noesInARow are asked in vain however many come at once.
 func (b *Broker) fullLocked(r Request) bool {
 	run, session, all := 0, 0, 0
 	for _, o := range b.open {
@@ -75,14 +69,18 @@ func (b *Broker) fullLocked(r Request) bool {
 			session++
 		}
 	}
-	return run >= b.limits.PerRun || session >= b.limits.PerSession || all >= b.limits.PerBridge
+	vain := run + b.noes[r.Run].inARow
+	return run >= b.limits.PerRun || vain >= max(b.limits.PerRun, noesInARow) || session >= b.limits.PerSession || all >= b.limits.PerBridge
 }
 
 // refuseLocked answers without asking: a run is not asked the same twice
-// after a no, a session has a budget, what cannot be open may not have to wait,
-// and a flood stops the run.
+// after a no, nor anything after many, a session has a budget, what cannot be
+// open may not have to wait, and a flood stops the run.
 func (b *Broker) refuseLocked(r Request) (Verdict, error, bool) {
 	v, ok := b.refused[r.Run][r.Items[0].Key]
+	if !ok {
+		v, ok = b.enoughLocked(r)
+	}
 	if !ok && r.Decision.Risk <= profiles.Medium && b.overBudgetLocked(r.session()) {
 		v = Verdict{Reason: RateLimited, Channel: "limit", Time: time.Now(),
 			Text: fmt.Sprintf("%d questions in %v are enough", b.limits.Budget, b.limits.BudgetTime)}
@@ -128,15 +126,34 @@ func (b *Broker) overBudgetLocked(session string) bool {
 	return len(recent) >= b.limits.Budget
 }
 
-// spareLocked lets a person who said no wait for the session's next question:
-// the longer, the more often they say it.
-func (b *Broker) spareLocked(session string, v Verdict) {
-	switch p := b.spared[session]; {
-	case v.Approve:
-		delete(b.spared, session)
-	case v.Reason == ElicitationDeclined || v.Reason == Declined:
-		p.next = min(max(p.next, b.limits.BackOff), b.limits.MaxBackOff)
-		b.spared[session] = pause{until: time.Now().Add(p.next), next: 2 * p.next}
-		time.AfterFunc(p.next, b.admit)
+// enoughLocked refuses what comes after so many noes of people that they need
+// not be asked again.
+func (b *Broker) enoughLocked(r Request) (Verdict, bool) {
+	said := b.noes[r.Run]
+	v := Verdict{Reason: RateLimited, Channel: "limit", Time: time.Now()}
+	switch {
+	case said.tools[r.path()] >= noesToTool:
+		v.Text = fmt.Sprintf("people said no %d times to this tool in this script: its other calls are refused unasked", noesToTool)
+	case said.inARow >= noesInARow:
+		v.Text = fmt.Sprintf("people said no %d times in a row to this script: what else it wants to ask is refused", noesInARow)
+	default:
+		return Verdict{}, false
 	}
+	return v, true
+}
+
+// countLocked counts the noes of people to a run.
+func (b *Broker) countLocked(r Request, v Verdict) {
+	said := b.noes[r.Run]
+	switch {
+	case v.Approve:
+		said.inARow = 0
+	case v.Reason == ElicitationDeclined || v.Reason == Declined:
+		said.inARow++
+		if said.tools == nil {
+			said.tools = map[string]int{}
+		}
+		said.tools[r.path()]++
+	}
+	b.noes[r.Run] = said
 }

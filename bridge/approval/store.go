@@ -51,6 +51,9 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 type SettledError struct{ Verdict Verdict }
 
 func (e *SettledError) Error() string {
+	if by := e.Verdict.Stopped; by != "" {
+		return fmt.Sprintf("it was settled before: %s stopped the run at %s", by, e.Verdict.Time.Format("15:04:05"))
+	}
 	answer := "no"
 	if e.Verdict.Approve {
 		answer = "yes"

@@ -62,6 +62,7 @@ func TestWhoMayAnswerWhat(t *testing.T) {
 		"no to manual at the client":              {manual, no, ""},
 		"one's own, where that counts":            {own, by("ann"), ""},
 		"one's own, where it does not":            {separate, by("ann"), "asked for this call"},
+		"one's own, by who decides in one's name": {separate, with(by("dan"), func(v *Verdict) { v.For = "ann" }), "ann asked for this call, and dan decides in their name"},
 		"another's":                               {separate, by("bob"), ""},
 		"at the client, where one's own does not": {separate, client, "approver"},
 		"the owner's, where one's own counts":     {own, owner, ""},
@@ -422,7 +423,7 @@ func TestAbandonGoesOn(t *testing.T) {
 		}
 	}
 	b := New(Options{Store: lockedStore{memory, []string{"q1"}}})
-	err := b.Abandon(t.Context(), func(e Entry) bool { return e.ID != "q3" })
+	err := b.Abandon(t.Context(), nil, func(e Entry) bool { return e.ID != "q3" })
 	if err == nil || !strings.Contains(err.Error(), "request q1 is locked") {
 		t.Errorf("it says %v", err)
 	}

@@ -110,7 +110,7 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 		return verdict, denied(c, approval.Expired, "")
 	}
 	if verdict.Stop {
-		r.Stop(errStopped)
+		r.Stop(stopped(verdict))
 	}
 	return verdict, nil
 }
@@ -168,7 +168,10 @@ func (r *Run) fallBack(ctx context.Context, c *call) error {
 	return nil
 }
 
-var errStopped = errors.New("the person who was asked said no and stopped the script")
+// stopped is why a run ends that a person stopped with their no.
+func stopped(no approval.Verdict) error {
+	return &approval.StoppedError{By: no.Who(), Why: "the person who was asked said no and stopped the script"}
+}
 
 var errExpired = errors.New("the run expired: nobody answered and no client was waiting")
 
@@ -212,7 +215,7 @@ func (r *Run) request(c *call) approval.Request {
 	held, _ := view.held(c.tool)
 	return approval.Request{
 		Difference: held.Difference,
-		Run:        r.ID, Configuration: r.gate.conf.Name, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
+		Run:        r.ID, Configuration: r.gate.conf.Name, Folder: r.Folder, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
 		Decision: decision, Checks: checks,
 		Preview: r.preview, Done: len(r.effects), Again: c.Again && !c.Lost,
 		Items: []approval.Item{{

@@ -56,7 +56,7 @@ func (r *Run) barred(ctx context.Context, view *View, c *call) error {
 		return unrecorded(c, lost)
 	}
 	if verdict.Stop {
-		r.Stop(errStopped)
+		r.Stop(stopped(verdict))
 	}
 	return denied(c, verdict.Reason, verdict.Text)
 }

@@ -41,6 +41,9 @@ type Origin struct {
 	// Profile binds the run. The empty name stands for whatever binds the
 	// tool `eval`: the default profile, or nothing.
 	Profile string
+	// Folder is where the run's servers work that have no folder of their own;
+	// empty if all have one.
+	Folder string
 	// Configuration is the one that the run belongs to, if it is not the gate's.
 	Configuration Configuration
 	// Policy and Servers are what an earlier part of the run began with; nil is

@@ -89,6 +89,8 @@ type requestRow struct {
 	Asked   time.Time         `json:"asked"`
 	Ends    time.Time         `json:"ends"`
 	Verdict *approval.Verdict `json:"verdict,omitempty"`
+	// Unjudged are answers that wait for the bridge that asked to judge them.
+	Unjudged []approval.Verdict `json:"unjudged,omitempty"`
 }
 
 func newRequestRow(e approval.Entry) requestRow {
@@ -96,7 +98,7 @@ func newRequestRow(e approval.Entry) requestRow {
 		v := e.Verdict.Shown()
 		e.Verdict = &v
 	}
-	return requestRow{ID: e.ID, Description: approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes}), Asked: e.Asked, Ends: e.Until, Verdict: e.Verdict}
+	return requestRow{ID: e.ID, Description: approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes}), Asked: e.Asked, Ends: e.Until, Verdict: e.Verdict, Unjudged: e.Unjudged()}
 }
 
 func (a *app) approvalsList() *cobra.Command {
@@ -229,11 +231,17 @@ func requestLines(e approval.Entry, own string, now time.Time) []string {
 		lines = append(lines, "  checks   "+strings.Join(d.Checks, ", "))
 	}
 	lines = append(lines, fmt.Sprintf("  run      %s of %s, %s before", d.Run, orNobody(d.Client), count(d.Done, "call")))
+	if d.Folder != "" {
+		lines = append(lines, "  folder   "+d.Folder)
+	}
 	if len(d.Model.Calls) > 0 {
 		lines = append(lines, "  written by the model, unchecked: its script has "+strings.Join(d.Model.Calls, ", "))
 	}
 	if d.Model.Says != "" {
 		lines = append(lines, "  written by a model, unchecked: of long arguments it says: "+d.Model.Says)
+	}
+	for _, v := range e.Unjudged() {
+		lines = append(lines, "  brought  "+unjudgedWords(v))
 	}
 	switch {
 	case e.Verdict != nil:
@@ -253,8 +261,20 @@ func orNobody(name string) string {
 	return name
 }
 
+// unjudgedWords are an answer that nobody has judged yet, in a few words.
+func unjudgedWords(v approval.Verdict) string {
+	word := "no"
+	if v.Approve {
+		word = "yes"
+	}
+	return fmt.Sprintf("%s said %s at %s; the bridge that asked has not judged it yet", v.Who(), word, v.Time.Local().Format("15:04:05"))
+}
+
 // verdictWords are a verdict in a few words.
 func verdictWords(v approval.Verdict) string {
+	if v.Stopped != "" {
+		return fmt.Sprintf("not answered: %s stopped the run (%s)", canon.Visible(v.Stopped), v.Time.Local().Format("15:04:05"))
+	}
 	word := "no"
 	if v.Approve {
 		word = "yes"

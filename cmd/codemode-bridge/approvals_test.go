@@ -183,6 +183,21 @@ func TestApprovalsAtTheCommandLine(t *testing.T) {
 		t.Errorf("the script returned %s", got)
 	}
 
+	// A run that is stopped leaves no open question, and the question says who it was.
+	id, result = c.evaluates(hash)
+	var asked struct{ Run string }
+	if err := json.Unmarshal([]byte(c.does("", "approvals", "show", id, "--json")), &asked); err != nil {
+		t.Fatal(err)
+	}
+	c.does("", "runs", "cancel", asked.Run)
+	if got := result(); !strings.Contains(got, "the command line stopped the run") {
+		t.Errorf("the script returned %s", got)
+	}
+	if shown := c.does("", "approvals", "show", id); !strings.Contains(shown, "settled  not answered: the command line stopped the run (") {
+		t.Errorf("shown is\n%s", shown)
+	}
+	c.refuses("the command line stopped the run at ", jo, "approvals", "approve", id, "--token-stdin")
+
 	c.does("", "approvers", "remove", "ann")
 	if list := c.does("", "approvers", "list"); strings.Contains(list, "ann") || !strings.Contains(list, "jo") {
 		t.Errorf("approvers are\n%s", list)

@@ -137,7 +137,7 @@ func (p *parts) tidy(ctx context.Context, keep time.Duration) {
 		broker := p.gate.Broker()
 		over, err := p.over(ctx)
 		if err == nil {
-			err = errors.Join(broker.Abandon(ctx, over), broker.Tidy(ctx, time.Now().Add(-keep)))
+			err = errors.Join(broker.Abandon(ctx, nil, over), broker.Tidy(ctx, time.Now().Add(-keep)))
 		}
 		if err != nil && ctx.Err() == nil {
 			p.log.Error("tidying the requests", "err", err)

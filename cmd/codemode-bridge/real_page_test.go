@@ -56,7 +56,7 @@ type pageBench struct {
 }
 
 func newPageBench(t *testing.T, changes ...func(*admin.Options)) *pageBench {
-	b := &pageBench{t: t, broker: approval.New(approval.Options{Limits: approval.Limits{PerRun: 50, PerSession: 50, Budget: 200, BackOff: time.Millisecond, MaxBackOff: time.Millisecond}}),
+	b := &pageBench{t: t, broker: approval.New(approval.Options{Limits: approval.Limits{PerRun: 50, PerSession: 50, Budget: 200}}),
 		records: memstore.New(nil), runs: &pageRuns{changed: make(chan struct{})}, policy: &pagePolicy{}}
 	var people []approval.Approver
 	for name, role := range map[string]approval.Role{"ada": approval.Admin, "bob": approval.Decide, "vic": approval.Viewer} {
