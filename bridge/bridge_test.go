@@ -132,6 +132,7 @@ func newBench(t testing.TB, spec profiles.Spec, change ...func(*Options)) *bench
 		f(&o)
 	}
 	s := New(o)
+	s.mcp.AddReceivingMiddleware(checkAnswers(t))
 	t.Cleanup(func() {
 		s.Close(0)
 		pool.Close()

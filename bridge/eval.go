@@ -146,9 +146,11 @@ func asObject(v json.RawMessage) any {
 	return map[string]json.RawMessage{"result": v}
 }
 
-// failure is an answer that says what went wrong.
+// failure is an answer that says what went wrong where there is no run to
+// speak of.
 func failure(text string) *mcp.CallToolResult {
-	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+	body := map[string]any{"error": scriptError{Name: "RequestError", Message: text}}
+	return &mcp.CallToolResult{IsError: true, StructuredContent: body, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
 // readArguments reads a tool's arguments strictly: what the tool does not

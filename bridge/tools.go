@@ -65,7 +65,7 @@ func (s *Server) wanted(view *gate.View) map[string]offered {
 		offer(&mcp.Tool{
 			Name: name, Title: title,
 			Description: describe(view.Sees(profile)),
-			InputSchema: json.RawMessage(evalSchema),
+			InputSchema: json.RawMessage(evalSchema), OutputSchema: json.RawMessage(answerSchema),
 			Annotations: &mcp.ToolAnnotations{Title: title, ReadOnlyHint: readOnly, DestructiveHint: ptr(!readOnly), OpenWorldHint: ptr(true)},
 		}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return s.eval(ctx, req, profile)
@@ -88,9 +88,10 @@ func (s *Server) wanted(view *gate.View) map[string]offered {
 	}
 	if canPause(view.Profiles) {
 		offer(&mcp.Tool{Name: "eval_resume", Title: "Go on with a paused run",
-			Description: "Goes on with a run that was paused to wait for a person, by the run and resume that the paused answer gave. It approves nothing.",
-			InputSchema: json.RawMessage(`{"type":"object","properties":{"run":{"type":"string"},"resume":{"type":"string","description":"from the same paused answer, if it has one"}},"required":["run"],"additionalProperties":false}`),
-			Annotations: &mcp.ToolAnnotations{Title: "Go on with a paused run", OpenWorldHint: ptr(true)}},
+			Description:  "Goes on with a run that was paused to wait for a person, by the run and resume that the paused answer gave. It approves nothing.",
+			InputSchema:  json.RawMessage(`{"type":"object","properties":{"run":{"type":"string"},"resume":{"type":"string","description":"from the same paused answer, if it has one"}},"required":["run"],"additionalProperties":false}`),
+			OutputSchema: json.RawMessage(answerSchema),
+			Annotations:  &mcp.ToolAnnotations{Title: "Go on with a paused run", OpenWorldHint: ptr(true)}},
 			func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				return s.resume(ctx, req)
 			})
@@ -110,6 +111,18 @@ const evalSchema = `{"type":"object","properties":{` +
 	`"code":{"type":"string","description":"JavaScript or TypeScript; top-level await and return work"},` +
 	`"input":{"description":"any JSON value; the script's global variable input"}},` +
 	`"required":["code"],"additionalProperties":false}`
+
+// answerSchema is what the eval tools answer, however a script ends: a success, a
+// failed and a paused answer all meet it. Clients refuse an answer without
+// structured content, or with one that the schema does not allow, and every
+// client has the schema in its model's context: it is short and forbids nothing
+// that may be added.
+const answerSchema = `{"type":"object","properties":{` +
+	`"result":{"description":"what the script returned"},` +
+	`"error":{"type":"object","properties":{"name":{"type":"string"},"message":{"type":"string"}},"required":["name","message"]},` +
+	`"effects":{"type":"array","items":{"type":"object"},"description":"calls that a failed script made"},` +
+	`"logs":{"type":"array","items":{"type":"string"}},` +
+	`"status":{"const":"paused"},"run":{"type":"string"},"resume":{"type":"string"}}}`
 
 // discoveryTools are the discovery functions as MCP tools. Scripts have the
 // same functions under the same names.
