@@ -52,7 +52,7 @@ func (r *run) answer() *mcp.CallToolResult {
 	if r.err != nil {
 		return r.failure()
 	}
-	ok := success{Result: r.fit(r.result.Value), Logs: logLines(r.result.Logs, r.result.LogsDropped), Notes: r.result.Notes, Run: r.id}
+	ok := success{Result: r.fit(r.result.Value), Logs: logLines(r.result.Logs, r.result.LogsDropped), Notes: r.notes(), Run: r.id}
 	text, err := marshal(ok)
 	if err != nil {
 		return failure(fmt.Sprintf("writing the result of run %s: %v", r.id, err))
@@ -85,13 +85,34 @@ func (r *run) failure() *mcp.CallToolResult {
 		f.Error = scriptError{Name: "RunError", Message: r.err.Error()}
 	}
 	f.Logs = logLines(r.result.Logs, r.result.LogsDropped)
-	f.Notes = r.result.Notes
+	f.Notes = r.notes()
 	structured, err := marshal(f)
 	if err != nil {
 		return failure(r.err.Error())
 	}
 	content := append([]mcp.Content{&mcp.TextContent{Text: f.text()}}, r.mediaLocked()...)
 	return &mcp.CallToolResult{IsError: true, StructuredContent: structured, Content: content}
+}
+
+// notes are what the model should know of the run besides its result. What a
+// person changed comes first: it must not believe that its own words were sent.
+func (r *run) notes() []string {
+	const most = 20
+	var notes []string
+	for _, e := range r.gate.Effects() {
+		switch {
+		case e.Edited == nil:
+		case len(notes) == most:
+			return append(append(notes, "people edited more calls"), r.result.Notes...)
+		case e.State == ledger.Refused:
+			notes = append(notes, fmt.Sprintf("%s (call %d): %s edited the arguments, and the call was refused. The script wrote %s; refused was %s",
+				e.Tool, e.Number, e.Edited.By, e.Edited.From, e.Edited.To))
+		default:
+			notes = append(notes, fmt.Sprintf("%s (call %d): %s edited the arguments before the call was sent. The script wrote %s; sent was %s",
+				e.Tool, e.Number, e.Edited.By, e.Edited.From, e.Edited.To))
+		}
+	}
+	return append(notes, r.result.Notes...)
 }
 
 // limitHints say what to do about a limit, by its name.

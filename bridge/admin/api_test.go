@@ -218,6 +218,44 @@ func TestRows(t *testing.T) {
 	if got := fmt.Sprint(states); !strings.Contains(got, "call:8 state:refused") {
 		t.Errorf("the states are %v", got)
 	}
+	// Each has its own outcome, as far as the log has one.
+	for _, r := range []ledger.Record{
+		{Event: ledger.Intent, Call: 7}, {Event: ledger.Outcome, Call: 7, Outcome: ledger.Failed, Error: "no such person"}, {Event: ledger.Intent, Call: 9},
+	} {
+		r.Run = e.Run
+		if err := b.records.Record(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var settled Request
+	b.as("bob").do("GET", "/api/pending/"+e.ID, "").want(200).into(&settled)
+	want := []CallState{{7, "approved", ledger.Failed, "no such person"}, {8, "denied", ledger.Refused, ""}, {9, "approved", ledger.Sending, ""}}
+	if !slices.Equal(settled.Calls, want) {
+		t.Errorf("the calls are %+v, want %+v", settled.Calls, want)
+	}
+}
+
+// What an approver sends in place of the script's arguments is shown as theirs,
+// beside what was asked about, and as far as others may see it.
+func TestEditedArgumentsAreShown(t *testing.T) {
+	b := newBench(t)
+	e, verdicts := b.ask(question{args: []string{`{"to":"bob"}`}})
+	secret := "ghp_" + strings.Repeat("aB3d", 9)
+	b.as("ada").do("POST", "/api/decide/"+e.ID, decision(e, "approve", `"args":{"to":"carol","note":"`+secret+`","password":"hunter2hunter2"}`)).want(200).says(`"edited":true`, "carol")
+	if v := <-verdicts; !strings.Contains(string(v.Args), secret) {
+		t.Errorf("the call has %s", v.Args)
+	}
+	answer := b.as("vic").do("GET", "/api/pending/"+e.ID, "").want(200)
+	if strings.Contains(answer.body, secret) || strings.Contains(answer.body, "hunter2") {
+		t.Errorf("a secret is shown: %s", answer.body)
+	}
+	var shown Request
+	answer.into(&shown)
+	was, edited := fmt.Sprint(shown.Description.Calls), shown.Edited
+	if edited == nil || edited.By != "ada" || edited.Asked != e.Items[0].Key.Args || edited.Digest == edited.Asked.String() || edited.Hidden != 2 ||
+		!strings.Contains(string(edited.Args), `"to":"carol"`) || !strings.Contains(fmt.Sprint(edited.Fields), "carol") || !strings.Contains(was, "bob") {
+		t.Errorf("asked about %s, edited %+v", was, edited)
+	}
 }
 
 // What a person was not shown cannot be edited, and a mark is never sent.

@@ -48,8 +48,12 @@ type Request struct {
 	Unjudged []approval.Verdict `json:"unjudged,omitempty"`
 	// Identical are other pending requests about the very same call.
 	Identical []Same `json:"identical,omitempty"`
-	// Calls say what became of the calls after a yes, as far as it is known.
+	// Calls say of each call how it was answered and what became of it, once the
+	// request is settled.
 	Calls []CallState `json:"calls,omitempty"`
+	// Edited, if not nil, says that whoever allowed the call changed its arguments:
+	// those in the description were asked about, these are in their place.
+	Edited *approval.EditedCall `json:"edited,omitempty"`
 
 	approval.Description `json:"description"`
 }
@@ -60,10 +64,13 @@ type Same struct {
 	Digest canon.Digest `json:"digest"`
 }
 
-// A CallState is how far one call is: waiting, sending, done, failed, refused
-// or unknown.
+// A CallState is how far one call of a settled request is.
 type CallState struct {
-	Call  int    `json:"call"`
+	Call   int    `json:"call"`
+	Answer string `json:"answer"` // approved or denied
+	// State is what the records say of the call: sending, done, failed, refused or
+	// unknown. Where they say nothing yet, it is waiting after a yes, and refused
+	// after a no.
 	State string `json:"state"`
 	Error string `json:"error,omitempty"`
 }
@@ -107,7 +114,7 @@ func (s *Site) shown(who *caller, e approval.Entry) Request {
 	r.Unjudged = e.Unjudged()
 	if e.Verdict != nil {
 		v := e.Verdict.Shown()
-		r.Verdict, r.By, r.At = &v, cmp.Or(v.By, v.Stopped), v.Time
+		r.Verdict, r.By, r.At, r.Edited = &v, cmp.Or(v.By, v.Stopped), v.Time, e.EditedCall()
 	}
 	yes, err := s.o.Approvers().Sign(who.Approver, e.Request, approval.Verdict{Approve: true}, who.channel, now)
 	switch {
@@ -182,7 +189,7 @@ func (s *Site) whole(who *caller, r *http.Request) (Request, approval.Entry, err
 		}
 		shown.Identical = identical(e, others)
 	}
-	if shown.Status == "approved" {
+	if e.Verdict != nil {
 		if shown.Calls, err = s.callStates(r.Context(), e); err != nil {
 			return Request{}, e, err
 		}
@@ -206,30 +213,24 @@ func identical(e approval.Entry, all []approval.Entry) []Same {
 	return same
 }
 
-// callStates reads from the records what became of the calls of a request.
+// callStates are the calls of a settled request, each with its own answer and
+// what became of it.
 func (s *Site) callStates(ctx context.Context, e approval.Entry) ([]CallState, error) {
+	known := map[int]ledger.CallState{}
+	if s.o.Records != nil {
+		var err error
+		if known, err = ledger.CallStates(ctx, s.o.Records, e.Run); err != nil {
+			return nil, err
+		}
+	}
 	states := make([]CallState, len(e.Items))
 	for i, item := range e.Items {
-		states[i] = CallState{Call: item.Call, State: "waiting"}
-		if e.Verdict != nil && e.Verdict.Rows != nil && !slices.Contains(e.Verdict.Rows, item.Call) {
-			states[i].State = ledger.Refused
+		states[i] = CallState{Call: item.Call, Answer: "approved", State: "waiting"}
+		if !e.Verdict.About(item.Call).Approve {
+			states[i].Answer, states[i].State = "denied", ledger.Refused
 		}
-	}
-	if s.o.Records == nil {
-		return nil, nil
-	}
-	q := ledger.Query{Runs: []string{e.Run}, Events: []ledger.Event{ledger.Intent, ledger.Outcome, ledger.Refusal}}
-	for row, err := range s.o.Records.Rows(ctx, q) {
-		if err != nil {
-			return nil, fmt.Errorf("reading the records of run %s: %w", canon.Visible(e.Run), err)
-		}
-		i := slices.IndexFunc(states, func(c CallState) bool { return c.Call == row.Record.Call })
-		if i < 0 {
-			continue
-		}
-		states[i].State, states[i].Error = row.Record.Outcome, canon.Visible(row.Record.Error)
-		if row.Record.Event == ledger.Intent {
-			states[i].State = "sending"
+		if is, ok := known[item.Call]; ok {
+			states[i].State, states[i].Error = is.State, canon.Visible(is.Error)
 		}
 	}
 	return states, nil

@@ -192,6 +192,8 @@ type Grant struct {
 	Tool    string    `json:"tool"`
 	Profile string    `json:"profile,omitempty"`
 	Session string    `json:"session"`
+	Client  string    `json:"client,omitempty"` // of the session, as it calls itself
+	Covers  string    `json:"covers,omitempty"` // the arguments, in words, cut where they are long
 	AnyArgs bool      `json:"any_args"`
 	Args    string    `json:"args,omitempty"` // the digest of the only arguments it covers
 	By      string    `json:"by"`
@@ -210,7 +212,7 @@ func (s *Site) grants(ctx context.Context) ([]Grant, error) {
 	shown := []Grant{}
 	for _, g := range all {
 		one := Grant{ID: g.ID, Script: canon.Visible(g.Script), Server: canon.Visible(g.Key.Server), Tool: canon.Visible(g.Key.Tool),
-			Profile: cmp.Or(g.Profile, g.Key.Profile), Session: g.Key.Session, AnyArgs: g.AnyArgs, By: canon.Visible(g.By), Made: g.Made, Until: g.Until, Left: g.Left}
+			Profile: cmp.Or(g.Profile, g.Key.Profile), Session: g.Key.Session, Client: canon.Visible(g.Client), Covers: g.Covers, AnyArgs: g.AnyArgs, By: canon.Visible(g.By), Made: g.Made, Until: g.Until, Left: g.Left}
 		if !g.AnyArgs {
 			one.Args = g.Key.Args.String()
 		}

@@ -87,7 +87,7 @@ func (b *Broker) takeUpLocked(ctx context.Context, r Request) (*open, *Verdict, 
 			return o, nil, nil
 		}
 		if v, ok := b.taken[r.Run][e.ID]; ok {
-			v = v.about(call)
+			v = v.About(call)
 			return nil, &v, nil
 		}
 		turn := make(chan struct{})
@@ -105,7 +105,7 @@ func (b *Broker) takeUpLocked(ctx context.Context, r Request) (*open, *Verdict, 
 				b.taken[r.Run] = map[string]Verdict{}
 			}
 			b.taken[r.Run][e.ID] = o.verdict
-			v := o.verdict.about(call)
+			v := o.verdict.About(call)
 			return nil, &v, nil
 		}
 		if _, err := b.store.Update(ctx, e.ID, func(e *Entry) error { e.Bridge = b.o.Bridge; return nil }); err != nil {
@@ -191,7 +191,7 @@ func (b *Broker) Refused(ctx context.Context, run string, call int, args canon.D
 			if i.Call != call || i.Key.Args != args {
 				continue
 			}
-			if v := e.Verdict.about(call); !v.Approve {
+			if v := e.Verdict.About(call); !v.Approve {
 				return v, true, nil
 			}
 		}

@@ -250,8 +250,9 @@ type Verdict struct {
 	// after they were judged from the start. Of a yes to one call.
 	Args json.RawMessage `json:"args,omitempty"`
 	// Edited says that there were such arguments: they are dropped as soon as
-	// the call has them.
-	Edited bool `json:"edited,omitempty"`
+	// the call has them. EditedArgs, what others may see of them, stay.
+	Edited     bool        `json:"edited,omitempty"`
+	EditedArgs *EditedArgs `json:"edited_args,omitempty"`
 	// Typed is the tool's name as the person typed it.
 	Typed string `json:"typed,omitempty"`
 	Text  string `json:"text,omitempty"` // what the person wrote, for the script and the record
@@ -269,9 +270,9 @@ type Verdict struct {
 }
 
 // Shown is the verdict as others may see it: without how its author proved who
-// they are, and without what was sent instead, which only the record has, as it
-// may be seen.
+// they are, and of what was sent instead only what may be seen.
 func (v Verdict) Shown() Verdict {
+	v.Edited = v.Edited || v.Args != nil
 	v.Args, v.Credential = nil, ""
 	v.By, v.For, v.Stopped, v.Text = canon.Visible(v.By), canon.Visible(v.For), canon.Visible(v.Stopped), canon.VisibleLines(canon.Redact(v.Text))
 	return v
@@ -364,8 +365,8 @@ func holdsMark(v any) bool {
 	return false
 }
 
-// about is the verdict on one call of the request.
-func (v Verdict) about(call int) Verdict {
+// About is the verdict on one call of the request.
+func (v Verdict) About(call int) Verdict {
 	if v.Approve && v.Rows != nil && !slices.Contains(v.Rows, call) {
 		v.Approve, v.Scope, v.Reason = false, "", Declined
 	}

@@ -168,7 +168,7 @@ func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
 		case <-b.news(o):
 			b.sync()
 		case <-o.settled:
-			v := o.verdict.about(call)
+			v := o.verdict.About(call)
 			return v, b.flooded(r.Run, v)
 		case <-ctx.Done():
 			b.withdraw(o, context.Cause(ctx))
@@ -535,7 +535,7 @@ func (b *Broker) finishLocked(o *open, v Verdict) {
 		v.Scope = Once // what is not kept is not granted: the next call is asked again
 	}
 	for _, i := range r.Items { // nobody said no: the next call may be asked again
-		if said := v.about(i.Call); !said.Approve && said.Reason != NoApprover && said.Reason != AuditUnavailable {
+		if said := v.About(i.Call); !said.Approve && said.Reason != NoApprover && said.Reason != AuditUnavailable {
 			if b.refused[r.Run] == nil {
 				b.refused[r.Run] = map[Key]Verdict{}
 			}
@@ -547,7 +547,7 @@ func (b *Broker) finishLocked(o *open, v Verdict) {
 	close(o.settled)
 	b.wakeLocked(r.Run)
 	if v.Args != nil { // its call has them now; they may hold what nobody else should read
-		_, _ = b.store.Update(context.Background(), r.ID, func(e *Entry) error { e.Verdict.Args, e.Verdict.Edited = nil, true; return nil })
+		_, _ = b.store.Update(context.Background(), r.ID, func(e *Entry) error { e.Verdict.Args = nil; return nil })
 	}
 	b.admitLocked()
 }
@@ -646,7 +646,7 @@ func (b *Broker) Abandon(ctx context.Context, why error, over func(Entry) bool) 
 // Tidy forgets requests that ended before a time, and grants that are over.
 func (b *Broker) Tidy(ctx context.Context, before time.Time) error {
 	now := time.Now()
-	return errors.Join(b.store.Forget(ctx, before), b.store.DropGrants(ctx, func(g Grant) bool { return !now.Before(g.Until) }))
+	return errors.Join(b.store.Forget(ctx, before), b.store.DropGrants(ctx, func(g Grant) bool { return !now.Before(g.Until) || b.orphaned(g) }))
 }
 
 // Watch returns a channel that is told when a run's requests change. The

@@ -15,14 +15,20 @@ const (
 	grantUses = 100
 )
 
-// A Grant is a remembered yes. It ends with its session, and is void once the
-// tool's definition or the policy is another.
+// A Grant is a remembered yes. It ends with its session, so with its bridge at
+// the latest, and is void once the tool's definition or the policy is another.
 type Grant struct {
-	ID      string `json:"id"`
+	ID string `json:"id"`
+	// Bridge is the process that has the session: a session is of one process
+	// alone, and no other one goes by its grants.
+	Bridge  string `json:"bridge,omitempty"`
 	Key     Key    `json:"key"`
 	AnyArgs bool   `json:"any_args,omitempty"` // Key.Args does not count
 	Script  string `json:"script"`             // the tool's name in scripts
-	Profile string `json:"profile,omitempty"`  // that was asked under, by its name: Key has none for what binds eval
+	// Covers are the arguments that it covers, in words, cut where they are long.
+	Covers  string `json:"covers,omitempty"`
+	Client  string `json:"client,omitempty"`  // of the session, as it calls itself
+	Profile string `json:"profile,omitempty"` // that was asked under, by its name: Key has none for what binds eval
 	// Configuration names for people the configuration whose calls it covers.
 	Configuration string    `json:"configuration,omitempty"`
 	By            string    `json:"by"`
@@ -43,9 +49,9 @@ func (g Grant) covers(k Key) bool {
 // with any arguments.
 func (b *Broker) addGrants(r Request, v Verdict) error {
 	for _, i := range r.Items {
-		g := Grant{ID: "g" + newID()[1:], Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: r.Script, Profile: r.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
+		g := Grant{ID: "g" + newID()[1:], Bridge: b.o.Bridge, Covers: canon.Clip(string(i.Shown.JSON), maxCovers), Client: r.Client, Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: r.Script, Profile: r.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
 		if g.AnyArgs {
-			g.Key.Args = canon.Digest{}
+			g.Key.Args, g.Covers = canon.Digest{}, "any arguments"
 		}
 		if err := b.store.AddGrant(context.Background(), g); err != nil || g.AnyArgs {
 			return err
@@ -53,6 +59,9 @@ func (b *Broker) addGrants(r Request, v Verdict) error {
 	}
 	return nil
 }
+
+// maxCovers bounds Grant.Covers, in bytes.
+const maxCovers = 300
 
 var errUsedUp = errors.New("the grant is used up")
 
@@ -68,7 +77,7 @@ func (b *Broker) grantLocked(ctx context.Context, r Request) (Verdict, bool, err
 		return Verdict{Reason: AuditUnavailable, Channel: "grant"}, false, err
 	}
 	for _, g := range all {
-		if !g.covers(r.Items[0].Key) {
+		if g.Bridge != b.o.Bridge || !g.covers(r.Items[0].Key) {
 			continue
 		}
 		err := b.store.UpdateGrant(ctx, g.ID, func(g *Grant) error {
@@ -85,7 +94,8 @@ func (b *Broker) grantLocked(ctx context.Context, r Request) (Verdict, bool, err
 	return Verdict{}, false, nil
 }
 
-// Grants returns the grants that are good at this moment, the oldest first.
+// Grants returns the grants that are good at this moment, of every process that
+// shares the store, the oldest first.
 func (b *Broker) Grants(ctx context.Context) ([]Grant, error) {
 	all, err := b.store.Grants(ctx)
 	if err != nil {
@@ -94,11 +104,17 @@ func (b *Broker) Grants(ctx context.Context) ([]Grant, error) {
 	now := time.Now()
 	good := all[:0]
 	for _, g := range all {
-		if now.Before(g.Until) && g.Left > 0 {
+		if now.Before(g.Until) && g.Left > 0 && !b.orphaned(g) {
 			good = append(good, g)
 		}
 	}
 	return good, nil
+}
+
+// orphaned reports whether a grant's session has ended with its bridge. Older
+// releases did not write which one that is.
+func (b *Broker) orphaned(g Grant) bool {
+	return g.Bridge != b.o.Bridge && (g.Bridge == "" || b.o.Gone(g.Bridge))
 }
 
 // Revoke ends a grant. It reports whether there was one of that id.

@@ -87,6 +87,7 @@ func (e *Entry) answer(about canon.Digest, v Verdict, now time.Time, people *App
 	if err != nil {
 		return &RefusedError{err}
 	}
+	v = v.withEdit(e.Request)
 	v.Time = now
 	if !v.Approve || len(e.Decision.Quorums) == 0 {
 		e.settle(v, now)
@@ -125,14 +126,17 @@ func (e *Entry) vote(v Verdict, now time.Time) error {
 		return nil
 	}
 	all := Verdict{Approve: true, Scope: Once, Strong: true, Channel: v.Channel}
-	var names, words []string
+	var names, lent, words []string
 	for _, cast := range e.Votes {
 		names = append(names, cast.By)
+		if cast.For != "" {
+			lent = append(lent, cast.For)
+		}
 		if cast.Text != "" {
 			words = append(words, cast.By+": "+cast.Text)
 		}
 	}
-	all.By, all.Text = strings.Join(names, " and "), strings.Join(words, "; ")
+	all.By, all.For, all.Text = strings.Join(names, " and "), strings.Join(lent, " and "), strings.Join(words, "; ")
 	e.settle(all, now)
 	return nil
 }

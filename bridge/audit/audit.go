@@ -75,6 +75,9 @@ func Line(r ledger.Record) string {
 		text = "  preview  " + previewed(r)
 	case ledger.Intent:
 		text = "  " + call + " " + cut(Shown(string(r.Args)), 120)
+		if r.EditedBy != "" {
+			text += ", edited by " + Shown(r.EditedBy)
+		}
 		if r.Notify {
 			text = "!" + text[1:]
 		}
@@ -133,7 +136,7 @@ func previewed(r ledger.Record) string {
 
 // answer says how a question was answered, by whom and in which way.
 func answer(r ledger.Record) string {
-	text := Shown(r.Answer)
+	text := Shown(said(r))
 	if r.Approver != "" {
 		text += " by " + Shown(by(r))
 	}
@@ -141,6 +144,14 @@ func answer(r ledger.Record) string {
 		text += " (" + Shown(r.Channel) + ")"
 	}
 	return text
+}
+
+// said is the answer, and that it is to other arguments than were asked about.
+func said(r ledger.Record) string {
+	if len(r.EditedArgs) > 0 {
+		return r.Answer + ", with edited arguments"
+	}
+	return r.Answer
 }
 
 // configState says what became of a changed configuration.

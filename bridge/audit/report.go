@@ -106,7 +106,7 @@ func WriteReport(w io.Writer, rows Rows, o ReportOptions) error {
 	p.f("\n## Verdicts\n\n")
 	answers := []string{"time", "run, call", "tool", "risk", "answer", "approver", "channel", "reason"}
 	answered := func(r ledger.Record) []string {
-		return []string{at(r), trace(r), r.Path(), r.Risk, r.Answer, by(r), r.Channel, words(r)}
+		return []string{at(r), trace(r), r.Path(), r.Risk, said(r), by(r), r.Channel, words(r)}
 	}
 	p.table(answers, each(verdicts, answered))
 

@@ -286,6 +286,9 @@ func (s *Stats) take(r, asked ledger.Record) {
 	if len(args) == 0 {
 		args = asked.Args
 	}
+	if len(r.EditedArgs) > 0 { // the yes was to these
+		args = r.EditedArgs
+	}
 	key := askKey{r.Profile, decidedBy(r), r.Server, r.Tool}
 	a := s.asked[key]
 	if a == nil {

@@ -58,7 +58,8 @@ type Call struct {
 	Time        time.Time         `json:"time"`
 	Tool        string            `json:"tool"` // server__tool
 	Position    analysis.Position `json:"position"`
-	Args        json.RawMessage   `json:"args,omitempty"`
+	Args        json.RawMessage   `json:"args,omitempty"`   // those that were sent, or would have been
+	Edited      *Edit             `json:"edited,omitempty"` // nil if they are the script's
 	Disposition string            `json:"disposition,omitempty"`
 	Risk        string            `json:"risk,omitempty"`
 	Reasons     []string          `json:"reasons,omitempty"`
@@ -77,6 +78,16 @@ type Call struct {
 	all     bool  // it was sent to no one server: records of one are a part's
 	written bool  // its outcome was
 	sites   []int // of the preview that it was made at
+}
+
+// An Edit says that the person who allowed a call changed its arguments.
+type Edit struct {
+	By string `json:"by,omitempty"`
+	// Args are those that the person was asked about, with the digests of the
+	// exact ones, and of those in their place.
+	Args   json.RawMessage `json:"asked_args,omitempty"`
+	Asked  string          `json:"asked_digest,omitempty"`
+	Digest string          `json:"digest,omitempty"`
 }
 
 // A Part is what became of one server's part of a list.
@@ -98,6 +109,8 @@ type Question struct {
 	// Settled is false for an answer that settled nothing: it came too late,
 	// or is one yes of several.
 	Settled *bool `json:"settled,omitempty"`
+	// Counted is false for one that is not even that.
+	Counted *bool `json:"counted,omitempty"`
 }
 
 // ReadTimeline puts the rows of one run together; nil if there are none.
@@ -167,7 +180,13 @@ func (c *Call) add(r ledger.Record) {
 		return
 	}
 	c.Tool = cmp.Or(r.Path(), c.Tool)
+	if r.Event == ledger.Verdict && !settles(r) { // somebody said it while the call went on
+		q := Question{Request: r.Request, Answer: r.Answer, Approver: by(r), Channel: r.Channel, Text: words(r), Settled: new(false), Counted: new(counts(r))}
+		c.Questions = slices.Insert(c.Questions, max(0, len(c.Questions)-1), q)
+		return
+	}
 	c.Disposition, c.Risk, c.Revision = cmp.Or(r.Disposition, c.Disposition), cmp.Or(r.Risk, c.Risk), cmp.Or(r.Revision, c.Revision)
+	asked := c.Args
 	if len(r.Args) > 0 {
 		c.Args = r.Args
 	}
@@ -185,10 +204,9 @@ func (c *Call) add(r ledger.Record) {
 		}
 		c.Questions = append(c.Questions, Question{Request: r.Request, Asked: r.Time})
 	case ledger.Verdict:
-		if !settles(r) {
-			q := Question{Request: r.Request, Answer: r.Answer, Approver: by(r), Channel: r.Channel, Text: words(r), Settled: new(false)}
-			c.Questions = slices.Insert(c.Questions, max(0, len(c.Questions)-1), q)
-			return
+		if len(r.EditedArgs) > 0 {
+			c.edit(Edit{By: by(r), Args: r.Args, Asked: r.Digest, Digest: r.EditedDigest})
+			c.Args = r.EditedArgs
 		}
 		if n := len(c.Questions); n == 0 || c.Questions[n-1].Answer != "" {
 			c.Questions = append(c.Questions, Question{Request: r.Request})
@@ -200,12 +218,43 @@ func (c *Call) add(r ledger.Record) {
 		}
 	case ledger.Intent:
 		c.all = r.Server == ""
+		if digest := askedAbout(r); digest != "" && c.Edited == nil { // older verdicts do not say it
+			e := Edit{Args: asked, Asked: digest, Digest: r.Digest}
+			if n := len(c.Questions); n > 0 {
+				e.By = c.Questions[n-1].Approver
+			}
+			c.edit(e)
+		}
 		if !c.written {
 			c.Outcome = ledger.Unknown
 		}
 	case ledger.Outcome, ledger.Refusal, ledger.SavedScript:
 		c.Outcome, c.Error, c.Duration, c.written = r.Outcome, r.Error, r.Duration, true
 	}
+}
+
+// edit notes that somebody changed the arguments. Of several who did, the first
+// was asked about those of the script.
+func (c *Call) edit(e Edit) {
+	if before := c.Edited; before != nil {
+		e.Args, e.Asked = before.Args, before.Asked
+		if before.By != e.By {
+			e.By = before.By + " and " + e.By
+		}
+	}
+	c.Edited = &e
+}
+
+// askedAbout is the digest of the arguments that a person was asked about, in the
+// record of a call that was sent with others.
+func askedAbout(r ledger.Record) string {
+	var detail struct {
+		AskedAbout string `json:"asked_about"`
+	}
+	if len(r.Detail) == 0 || json.Unmarshal(r.Detail, &detail) != nil {
+		return ""
+	}
+	return detail.AskedAbout
 }
 
 // addPart takes in one record of a server's part of the call.
@@ -416,6 +465,10 @@ func (t *Timeline) writeCalls(p *printer) {
 			}
 		}
 		line("arguments", Shown(string(c.Args)))
+		if e := c.Edited; e != nil {
+			line("edited", fmt.Sprintf("by %s; asked about was %s", Shown(cmp.Or(e.By, "a person")), Shown(string(e.Args))))
+			line("digests", fmt.Sprintf("asked about %s, then %s", Shown(e.Asked), Shown(e.Digest)))
+		}
 		decision := Shown(c.Disposition)
 		if c.Risk != "" {
 			decision += ", risk " + Shown(c.Risk)
@@ -440,7 +493,10 @@ func (q Question) String() string {
 		return "no answer was written"
 	}
 	text := answer(ledger.Record{Answer: q.Answer, Approver: q.Approver, Channel: q.Channel})
-	if q.Settled != nil {
+	switch {
+	case q.Counted != nil && !*q.Counted:
+		text += ", which does not count"
+	case q.Settled != nil:
 		text += ", which settled nothing"
 	}
 	if q.Wait > 0 {

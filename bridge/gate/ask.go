@@ -40,7 +40,7 @@ func (r *Run) ask(ctx context.Context, c *call) error {
 			return denied(c, approval.Stale, "the tool has changed")
 		}
 		if verdict.Args != nil {
-			if err := c.edit(view, r.bound(view), verdict.Args); err != nil {
+			if err := c.edit(view, r.bound(view), verdict); err != nil {
 				return err
 			}
 		}
@@ -120,6 +120,9 @@ func (r *Run) verdictRecord(c *call) ledger.Record {
 	rec, v := c.record(ledger.Verdict), c.verdict
 	rec.Request = v.Request
 	said(&rec, *v, r.redact)
+	if args, err := canon.Parse(v.Args); v.Args != nil && err == nil {
+		rec.EditedArgs, rec.EditedDigest = c.recorded(args), args.Digest().String()
+	}
 	if v.By != "" {
 		rec.Counted = new(true)
 	}
@@ -128,8 +131,8 @@ func (r *Run) verdictRecord(c *call) ledger.Record {
 
 // edit puts the arguments that a person wrote in place of the script's. They
 // are frozen and checked like any others, and then judged from the start.
-func (c *call) edit(view *View, by []*profiles.Profile, raw json.RawMessage) error {
-	args, err := canon.Parse(raw)
+func (c *call) edit(view *View, by []*profiles.Profile, v approval.Verdict) error {
+	args, err := canon.Parse(v.Args)
 	if err != nil {
 		return denied(c, approval.Stale, "the edited arguments cannot be read: "+unread(err, by))
 	}
@@ -138,9 +141,30 @@ func (c *call) edit(view *View, by []*profiles.Profile, raw json.RawMessage) err
 		return denied(c, approval.Stale, "the edited arguments do not fit the tool: "+wrong.Error())
 	}
 	shown := c.args.Digest()
-	c.args, c.shown, c.notes = args, &shown, notes
+	edited := &Edited{By: canon.Visible(v.Who()), From: c.told(c.args), To: c.told(args)}
+	if before := c.edited; before != nil { // it was asked about again, and edited again
+		edited.From = before.From
+		if before.By != edited.By {
+			edited.By = before.By + " and " + edited.By
+		}
+	}
+	c.args, c.shown, c.notes, c.edited = args, &shown, notes, edited
 	return nil
 }
+
+// told are arguments of the call for a model, which need not read all of them.
+func (c *call) told(args canon.Args) json.RawMessage {
+	o := c.displayOptions()
+	o.MaxBytes, o.MaxString, o.MaxDepth = toldBytes, toldString, toldDepth
+	return canon.Display(args, o).JSON
+}
+
+// Bounds on arguments that a model is told of.
+const (
+	toldBytes  = 1 << 10
+	toldString = 200
+	toldDepth  = 4
+)
 
 // fallBack answers for a person who cannot be asked. Only a client that
 // declared no elicitation is let through, only where the profile says so, and
@@ -208,6 +232,10 @@ func (r *Run) request(c *call) approval.Request {
 		}
 	}
 	checks = append(checks, "arguments", "tool unchanged", "policy unchanged")
+	sources := c.sources
+	if c.edited != nil {
+		sources = append([]string{c.edited.By + " has edited the arguments: the script wrote others"}, sources...)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	decision := c.decision
@@ -219,7 +247,7 @@ func (r *Run) request(c *call) approval.Request {
 		Decision: decision, Checks: checks,
 		Preview: r.preview, Done: len(r.effects), Again: c.Again && !c.Lost,
 		Items: []approval.Item{{
-			Call: c.Number, Shown: c.asked(), Position: c.Position, Sources: c.sources,
+			Call: c.Number, Shown: c.asked(), Position: c.Position, Sources: sources,
 			Key: approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
 				Definition: c.tool.Digest, Revision: c.decision.Revision, Args: c.args.Digest()},
 		}},

@@ -131,6 +131,9 @@ func (d *Desk) record(ctx context.Context, event ledger.Event, id string, e appr
 	rec := ledger.Record{Event: event, Time: now(), Request: canon.Visible(id), Durable: true}
 	about(&rec, e)
 	said(&rec, v, redact)
+	if edit := e.Request.EditedArgs(v.Args); edit != nil && e.ID != "" { // else nobody knows what is hidden there
+		rec.EditedArgs, rec.EditedDigest = edit.JSON, edit.Digest.String()
+	}
 	switch {
 	case wrong != nil:
 		rec.Outcome, rec.Error = ledger.Refused, canon.Visible(redact(wrong.Error()))

@@ -48,7 +48,7 @@ type Past struct {
 
 // past is what c leaves when it is over.
 func (c *call) past(state string, received int) Past {
-	p := Past{Effect: Effect{Number: c.Number, Tool: c.tool.Script, State: state, ReadOnly: c.readOnly()}, Received: received}
+	p := Past{Effect: c.effect(state), Received: received}
 	if c.counted {
 		p.Path, p.Server, p.Name, p.Sent = c.tool.Path(), c.tool.Server, c.tool.Name, c.bytes
 	}

@@ -109,6 +109,7 @@ type call struct {
 	decision profiles.Decision
 	verdict  *approval.Verdict // of a person, if one was asked
 	shown    *canon.Digest     // of the arguments that were asked about, if a person edited them
+	edited   *Edited           // how, nil if nobody did
 	notes    []string          // on its arguments, for the record
 	sources  []string          // of its arguments, in words, once it is asked about
 	finds    []ledger.Find     // the same for the record
@@ -341,7 +342,7 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.effects = append(r.effects, Effect{Number: c.Number, Tool: c.tool.Script, ReadOnly: c.readOnly(), State: ledger.Unknown})
+	r.effects = append(r.effects, c.effect(ledger.Unknown))
 	return nil
 }
 
@@ -443,9 +444,10 @@ func (c *call) record(event ledger.Event) ledger.Record {
 		return rec // refused before anything was decided
 	}
 	if rec.Digest = c.args.Digest().String(); event != ledger.Outcome { // its intent has them
-		o := c.displayOptions()
-		o.MaxBytes, o.MaxDepth, o.FingerprintKey = recordBytes, min(o.MaxDepth, recordDepth), c.gate.prints
-		rec.Args, rec.Finds = canon.Display(c.args, o).JSON, c.finds
+		rec.Args, rec.Finds = c.recorded(c.args), c.finds
+	}
+	if c.edited != nil {
+		rec.EditedBy = c.edited.By
 	}
 	rec.Notify, rec.Repeatable = c.decision.Notify, c.repeats
 	rec.Disposition, rec.Risk, rec.Revision = c.decision.Disposition.String(), c.decision.Risk.String(), c.decision.Revision
@@ -454,6 +456,13 @@ func (c *call) record(event ledger.Event) ledger.Record {
 	}
 	rec.Reasons = append(rec.Reasons, c.notes...)
 	return rec
+}
+
+// recorded are arguments of the call as they stand in a record.
+func (c *call) recorded(args canon.Args) json.RawMessage {
+	o := c.displayOptions()
+	o.MaxBytes, o.MaxDepth, o.FingerprintKey = recordBytes, min(o.MaxDepth, recordDepth), c.gate.prints
+	return canon.Display(args, o).JSON
 }
 
 // Bounds on arguments in a record, whatever rules say of their display: so deep
@@ -567,6 +576,21 @@ type Effect struct {
 	Tool     string `json:"tool"`
 	State    string `json:"state"` // done, failed, refused or unknown, as in package ledger
 	ReadOnly bool   `json:"read_only,omitempty"`
+	// Edited, if not nil, says that the arguments were not the script's.
+	Edited *Edited `json:"edited,omitempty"`
+}
+
+// Edited says that a person changed the arguments of a call before they allowed
+// it. Both are in display form, cut where they are long: a model reads them.
+type Edited struct {
+	By   string          `json:"by"`
+	From json.RawMessage `json:"from"` // the script's
+	To   json.RawMessage `json:"to"`
+}
+
+// effect is what becomes of c, with a state.
+func (c *call) effect(state string) Effect {
+	return Effect{Number: c.Number, Tool: c.tool.Script, State: state, ReadOnly: c.readOnly(), Edited: c.edited}
 }
 
 // Effects returns what has become of the run's calls so far. A call that is

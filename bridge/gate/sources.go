@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/provenance"
@@ -49,25 +50,5 @@ func (r *Run) findSources(c *call) {
 	}
 }
 
-// Bounds on what a request holds of the arguments, where no rule sets others:
-// an approver can read all of it, as long as anybody would.
-const (
-	askedBytes   = 128 << 10
-	askedString  = 100_000
-	askedMembers = 10_000
-	askedDepth   = 32
-)
-
 // asked are the arguments for the person who is asked.
-func (c *call) asked() canon.Shown {
-	o := c.displayOptions()
-	for _, bound := range []struct {
-		field *int
-		most  int
-	}{{&o.MaxBytes, askedBytes}, {&o.MaxString, askedString}, {&o.MaxArray, askedMembers}, {&o.MaxObject, askedMembers}, {&o.MaxDepth, askedDepth}} {
-		if *bound.field == 0 {
-			*bound.field = bound.most
-		}
-	}
-	return canon.Display(c.args, o)
-}
+func (c *call) asked() canon.Shown { return approval.Show(c.decision, c.args) }

@@ -24,7 +24,7 @@ func (r Record) bounded() Record {
 	for _, text := range []*string{
 		(*string)(&r.Event), &r.Run, &r.Session, &r.Client, &r.Profile, &r.Trace, &r.Server, &r.Tool, &r.Digest, &r.Disposition, &r.Risk, &r.Revision,
 		&r.Request, &r.Approver, &r.OnBehalfOf, &r.Comment, &r.Channel, &r.Answer, &r.Outcome, &r.Error, &r.Name, &r.ScriptHash,
-		&r.Configuration, &r.Principal, &r.TraceID, &r.Identity,
+		&r.Configuration, &r.Principal, &r.TraceID, &r.Identity, &r.EditedDigest, &r.EditedBy,
 	} {
 		*text = canon.Clip(*text, MaxText)
 	}
@@ -32,7 +32,10 @@ func (r Record) bounded() Record {
 	for i, reason := range r.Reasons {
 		r.Reasons[i] = canon.Clip(reason, MaxText)
 	}
-	r.Args, r.Input, r.Detail = boundedJSON(r.Args, MaxText), boundedJSON(r.Input, MaxText), boundedJSON(r.Detail, maxDetail)
+	for _, value := range []*json.RawMessage{&r.Args, &r.EditedArgs, &r.Input} {
+		*value = boundedJSON(*value, MaxText)
+	}
+	r.Detail = boundedJSON(r.Detail, maxDetail)
 	return r
 }
 

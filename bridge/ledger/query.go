@@ -24,8 +24,13 @@ func (q Query) Selects(r Row) bool {
 // one of several, or in another's name, who is found as well. Before there was
 // OnBehalfOf, Approver had "bob for cat".
 func (q Query) decided(rec *Record) bool {
-	if among(q.Approvers, rec.Approver) || rec.OnBehalfOf != "" && slices.Contains(q.Approvers, rec.OnBehalfOf) {
+	if among(q.Approvers, rec.Approver) {
 		return true
+	}
+	for _, name := range strings.Split(rec.OnBehalfOf, " and ") {
+		if name != "" && slices.Contains(q.Approvers, name) {
+			return true
+		}
 	}
 	for _, one := range strings.Split(rec.Approver, " and ") {
 		by, name, _ := strings.Cut(one, " for ")

@@ -114,9 +114,15 @@ type Record struct {
 	Comment string `json:"comment,omitempty"`
 	// Counted, of an answer or verdict, is false where it settled nothing and
 	// counts as no vote; nil says nothing of it.
-	Counted *bool  `json:"counted,omitempty"`
-	Channel string `json:"channel,omitempty"` // how: elicitation, fallback, grant, timeout, limit
-	Answer  string `json:"answer,omitempty"`  // yes and how far, or no and why
+	Counted *bool `json:"counted,omitempty"`
+	// EditedArgs, of an answer or verdict, are the arguments that the person wrote
+	// in the place of Args, in display form, and EditedDigest is of the exact ones.
+	EditedArgs   json.RawMessage `json:"edited_args,omitempty"`
+	EditedDigest string          `json:"edited_digest,omitempty"`
+	// EditedBy is who wrote Args, if it was not the script.
+	EditedBy string `json:"edited_by,omitempty"`
+	Channel  string `json:"channel,omitempty"` // how: elicitation, fallback, grant, timeout, limit
+	Answer   string `json:"answer,omitempty"`  // yes and how far, or no and why
 
 	Outcome  string        `json:"outcome,omitempty"`
 	Error    string        `json:"error,omitempty"`
@@ -237,6 +243,9 @@ func (r Record) attrs() []slog.Attr {
 	if r.Counted != nil {
 		as = append(as, slog.Bool("counted", *r.Counted))
 	}
+	text("edited_args", string(r.EditedArgs))
+	text("edited_digest", r.EditedDigest)
+	text("edited_by", r.EditedBy)
 	text("channel", r.Channel)
 	text("answer", r.Answer)
 	text("outcome", r.Outcome)

@@ -15,7 +15,9 @@ import (
 	"strings"
 	"time"
 
+	"codemode-bridge/bridge/alive"
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
@@ -64,10 +66,13 @@ var errNeverAsked = errors.New("nothing was ever asked here")
 
 // readRequests is withRequests for lists, which are empty where nothing was
 // ever asked. Own is the id of the configuration.
-func (a *app) readRequests(ctx context.Context, do func(store approval.Store, own string) error) error {
-	err := a.withRequests(ctx, func(cfg *config.Config, store *sqlstore.Requests) error { return do(store, realmOf(cfg).Configuration) })
+func (a *app) readRequests(ctx context.Context, do func(broker *approval.Broker, own string) error) error {
+	err := a.withRequests(ctx, func(cfg *config.Config, store *sqlstore.Requests) error {
+		gone := func(bridge string) bool { return alive.Gone(bridgesOf(cfg.Audit), bridge) }
+		return do(approval.New(approval.Options{Store: store, Gone: gone}), realmOf(cfg).Configuration)
+	})
 	if errors.Is(err, errNeverAsked) {
-		return do(new(approval.Memory), "")
+		return do(approval.New(approval.Options{}), "")
 	}
 	return err
 }
@@ -91,14 +96,52 @@ type requestRow struct {
 	Verdict *approval.Verdict `json:"verdict,omitempty"`
 	// Unjudged are answers that wait for the bridge that asked to judge them.
 	Unjudged []approval.Verdict `json:"unjudged,omitempty"`
+	// Outcomes are the calls of a settled request, and Edited how its call was
+	// changed by whoever allowed it.
+	Outcomes []callOutcome        `json:"outcomes,omitempty"`
+	Edited   *approval.EditedCall `json:"edited,omitempty"`
 }
 
-func newRequestRow(e approval.Entry) requestRow {
+// A callOutcome is how one call was answered, and what became of it.
+type callOutcome struct {
+	Call   int    `json:"call"`
+	Answer string `json:"answer"`          // approved or denied
+	State  string `json:"state,omitempty"` // sending, done, failed, refused or unknown; empty if the log was not read or does not know
+	Error  string `json:"error,omitempty"`
+}
+
+// newRequestRow describes an entry; known is what the log has of its run's calls.
+func newRequestRow(e approval.Entry, known map[int]ledger.CallState) requestRow {
+	row := requestRow{ID: e.ID, Description: approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes}), Asked: e.Asked, Ends: e.Until, Unjudged: e.Unjudged(), Edited: e.EditedCall()}
 	if e.Verdict != nil {
 		v := e.Verdict.Shown()
-		e.Verdict = &v
+		row.Verdict, row.Outcomes = &v, outcomes(e, known)
 	}
-	return requestRow{ID: e.ID, Description: approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes}), Asked: e.Asked, Ends: e.Until, Verdict: e.Verdict, Unjudged: e.Unjudged()}
+	return row
+}
+
+// outcomes are the calls of a settled request.
+func outcomes(e approval.Entry, known map[int]ledger.CallState) []callOutcome {
+	var all []callOutcome
+	for _, item := range e.Items {
+		is := known[item.Call]
+		all = append(all, callOutcome{item.Call, answered(e.Verdict.About(item.Call)), is.State, audit.Shown(is.Error)})
+	}
+	return all
+}
+
+// callStates reads from the audit log what became of a settled request's calls;
+// nil where there is no log.
+func (a *app) callStates(ctx context.Context, cfg *config.Config, e approval.Entry) (states map[int]ledger.CallState, err error) {
+	if _, missing := os.Stat(cfg.Audit.Path); e.Verdict == nil || missing != nil {
+		return nil, nil
+	}
+	log, err := openStore(ctx, cfg.Audit, true, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	return ledger.CallStates(ctx, log, e.Run)
 }
 
 func (a *app) approvalsList() *cobra.Command {
@@ -106,18 +149,18 @@ func (a *app) approvalsList() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List the calls that wait for a person", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.readRequests(c.Context(), func(store approval.Store, own string) error {
+			return a.readRequests(c.Context(), func(broker *approval.Broker, own string) error {
 				f := approval.Filter{Open: time.Now()}
 				if all {
 					f = approval.Filter{Newest: 200}
 				}
-				entries, err := store.Entries(c.Context(), f)
+				entries, err := broker.Entries(c.Context(), f)
 				if err != nil {
 					return err
 				}
 				rows := []requestRow{}
 				for _, e := range entries {
-					rows = append(rows, newRequestRow(e))
+					rows = append(rows, newRequestRow(e, nil))
 				}
 				if a.json {
 					return a.printJSON(rows)
@@ -130,7 +173,7 @@ func (a *app) approvalsList() *cobra.Command {
 				for i, r := range rows {
 					state := r.Until
 					if v := entries[i].Verdict; v != nil {
-						state = verdictWords(*v)
+						state = verdictWords(entries[i].Request, *v)
 					}
 					table = append(table, []string{r.ID, r.Risk, r.Summary, r.Client, state, elsewhere(entries[i].Request, own)})
 				}
@@ -165,13 +208,23 @@ func (a *app) approvalsShow() *cobra.Command {
 					if err != nil {
 						return err
 					}
+					known, err := a.callStates(c.Context(), cfg, e)
+					if err != nil {
+						return err
+					}
 					if a.json {
-						if err := a.printJSON(newRequestRow(e)); err != nil {
+						if err := a.printJSON(newRequestRow(e, known)); err != nil {
 							return err
 						}
 						continue
 					}
-					fmt.Fprintln(a.out, strings.Join(requestLines(e, realmOf(cfg).Configuration, time.Now()), "\n"))
+					lines := requestLines(e, realmOf(cfg).Configuration, time.Now())
+					if e.Verdict != nil {
+						for _, o := range outcomes(e, known) {
+							lines = append(lines, o.line())
+						}
+					}
+					fmt.Fprintln(a.out, strings.Join(lines, "\n"))
 				}
 				return nil
 			})
@@ -197,20 +250,12 @@ func requestLines(e approval.Entry, own string, now time.Time) []string {
 		if len(d.Calls) > 1 {
 			lines = append(lines, fmt.Sprintf("  call %d", call.Number))
 		}
-		for _, f := range call.Fields {
-			if len(f.Lines) <= 1 {
-				lines = append(lines, fmt.Sprintf("  %-12s %s", f.Name, strings.Join(f.Lines, "")))
-				continue
-			}
-			lines = append(lines, fmt.Sprintf("  %-12s %d characters, %d lines:", f.Name, f.Characters, len(f.Lines)))
-			for _, l := range f.Lines {
-				lines = append(lines, "    | "+l)
-			}
-		}
+		lines = append(lines, fieldLines(call.Fields)...)
 		for _, s := range call.Sources {
 			lines = append(lines, "  ! "+s)
 		}
 	}
+	lines = append(lines, editedLines(e)...)
 	for _, w := range d.Warnings {
 		lines = append(lines, "  ! "+w)
 	}
@@ -245,13 +290,59 @@ func requestLines(e approval.Entry, own string, now time.Time) []string {
 	}
 	switch {
 	case e.Verdict != nil:
-		lines = append(lines, "  settled  "+verdictWords(*e.Verdict))
+		lines = append(lines, "  settled  "+verdictWords(e.Request, *e.Verdict))
 	case !e.Open(now):
 		lines = append(lines, "  settled  nobody answered in time: not sent")
 	default:
 		lines = append(lines, fmt.Sprintf("  unanswered at %s = not sent", d.Until))
 	}
 	return lines
+}
+
+// editedLines say what whoever allowed a call put in the place of its arguments.
+func editedLines(e approval.Entry) []string {
+	edited := e.EditedCall()
+	switch {
+	case edited == nil:
+		return nil
+	case edited.Args == nil: // an older release answered it
+		return []string{"  edited by " + edited.By + ", who was asked about other arguments: audit show has those that took their place"}
+	}
+	lines := []string{"  edited by " + edited.By + ": these arguments take the place of those that were asked about:"}
+	return append(lines, fieldLines(edited.Fields)...)
+}
+
+// asEdited says what somebody is about to put in the place of a call's arguments.
+func asEdited(e approval.Entry, args json.RawMessage) []string {
+	e.Verdict = &approval.Verdict{Approve: true, Args: args, By: "you"}
+	return editedLines(e)
+}
+
+// fieldLines are arguments in full.
+func fieldLines(fields []approval.Field) (lines []string) {
+	for _, f := range fields {
+		if len(f.Lines) <= 1 {
+			lines = append(lines, fmt.Sprintf("  %-12s %s", f.Name, strings.Join(f.Lines, "")))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("  %-12s %d characters, %d lines:", f.Name, f.Characters, len(f.Lines)))
+		for _, l := range f.Lines {
+			lines = append(lines, "    | "+l)
+		}
+	}
+	return lines
+}
+
+// line says what became of a call.
+func (o callOutcome) line() string {
+	text := fmt.Sprintf("  call %-3d  %s", o.Call, o.Answer)
+	if o.State != "" {
+		text += ", " + o.State
+	}
+	if o.Error != "" {
+		text += ": " + o.Error
+	}
+	return text
 }
 
 func orNobody(name string) string {
@@ -270,13 +361,18 @@ func unjudgedWords(v approval.Verdict) string {
 	return fmt.Sprintf("%s said %s at %s; the bridge that asked has not judged it yet", v.Who(), word, v.Time.Local().Format("15:04:05"))
 }
 
-// verdictWords are a verdict in a few words.
-func verdictWords(v approval.Verdict) string {
+// verdictWords are a request's verdict in a few words.
+func verdictWords(r approval.Request, v approval.Verdict) string {
 	if v.Stopped != "" {
 		return fmt.Sprintf("not answered: %s stopped the run (%s)", canon.Visible(v.Stopped), v.Time.Local().Format("15:04:05"))
 	}
 	word := "no"
-	if v.Approve {
+	switch {
+	case v.Approve && v.Rows != nil:
+		word = fmt.Sprintf("yes to %d of %s", len(v.Rows), count(len(r.Items), "call"))
+	case v.Approve && (v.Edited || v.Args != nil):
+		word = "yes, with edited arguments"
+	case v.Approve:
 		word = "yes"
 	}
 	by := v.Who()
@@ -404,7 +500,11 @@ func (a *app) answer(ctx context.Context, ids []string, o answering) error {
 		}
 		if o.verdict.Approve { // what is allowed is what was shown: these calls, by their digest
 			for _, e := range entries {
-				fmt.Fprintln(a.err, strings.Join(requestLines(e, realmOf(cfg).Configuration, time.Now()), "\n"))
+				lines := requestLines(e, realmOf(cfg).Configuration, time.Now())
+				if o.verdict.Args != nil {
+					lines = append(lines, asEdited(e, o.verdict.Args)...)
+				}
+				fmt.Fprintln(a.err, strings.Join(lines, "\n"))
 			}
 		}
 		people, who, err := a.authenticate(cfg, o.fromStdin)
@@ -508,8 +608,8 @@ func (a *app) grantsCommand() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Short: "List what was allowed for a session", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.readRequests(c.Context(), func(store approval.Store, own string) error {
-				all, err := approval.New(approval.Options{Store: store}).Grants(c.Context())
+			return a.readRequests(c.Context(), func(broker *approval.Broker, own string) error {
+				all, err := broker.Grants(c.Context())
 				if err != nil {
 					return err
 				}
@@ -520,17 +620,13 @@ func (a *app) grantsCommand() *cobra.Command {
 					fmt.Fprintln(a.err, "nothing is allowed for longer than one call")
 					return nil
 				}
-				table := [][]string{{"id", "tool", "arguments", "session", "by", "until", "uses left", "configuration"}}
+				table := [][]string{{"id", "tool", "covers", "client", "session", "by", "until", "uses left", "configuration"}}
 				for _, g := range all {
 					of := ""
 					if g.Key.Configuration != own {
 						of = canon.Visible(cmp.Or(g.Configuration, "another"))
 					}
-					args := g.Key.Args.String()[:len("sha256:")+12]
-					if g.AnyArgs {
-						args = "any"
-					}
-					table = append(table, []string{g.ID, g.Script, args, g.Key.Session, canon.Visible(g.By), g.Until.Local().Format("15:04:05"), strconv.Itoa(g.Left), of})
+					table = append(table, []string{g.ID, g.Script, g.Covers, canon.Visible(orNobody(g.Client)), g.Key.Session, canon.Visible(g.By), g.Until.Local().Format("15:04:05"), strconv.Itoa(g.Left), of})
 				}
 				return a.table(withoutEmpty(table))
 			})

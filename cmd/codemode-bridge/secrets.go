@@ -124,10 +124,10 @@ func (k *known) scrub(r *ledger.Record) {
 		}
 		return text
 	}
-	for _, text := range []*string{&r.Client, &r.Tool, &r.Answer, &r.Error, &r.Script, &r.Name} {
+	for _, text := range []*string{&r.Client, &r.Tool, &r.Answer, &r.Comment, &r.Error, &r.Script, &r.Name} {
 		*text = hide(*text)
 	}
-	for _, text := range []*json.RawMessage{&r.Args, &r.Input, &r.Preview, &r.Detail} {
+	for _, text := range []*json.RawMessage{&r.Args, &r.EditedArgs, &r.Input, &r.Preview, &r.Detail} {
 		if len(*text) == 0 {
 			continue
 		}

@@ -65,6 +65,9 @@ func (a *app) settleOne(ctx context.Context, s settling, people *approval.Approv
 	case e.Verdict != nil:
 		line["status"], line["at"], line["verdict"] = answered(*e.Verdict), e.Verdict.Time, e.Verdict.Shown()
 		text = fmt.Sprintf("%s: %s by %s", e.ID, answered(*e.Verdict), e.Verdict.Who())
+		if e.Verdict.Edited {
+			text += ", with edited arguments"
+		}
 	}
 	if a.json {
 		return errors.Join(a.printJSON(line), err)

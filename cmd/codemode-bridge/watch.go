@@ -532,7 +532,11 @@ func (w *watch) lines() []string {
 	if e, ok := w.entry(w.chosen); ok && w.details {
 		lines = append(lines, "")
 		var body []string
-		for _, l := range requestLines(e, w.own, w.now) {
+		all := requestLines(e, w.own, w.now)
+		if t := w.typing; t != nil && t.id == e.ID && t.verdict.Args != nil { // what the yes is to
+			all = append(asEdited(e, t.verdict.Args), all...)
+		}
+		for _, l := range all {
 			body = append(body, wrapped(l, w.width)...)
 		}
 		free := max(1, w.height-len(lines)-3)

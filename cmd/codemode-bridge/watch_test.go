@@ -214,6 +214,9 @@ func TestEditedArgumentsAreConfirmed(t *testing.T) {
 		s.press("v")
 		time.Sleep(time.Second)
 		s.Update(editedMsg{id: "q1", args: []byte(`{"to": "carol"}`)})
+		if screen := strings.Join(s.lines(), "\n"); !strings.Contains(screen, "edited by you") || !strings.Contains(screen, "carol") || !strings.Contains(screen, "bob") {
+			t.Errorf("nobody sees what the yes is to:\n%s", screen)
+		}
 		if s.press("y<enter>"); len(s.desk.brought) != 1 || string(s.desk.brought[0].Args) != `{"to": "carol"}` {
 			t.Errorf("brought %+v", s.desk.brought)
 		}

@@ -1,0 +1,96 @@
+package approval
+
+import (
+	"encoding/json"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/profiles"
+)
+
+// Bounds on what a request holds of arguments, where no rule sets others: an
+// approver can read all of it, as long as anybody would.
+const (
+	shownBytes   = 128 << 10
+	shownString  = 100_000
+	shownMembers = 10_000
+	shownDepth   = 32
+)
+
+// Show returns the arguments of a call that was decided so, for the person who is
+// asked about it.
+func Show(d profiles.Decision, args canon.Args) canon.Shown {
+	o := canon.DisplayOptions{Hidden: d.Hidden, MaxString: shownString, MaxArray: shownMembers, MaxObject: shownMembers, MaxDepth: shownDepth, MaxBytes: shownBytes}
+	for _, bound := range []struct {
+		field *int
+		most  int
+	}{{&o.MaxString, d.Display.MaxString}, {&o.MaxArray, d.Display.MaxArray}, {&o.MaxObject, d.Display.MaxObject}, {&o.MaxDepth, d.Display.MaxDepth}} {
+		if bound.most != 0 {
+			*bound.field = bound.most
+		}
+	}
+	return canon.Display(args, o)
+}
+
+// EditedArgs are what others may see of the arguments that a person wrote in place of
+// a call's own.
+type EditedArgs struct {
+	canon.Shown
+	Digest canon.Digest `json:"digest"` // of the exact arguments
+}
+
+// EditedArgs is what others may see of arguments that a person wrote in place of
+// those of the request: what is hidden there is hidden here. It is nil where there are
+// none that can be read.
+func (r Request) EditedArgs(raw json.RawMessage) *EditedArgs {
+	if raw == nil {
+		return nil
+	}
+	args, err := canon.Parse(raw)
+	if err != nil {
+		return nil
+	}
+	return &EditedArgs{Show(r.Decision, args), args.Digest()}
+}
+
+// withEdit is the verdict with what others may see of its arguments, and nothing
+// that whoever brought it says of that.
+func (v Verdict) withEdit(r Request) Verdict {
+	v.EditedArgs, v.Edited = r.EditedArgs(v.Args), v.Args != nil
+	return v
+}
+
+// An EditedCall says in words that a call was allowed with other arguments than
+// those that it was asked with.
+type EditedCall struct {
+	By     string       `json:"by"`
+	Call   int          `json:"call"`
+	Asked  canon.Digest `json:"asked_digest"` // of the arguments that were asked about
+	Digest string       `json:"digest,omitempty"`
+	// Args and Fields are the arguments in their place, in display form. Requests
+	// that were answered by older releases have none.
+	Args   json.RawMessage `json:"args,omitempty"`
+	Fields []Field         `json:"fields,omitempty"`
+	Hidden int             `json:"hidden,omitempty"`
+	Cut    int             `json:"cut,omitempty"`
+}
+
+// EditedCall returns how the request's call was edited by whoever allowed it; nil
+// if it was not.
+func (e *Entry) EditedCall() *EditedCall {
+	if v := e.Verdict; v == nil || !v.Approve || !v.Edited && v.Args == nil || len(e.Items) == 0 {
+		return nil
+	}
+	item := e.Items[0]
+	edited := &EditedCall{By: canon.Visible(e.Verdict.Who()), Call: item.Call, Asked: item.Key.Args}
+	edit := e.Verdict.EditedArgs
+	if edit == nil {
+		edit = e.Request.EditedArgs(e.Verdict.Args)
+	}
+	if edit != nil {
+		item.Shown, item.Sources = edit.Shown, nil
+		d := describeCall(item)
+		edited.Digest, edited.Args = edit.Digest.String(), edit.JSON
+		edited.Fields, edited.Hidden, edited.Cut = d.Fields, d.Hidden, d.Cut
+	}
+	return edited
+}

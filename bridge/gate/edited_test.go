@@ -1,0 +1,97 @@
+package gate
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/profiles"
+)
+
+// Trial P23, of an edited call: the records, the request and the model are told
+// what was asked about, what was sent, and who wrote it, with both digests and
+// no secret.
+func TestEditedArgumentsAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := ask(t, supervised(asksFs), &book{}, ByElicitation, deletion)
+		q := a.question()
+		secret := "ghp_" + strings.Repeat("aB3d", 9)
+		wrote := `{"path":"/tmp/` + secret + `"}`
+		a.answer(approval.Verdict{Approve: true, Args: json.RawMessage(wrote), By: "ann", Channel: "page"})
+		a.sent()
+		args, err := canon.Parse([]byte(wrote))
+		if err != nil || !strings.Contains(a.caller.calls[0], secret) {
+			t.Fatalf("sent %q, %v", a.caller.calls, err)
+		}
+		asked, sent := q.Items[0].Key.Args.String(), args.Digest().String()
+
+		seen := map[ledger.Event]bool{}
+		for _, rec := range a.book.records {
+			seen[rec.Event] = true
+			switch rec.Event {
+			case ledger.Answered, ledger.Verdict:
+				if rec.Digest != asked || rec.EditedDigest != sent || !strings.Contains(string(rec.EditedArgs), "[hidden") || rec.EditedBy != "" {
+					t.Errorf("%s says %s, edited %s to %s", rec.Event, rec.Digest, rec.EditedDigest, rec.EditedArgs)
+				}
+				if rec.Event == ledger.Verdict && string(rec.Args) != `{"path":"/tmp/x"}` {
+					t.Errorf("the verdict is on %s", rec.Args)
+				}
+			case ledger.Intent:
+				if rec.Digest != sent || rec.EditedBy != "ann" || !strings.Contains(string(rec.Detail), asked) {
+					t.Errorf("the intent is %+v", rec)
+				}
+			case ledger.Outcome:
+				if rec.Digest != sent || rec.EditedBy != "ann" {
+					t.Errorf("the outcome is %+v", rec)
+				}
+			}
+		}
+		if !seen[ledger.Answered] || !seen[ledger.Verdict] || !seen[ledger.Outcome] {
+			t.Errorf("recorded %s", a.book.events())
+		}
+
+		effects := a.r.Effects()
+		if len(effects) != 1 || effects[0].Edited == nil || effects[0].Edited.By != "ann" || string(effects[0].Edited.From) != `{"path":"/tmp/x"}` {
+			t.Fatalf("the effects are %+v", effects)
+		}
+		kept, err := a.g.Broker().Entries(t.Context(), approval.Filter{ID: q.ID})
+		if err != nil || len(kept) != 1 {
+			t.Fatal(kept, err)
+		}
+		edited := kept[0].EditedCall()
+		if edited == nil || edited.By != "ann" || edited.Asked.String() != asked || edited.Digest != sent || kept[0].Verdict.Args != nil {
+			t.Errorf("the request has %+v", edited)
+		}
+		all, err := json.Marshal([]any{a.book.records, effects, kept})
+		if err != nil || strings.Contains(string(all), secret) {
+			t.Errorf("the secret is in %s, %v", all, err)
+		}
+	})
+}
+
+// A call whose arguments somebody edited so that more is wanted is asked about
+// again, and says whose they are.
+func TestEditedArgumentsAreAskedAbout(t *testing.T) {
+	risky := profiles.ProfileSpec{Asklist: []string{"fs__*"}, Rules: []profiles.RuleSpec{
+		{Tools: []string{"fs__*"}, When: &profiles.When{Expr: `args.path == "/etc"`}, Risk: new("critical")},
+		{Tools: []string{"fs__*"}, Risk: new("high")},
+	}}
+	synctest.Test(t, func(t *testing.T) {
+		a := ask(t, supervised(risky), &book{}, ByElicitation, deletion)
+		a.answer(approval.Verdict{Approve: true, Args: json.RawMessage(`{"path":"/etc"}`), By: "ann", Channel: "page"})
+		again := a.question()
+		if got := strings.Join(again.Items[0].Sources, "; "); !strings.Contains(got, "ann has edited the arguments") {
+			t.Errorf("the second question says %q", got)
+		}
+		a.answer(approval.Verdict{Reason: approval.Declined, By: "bob", Channel: "page"})
+		a.refused(approval.Declined)
+		effects := a.r.Effects()
+		if len(effects) != 1 || effects[0].State != ledger.Refused || effects[0].Edited == nil || string(effects[0].Edited.To) != `{"path":"/etc"}` {
+			t.Errorf("the effects are %+v", effects)
+		}
+	})
+}
