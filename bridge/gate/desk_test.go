@@ -70,7 +70,7 @@ func TestWhatIsBroughtIsRecorded(t *testing.T) {
 		if err := says(g.desk, theirs(), "ann"); err != nil {
 			t.Error(err)
 		}
-		if v := <-ended; !v.Approve || v.By != "bob and ann" {
+		if v := <-ended; !v.Approve || v.By != "bob and ann" || v.For != "cat" {
 			t.Errorf("settled as %+v", v)
 		}
 

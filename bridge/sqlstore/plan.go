@@ -61,7 +61,7 @@ func (c *condition) in(column string, list []string) {
 func (c *condition) decided(names []string) {
 	var ways []string
 	for _, name := range names {
-		ways = append(ways, "instr(approver, ?) OR body->>'$.on_behalf_of' = ?")
+		ways = append(ways, "instr(approver, ?) OR instr(body->>'$.on_behalf_of', ?)")
 		c.args = append(c.args, name, name)
 	}
 	c.text = append(c.text, "("+strings.Join(ways, " OR ")+")")

@@ -275,7 +275,7 @@ func filters(t *testing.T, open open) {
 	record(t, s, Full) // 2
 	record(t, s, odd)  // 3
 	record(t, s, ledger.Record{Event: ledger.BridgeStarted, Time: began.Add(time.Hour), Tool: "search_tools"})
-	for _, r := range []ledger.Record{{Approver: "bob", OnBehalfOf: "cat"}, {Approver: "bob for cat"}, {Approver: "bob and dan"}} { // 5 to 7
+	for _, r := range []ledger.Record{{Approver: "bob", OnBehalfOf: "cat"}, {Approver: "bob for cat"}, {Approver: "bob and dan", OnBehalfOf: "kim and eve"}} { // 5 to 7
 		r.Event, r.Time = ledger.SignedIn, began
 		record(t, s, r)
 	}
@@ -301,6 +301,8 @@ func filters(t *testing.T, open open) {
 		{"in whose name", ledger.Query{Approvers: []string{"cat"}}, []int64{5, 6}},
 		{"who decided for others", ledger.Query{Approvers: []string{"bob"}}, []int64{5, 6, 7}},
 		{"one of several", ledger.Query{Approvers: []string{"dan"}}, []int64{7}},
+		{"in whose name one of several did", ledger.Query{Approvers: []string{"eve"}}, []int64{7}},
+		{"part of a name of those", ledger.Query{Approvers: []string{"im"}}, []int64{}},
 		{"part of a name", ledger.Query{Approvers: []string{"an"}}, []int64{}},
 		{"an approver that is SQL", ledger.Query{Approvers: []string{"' OR 1=1 --"}}, []int64{}},
 		{"channels", ledger.Query{Channels: []string{"page"}}, full},

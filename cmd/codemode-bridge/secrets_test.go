@@ -23,7 +23,8 @@ func TestKnownSecretsAreScrubbed(t *testing.T) {
 
 	const open = "/home/me/notes application/json 2026-01-01 1234"
 	r := ledger.Record{
-		Error: `key"9f2c41aa passed-9f2c41aa head-9f2c41aa pass word-9f2c41aa pass%20word-9f2c41aa pass+word-9f2c41aa query-9f2c41aa second-9f2c41aa ` + open,
+		Error:   `key"9f2c41aa passed-9f2c41aa head-9f2c41aa pass word-9f2c41aa pass%20word-9f2c41aa pass+word-9f2c41aa query-9f2c41aa second-9f2c41aa ` + open,
+		Comment: "as in head-9f2c41aa", EditedArgs: json.RawMessage(`{"a":"head-9f2c41aa"}`),
 		Args:  json.RawMessage(`{"a":"xkey\"9f2c41aax","b":"` + open + `"}`),
 		Input: json.RawMessage(`{"key":"9f2c41aa"}`),
 	}
@@ -33,6 +34,9 @@ func TestKnownSecretsAreScrubbed(t *testing.T) {
 	}
 	if want := `{"a":"x[hidden]x","b":"` + open + `"}`; string(r.Args) != want {
 		t.Errorf("the arguments are %s, want %s", r.Args, want)
+	}
+	if r.Comment != "as in [hidden]" || string(r.EditedArgs) != `{"a":"[hidden]"}` {
+		t.Errorf("what a person wrote is %q, %s", r.Comment, r.EditedArgs)
 	}
 	if !json.Valid(r.Input) {
 		t.Errorf("the input is no JSON: %s", r.Input)
