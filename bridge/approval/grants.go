@@ -126,3 +126,15 @@ func (b *Broker) Revoke(ctx context.Context, id string) (bool, error) {
 	})
 	return found, err
 }
+
+// EndSession forgets a session, its grants included. Its runs have ended.
+func (b *Broker) EndSession(session string) error {
+	b.mu.Lock()
+	delete(b.asked, session)
+	b.mu.Unlock()
+	err := b.store.DropGrants(context.Background(), func(g Grant) bool { return g.Key.Session == session })
+	if err != nil {
+		return fmt.Errorf("dropping the grants of a session: %w", err)
+	}
+	return nil
+}
