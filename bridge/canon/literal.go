@@ -127,6 +127,8 @@ func inert(s string) bool {
 			if before == ' ' || last {
 				return false
 			}
+		case c == ')' && unicode.IsDigit(before): // 1) begins a list
+			return false
 		case strings.ContainsRune(",?!'()", c):
 		case c == '.' || c == ':' || c == ';': // else a host, an address or the name of a symbol
 			if i == 0 || !last && after != ' ' || unicode.IsDigit(before) {
