@@ -75,7 +75,7 @@ cross: ## build and vet for macOS and Windows
 	GOOS=windows GOARCH=amd64 $(GO) vet ./...
 	GOOS=windows GOARCH=amd64 $(GO) build ./...
 
-test-real: ## npm reference servers and TypeScript clients against the real binary
+test-real: ## npm reference servers, TypeScript clients and readers of Markdown against the real binary
 	.ci/real-install
 	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(TEST) -tags real -count=1 -p 2 -timeout 30m -run '^TestReal' \
 		./cmd/codemode-bridge ./bridge/sqlstore ./bridge

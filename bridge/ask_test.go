@@ -108,7 +108,7 @@ func TestAPersonDecides(t *testing.T) {
 				if len(asked) != 1 {
 					t.Fatalf("asked %d times", len(asked))
 				}
-				for _, want := range []string{"echo", "server a", "/tmp/x", "asklist", "profile p", "Unanswered at"} {
+				for _, want := range []string{"echo", "server `\"a\"`", "`\"/tmp/x\"`", "asklist", "profile `\"p\"`", "Unanswered at"} {
 					if !strings.Contains(asked[0].Message, want) {
 						t.Errorf("%q is missing from\n%s", want, asked[0].Message)
 					}
@@ -149,7 +149,7 @@ func TestParallelCallsOfALoopAreOneQuestion(t *testing.T) {
 		if got != "7" {
 			t.Errorf("got %s", got)
 		}
-		if asked := p.questions(); len(asked) != 1 || !strings.Contains(asked[0].Message, "these 7 calls") || !strings.Contains(asked[0].Message, "\n  #1 n 1\n") {
+		if asked := p.questions(); len(asked) != 1 || !strings.Contains(asked[0].Message, "these 7 calls") || !strings.Contains(asked[0].Message, "\n• Call 1: `\"n\"`: `1`\n") {
 			t.Errorf("asked %d times: %v", len(asked), asked)
 		}
 	})
@@ -322,14 +322,12 @@ func TestHostileArgumentsCannotBreakThePrompt(t *testing.T) {
 	if strings.ContainsAny(m, "\x1b\u202e") || strings.Contains(m, "s3cr3t") || strings.Contains(m, "\nYes sends nothing") {
 		t.Errorf("the prompt is\n%s", m)
 	}
-	lines := strings.Split(m, "\n")
-	if len(lines) > 20 {
-		t.Errorf("the prompt has %d lines", len(lines))
+	rows := 0
+	for line := range strings.SplitSeq(m, "\n") {
+		rows += (len([]rune(line)) + 71) / 72
 	}
-	for _, l := range lines {
-		if n := len([]rune(l)); n > 72 {
-			t.Errorf("a line has %d characters: %s", n, l)
-		}
+	if rows > 20 {
+		t.Errorf("the prompt takes %d rows of 72 columns", rows)
 	}
 	t.Log("\n" + m)
 }
@@ -370,7 +368,7 @@ func TestALargeLoopIsAskedInPartsThatCanBeRead(t *testing.T) {
 		all += q.Message
 	}
 	for n := range 23 {
-		one, row := fmt.Sprintf("  n         %d\n", n), fmt.Sprintf(" n %d\n", n) // of a call that was asked about alone, or with others
+		one, row := fmt.Sprintf("\n• `\"n\"`: `%d`\n", n), fmt.Sprintf(": `\"n\"`: `%d`\n", n) // of a call that was asked about alone, or with others
 		if !strings.Contains(all, row) && !strings.Contains(all, one) {
 			t.Errorf("call %d was allowed unseen", n)
 		}

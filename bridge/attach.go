@@ -350,7 +350,7 @@ func (a *attachment) question(q approval.Request) *mcp.ElicitParams {
 	if q.Decision.RequireReason {
 		reason["description"] = "a yes to this call needs one"
 	}
-	return &mcp.ElicitParams{Message: approval.Describe(q, approval.DescribeOptions{At: a.s.o.ApproveAt(a.r.id)}).Prompt(), RequestedSchema: map[string]any{"type": "object",
+	return &mcp.ElicitParams{Message: approval.Describe(q, a.s.o.ReadAt(q.ID)).Prompt(), RequestedSchema: map[string]any{"type": "object",
 		"properties": map[string]any{"decision": decision, "reason": reason}, "required": []any{"decision"}}}
 }
 

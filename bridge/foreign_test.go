@@ -204,7 +204,7 @@ func TestAServersQuestionReachesThePerson(t *testing.T) {
 		if len(asked) != 1 {
 			t.Fatalf("asked %d times", len(asked))
 		}
-		want := "The server inq asks, not codemode-bridge:\n> Which one?\n> Allow filesystem__write_file  risk HIGH\nThis approves no call. Give no passwords, tokens or keys."
+		want := "The server `\"inq\"` asks, not codemode-bridge:\n• `\"Which one?\"`\n• `\"Allow filesystem__write_file  risk HIGH\"`\nThis approves no call. Give no passwords, tokens or keys."
 		if asked[0].Message != want {
 			t.Errorf("asked\n%s", asked[0].Message)
 		}
@@ -215,7 +215,7 @@ func TestAServersQuestionReachesThePerson(t *testing.T) {
 		if got := eval(t, c, `return codemode.inq__form({message: "Sign in", url: "https://login.example/start"})`); !strings.Contains(got, `accept`) {
 			t.Errorf("a page: %s", got)
 		}
-		if asked := p.questions(); len(asked) != 2 || asked[1].URL != "https://login.example/start" || !strings.HasPrefix(asked[1].Message, "The server inq asks, not codemode-bridge, to open a page at login.example:\n> Sign in") {
+		if asked := p.questions(); len(asked) != 2 || asked[1].URL != "https://login.example/start" || !strings.HasPrefix(asked[1].Message, "The server `\"inq\"` asks, not codemode-bridge, to open a page at `\"login.example\"`:\n• `\"Sign in\"`\n") {
 			t.Errorf("a page: asked %+v", asked[len(asked)-1])
 		}
 		if got := book.asked(); got != "inq elicitation accept; inq elicitation accept" {
@@ -318,7 +318,7 @@ func TestSamplingByPermission(t *testing.T) {
 					t.Errorf("recorded %q", q)
 				}
 				for _, q := range p.questions() {
-					if !strings.Contains(q.Message, strings.ReplaceAll("\n"+whole, "\n", "\n> ")) {
+					if !strings.Contains(q.Message, "\n• `\""+strings.ReplaceAll(whole, "\n", "\"`\n• `\"")+"\"`\n") {
 						t.Errorf("asked %s", q.Message)
 					}
 				}
@@ -347,7 +347,7 @@ func TestAServersQuestionWaitsForOurs(t *testing.T) {
 	p := &person{}
 	p.answer = func(_ int, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		count, answer := &ours, says("no")
-		if strings.HasPrefix(q.Message, "The server inq asks") {
+		if strings.HasPrefix(q.Message, "The server `\"inq\"` asks") {
 			count, answer = &theirs, fills("once")
 		}
 		mu.Lock()

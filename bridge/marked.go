@@ -36,12 +36,13 @@ const (
 )
 
 // mark makes a server's form, or its wish that a page be opened, fit for a person:
-// the first line says whose it is, its own lines all begin with ">", every field
-// is headed by its name. Nothing of it can be mistaken for a question of ours: the
+// the first line says whose it is, its own lines are JSON strings in code spans, each
+// behind a "•", which no client can render as anything else, and every field is
+// headed by its name. Nothing of it can be mistaken for a question of ours: the
 // fields that ours have are called otherwise, which fields says, new name to old;
 // a choice in our words is refused, and so is a form that asks for a secret.
 func mark(server string, p *mcp.ElicitParams) (shown *mcp.ElicitParams, fields map[string]string, err error) {
-	head := "The server " + canon.Visible(server) + " asks, not codemode-bridge"
+	head := "The server " + inCode(server) + " asks, not codemode-bridge"
 	tail := "\nThis approves no call. Give no passwords, tokens or keys."
 	if p.URL != "" || p.Mode == "url" {
 		u, err := page(p.URL)
@@ -49,7 +50,7 @@ func mark(server string, p *mcp.ElicitParams) (shown *mcp.ElicitParams, fields m
 			return nil, nil, err
 		}
 		return &mcp.ElicitParams{Mode: "url", URL: p.URL, ElicitationID: clipRunes(p.ElicitationID, 200),
-			Message: head + ", to open a page at " + canon.Visible(u.Host) + ":\n" + quotedLines(p.Message) + "\nThis approves no call."}, nil, nil
+			Message: head + ", to open a page at " + inCode(u.Host) + ":\n" + quotedLines(p.Message) + "\nThis approves no call."}, nil, nil
 	}
 	properties, required, err := markForm(server, p.Message, p.RequestedSchema)
 	if err != nil {
@@ -79,19 +80,29 @@ func mark(server string, p *mcp.ElicitParams) (shown *mcp.ElicitParams, fields m
 // ourFields are the fields of our own questions.
 var ourFields = []string{"decision", "reason", "answer"}
 
+// inCode is a text of others as every client shows it alike.
+func inCode(text string) string { return canon.Span(canon.Literal(canon.Visible(text))) }
+
 // quotedLines are a server's text, each line of it marked as such.
 func quotedLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(canon.VisibleLines(text)), "\n")
 	var out []string
 	for i, line := range lines {
 		if i == markLines {
-			out = append(out, fmt.Sprintf("> ... %d more lines", len(lines)-i))
+			out = append(out, fmt.Sprintf("• And %s, not shown.", approval.Counted(len(lines)-i, "more line")))
 			break
 		}
-		out = append(out, "> "+clipRunes(line, markLine))
+		shown := quotedLine(line)
+		if n := utf8.RuneCountInString(line); n > markLine {
+			shown = quotedLine(string([]rune(line)[:markLine])) + fmt.Sprintf(" (%s left out)", approval.Counted(n-markLine, "character"))
+		}
+		out = append(out, shown)
 	}
 	return strings.Join(out, "\n")
 }
+
+// quotedLine is a line of others, in the form of canon.VisibleLines.
+func quotedLine(line string) string { return "• " + canon.Span(canon.Literal(line)) }
 
 // A fieldSpec is a field of a server's form, as far as it is passed on.
 type fieldSpec struct {
@@ -145,8 +156,10 @@ func markForm(server, message string, schema any) (properties map[string]*fieldS
 		if title == "" {
 			title = name
 		}
-		f.Title = canon.Visible(server) + ": " + clipRunes(canon.Visible(title), markText)
-		f.Description = clipRunes(canon.Visible(f.Description), markText)
+		f.Title = label(server) + ": " + label(title)
+		if f.Description != "" {
+			f.Description = label(f.Description)
+		}
 		if f.Items != nil { // only its choices are shown
 			f.Items = &fieldSpec{Type: f.Items.Type, Enum: f.Items.Enum, EnumNames: f.Items.EnumNames, OneOf: f.Items.OneOf, AnyOf: f.Items.AnyOf}
 		}
@@ -165,15 +178,27 @@ func markForm(server, message string, schema any) (properties map[string]*fieldS
 			}
 			for _, choices := range [][]choiceSpec{part.OneOf, part.AnyOf} {
 				for i := range choices {
-					choices[i].Title = clipRunes(canon.Visible(choices[i].Title), markText)
+					choices[i].Title = label(choices[i].Title)
 				}
 			}
-			for i := range part.EnumNames {
-				part.EnumNames[i] = clipRunes(canon.Visible(part.EnumNames[i]), markText)
-			}
+			part.nameChoices()
 		}
 	}
 	return form.Properties, form.Required, nil
+}
+
+// label is a title, a description or a choice of a server.
+func label(text string) string { return canon.Label(clipRunes(canon.Visible(text), markText)) }
+
+// nameChoices gives the choices of an enum names that every client shows alike,
+// where the server gave names or the choices themselves are not shown so.
+func (f *fieldSpec) nameChoices() {
+	if len(f.EnumNames) == 0 && slices.ContainsFunc(f.Enum, func(s string) bool { return label(s) != s }) {
+		f.EnumNames = slices.Clone(f.Enum)
+	}
+	for i, name := range f.EnumNames {
+		f.EnumNames[i] = label(name)
+	}
 }
 
 // formats are those that the protocol has for a text.
@@ -325,7 +350,7 @@ func mayUseModel(server, text string) (*mcp.ElicitParams, error) {
 	var shown []string
 	for line := range strings.SplitSeq(strings.TrimSpace(canon.VisibleLines(text)), "\n") {
 		for runes := []rune(line); ; runes = runes[markLine:] {
-			shown = append(shown, "> "+string(runes[:min(len(runes), markLine)]))
+			shown = append(shown, quotedLine(string(runes[:min(len(runes), markLine)])))
 			if len(runes) <= markLine {
 				break
 			}
@@ -338,7 +363,7 @@ func mayUseModel(server, text string) (*mcp.ElicitParams, error) {
 		}
 	}
 	return &mcp.ElicitParams{Mode: "form",
-		Message: "The server " + canon.Visible(server) + " wants to ask your model, and to read its answer:\n" + strings.Join(shown, "\n") + "\nThis approves no call.",
+		Message: "The server " + inCode(server) + " wants to ask your model, and to read its answer:\n" + strings.Join(shown, "\n") + "\nThis approves no call.",
 		RequestedSchema: map[string]any{"type": "object", "required": []any{"answer"}, "properties": map[string]any{
 			"answer": map[string]any{"type": "string", "title": "Let it ask", "enum": []any{"no", "yes"}}}}}, nil
 }

@@ -18,7 +18,9 @@ func TestMarkedForms(t *testing.T) {
 		{"a name of ours in another case", `{"DECISION":{"type":"string"}}`, `{"their_DECISION":{"title":"s: DECISION","type":"string"}}`},
 		{"two that would be one", `{"decision":{"type":"string"},"their_decision":{"type":"boolean"}}`,
 			`{"their_decision":{"title":"s: their_decision","type":"boolean"},"their_their_decision":{"title":"s: decision","type":"string"}}`},
-		{"choices", `{"c":{"type":"string","enum":["a","b"],"enumNames":["A","B\u202e"]}}`, `{"c":{"title":"s: c","type":"string","enum":["a","b"],"enumNames":["A","B\\u{202E}"]}}`},
+		{"choices", `{"c":{"type":"string","enum":["a","b"],"enumNames":["A","B\u202e"]}}`, `{"c":{"title":"s: c","type":"string","enum":["a","b"],"enumNames":["A","`+"`\\\"B\\\\u202e\\\"`"+`"]}}`},
+		{"Markdown in a title", `{"c":{"type":"string","title":"[x](http://evil.example)","description":"see www.evil.example"}}`, `{"c":{"title":"s: `+"`\\\"[x](http://evil.example)\\\"`"+`","description":"`+"`\\\"see www.evil.example\\\"`"+`","type":"string"}}`},
+		{"choices with Markdown and no names", `{"c":{"type":"string","enum":["a","**b**"]}}`, `{"c":{"title":"s: c","type":"string","enum":["a","**b**"],"enumNames":["a","`+"`\\\"**b**\\\"`"+`"]}}`},
 		{"an integer for a pin", `{"x":{"type":"integer","title":"Card PIN"}}`, ""},
 		{"a number for a code", `{"one_time_code":{"type":"number"}}`, ""},
 		{"a pin by its name", `{"cardPin":{"type":"string"}}`, ""},
@@ -132,11 +134,11 @@ func TestMarkedTextCannotBreakOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := strings.Split(shown.Message, "\n")
-		if lines[0] != "The server github asks, not codemode-bridge:" || len(lines) > markLines+3 || len(shown.Message) > 4000 {
+		if lines[0] != "The server `\"github\"` asks, not codemode-bridge:" || len(lines) > markLines+3 || len(shown.Message) > 4000 {
 			t.Errorf("%.40q became\n%s", text, shown.Message)
 		}
 		for _, line := range lines[1 : len(lines)-1] {
-			if !strings.HasPrefix(line, "> ") || strings.ContainsAny(line, "\x1b\r\u2028") {
+			if !strings.HasPrefix(line, "• ") || strings.ContainsAny(line, "\x1b\r\u2028") {
 				t.Errorf("%.40q has the line %q", text, line)
 			}
 		}
@@ -147,9 +149,9 @@ func TestMarkedTextCannotBreakOut(t *testing.T) {
 func TestAllThatAModelReadsIsShown(t *testing.T) {
 	long := strings.Repeat("x", 2*markLine+1)
 	for _, row := range []struct{ name, system, text, want string }{
-		{"all of it", "Be a spy.\nTell all.", "Hi\nthere", "> system: Be a spy.\n> Tell all.\n> user: Hi\n> there"},
-		{"a long line", "", long, "> user: " + long[:markLine-6] + "\n> " + long[:markLine] + "\n> xxxxxxx"},
-		{"what is hidden", "\x1b[2J", "a", `> system: \u{1B}[2J` + "\n> user: a"},
+		{"all of it", "Be a spy.\nTell all.", "Hi\nthere", "• `\"system: Be a spy.\"`\n• `\"Tell all.\"`\n• `\"user: Hi\"`\n• `\"there\"`"},
+		{"a long line", "", long, "• `\"user: " + long[:markLine-6] + "\"`\n• `\"" + long[:markLine] + "\"`\n• `\"xxxxxxx\"`"},
+		{"what is hidden", "\x1b[2J", "a", "• `\"system: \\u001b[2J\"`\n• `\"user: a\"`"},
 		{"more lines than there is room for", strings.Repeat("x\n", modelLines), "a", ""},
 		{"a line longer than there is room for", "", strings.Repeat("x", modelLines*markLine), ""},
 	} {
@@ -165,7 +167,7 @@ func TestAllThatAModelReadsIsShown(t *testing.T) {
 			}
 			continue
 		}
-		if want := "The server s wants to ask your model, and to read its answer:\n" + row.want + "\nThis approves no call."; err != nil || form.Message != want {
+		if want := "The server `\"s\"` wants to ask your model, and to read its answer:\n" + row.want + "\nThis approves no call."; err != nil || form.Message != want {
 			t.Errorf("%s: %v, asked\n%v", row.name, err, form)
 		}
 	}

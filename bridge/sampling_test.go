@@ -32,8 +32,8 @@ func TestLongArgumentsAreSummarised(t *testing.T) {
 		want         string // a line of the question; empty: no summary
 		read         bool
 	}{
-		{name: "it says something", says: wrote("It sends Latin to bob."), want: marked + "It sends Latin to bob.", read: true},
-		{name: "it imitates us", says: wrote("fine\nWhy: safe \x1b[2J\u202e"), want: marked + `fine Why: safe \u{1B}[2J\u{202E}`, read: true},
+		{name: "it says something", says: wrote("It sends Latin to bob."), want: marked + "`\"It sends Latin to bob.\"`.", read: true},
+		{name: "it imitates us", says: wrote("fine\nWhy: safe \x1b[2J\u202e"), want: marked + "`\"fine Why: safe \\u001b[2J\\u202e\"`.", read: true},
 		{name: "it fails", says: func() (*mcp.CreateMessageResult, error) { return nil, errors.New("no model") }, read: true},
 		{name: "it says nothing", says: wrote(""), read: true},
 		{name: "it answers with a picture", says: func() (*mcp.CreateMessageResult, error) {

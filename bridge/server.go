@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
@@ -59,6 +60,9 @@ type Options struct {
 	// ApproveAt, if not nil, returns where approvers answer for a run, such as
 	// the address of a page; "" if nowhere.
 	ApproveAt func(run string) string
+	// ReadAt, if not nil, says where all of a request can be read, for what a
+	// dialog has no room for.
+	ReadAt func(request string) approval.DescribeOptions
 	// SummaryWait is how long a client's model may take to summarise long
 	// arguments for the person; 0 means that it is not asked to.
 	SummaryWait time.Duration
@@ -138,6 +142,9 @@ func New(o Options) *Server {
 	}
 	if o.ApproveAt == nil {
 		o.ApproveAt = func(string) string { return "" }
+	}
+	if o.ReadAt == nil {
+		o.ReadAt = func(string) approval.DescribeOptions { return approval.DescribeOptions{} }
 	}
 	if o.MaxResult == 0 {
 		o.MaxResult = 64 << 10

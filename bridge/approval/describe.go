@@ -67,7 +67,15 @@ type Description struct {
 	Model Claims `json:"model"`
 	// At is where an approver can read all of it and answer.
 	At string `json:"at,omitempty"`
+	// Whole is where all of it can be read where At is nowhere.
+	Whole string `json:"whole,omitempty"`
+
+	said said
 }
+
+// said are the parts of a description that are sentences of ours with words of
+// others in them.
+type said struct{ warnings, why, needs []phrase }
 
 // A DescribedCall is one call of a request.
 type DescribedCall struct {
@@ -91,6 +99,8 @@ type Claims struct {
 	Truncated bool `json:"truncated,omitempty"`
 	// Says is what the client's model made of long arguments, if it was asked.
 	Says string `json:"says,omitempty"`
+
+	said []phrase // Calls
 }
 
 // DescribeOptions are what a description needs beside the request. The zero
@@ -99,6 +109,8 @@ type DescribeOptions struct {
 	// At is where an approver answers this request, such as the address of its
 	// page; empty if nowhere.
 	At string
+	// Whole is where all of it can be read if At is nowhere, such as a command.
+	Whole string
 	// Votes are the yeses so far, as [Entry.Votes] has them.
 	Votes []Verdict
 	// Zone is whose clock times are written; nil means time.Local.
@@ -118,33 +130,36 @@ func Describe(r Request, o DescribeOptions) Description {
 	d := Description{
 		Headline: headline(r), Tool: canon.Visible(r.path()), Server: canon.Visible(r.Server),
 		Risk: r.Decision.Risk.String(), RiskSays: riskSays[r.Decision.Risk],
-		Covers: r.covers(), Needs: r.needs(), Missing: (&Entry{Request: r, Votes: o.Votes}).Missing(),
+		Covers: r.covers(), Missing: (&Entry{Request: r, Votes: o.Votes}).Missing(),
 		Difference: r.Difference, // made visible by whoever compared
 		Done:       r.Done, Until: clock(r.Until, r.Asked, o.Zone),
 		Run: canon.Visible(r.Run), Configuration: canon.Visible(r.Configuration), Folder: canon.Visible(r.Folder), Client: canon.Visible(r.Client), Requester: canon.Visible(r.Requester),
-		Model: claims(r.Preview), At: canon.Visible(o.At),
+		At: canon.Visible(o.At), Whole: canon.Visible(o.Whole),
 	}
+	d.said.needs = r.needs()
+	d.Model = claims(r.Preview)
 	for _, c := range r.Checks {
 		d.Checks = append(d.Checks, canon.Visible(c))
 	}
 	d.Model.Says = canon.Visible(strings.Join(strings.Fields(r.Says), " "))
 	for i, reason := range r.reasons() {
-		text := canon.Visible(reason.String())
+		text := because(reason)
 		if i == 0 && reason.Kind != profiles.KindRisk {
-			d.Rule = text
+			d.Rule = text.plain
 		}
 		if reason.Kind == profiles.KindRule && reason.Risk == r.Decision.Risk {
-			text += ", risk " + d.Risk
+			text = say("%s, risk %s", text, ours(d.Risk))
 		}
-		d.Why = append(d.Why, text)
+		d.said.why = append(d.said.why, text)
 	}
-	if p := r.Decision.Profile; p != "" && !strings.Contains(strings.Join(d.Why, " "), "[profile "+p+"]") {
-		d.Why = append(d.Why, canon.Visible("profile "+p))
+	if p := r.Decision.Profile; p != "" && !slices.ContainsFunc(r.reasons(), func(reason profiles.Reason) bool { return reason.Profile == p }) {
+		d.said.why = append(d.said.why, say("profile %s", canon.Visible(p)))
 	}
 	for _, i := range r.Items {
 		d.Calls = append(d.Calls, describeCall(i))
 	}
-	d.Warnings = warnings(d.Calls)
+	d.said.warnings = warnings(d.Calls)
+	d.Warnings, d.Why, d.Needs = plains(d.said.warnings), plains(d.said.why), plains(d.said.needs)
 	d.Summary, d.Own = canon.Visible(r.Summary), r.Summary != ""
 	if !d.Own {
 		d.Summary = Summary(r)
@@ -275,23 +290,52 @@ func (r Request) covers() string {
 	}
 }
 
+// because is one reason in words: who spoke, and what for.
+func because(r profiles.Reason) phrase {
+	var p phrase
+	switch r.Kind {
+	case profiles.KindDenylist, profiles.KindAsklist, profiles.KindAllowlist:
+		p = say("%s %s", ours(r.Kind), canon.Visible(r.Pattern))
+	case profiles.KindRule:
+		p = say("rule %s", canon.Visible(r.Rule))
+		if r.Action != 0 {
+			p = say("%s (%s)", p, r.Action)
+		}
+		if r.Text != "" {
+			p = say("%s: %s", p, canon.Visible(r.Text))
+		}
+		if r.Undecided {
+			p = say("%s; its condition could not be decided: %s", p, canon.Visible(r.Detail))
+		}
+	case profiles.KindRisk:
+		p = say("risk %s: %s", r.Risk, canon.Visible(r.Detail))
+	default:
+		p = say("%s", canon.Visible(r.Detail))
+	}
+	if r.Profile != "" {
+		p = say("%s, of profile %s", p, canon.Visible(r.Profile))
+	}
+	p.plain = canon.Visible(r.String())
+	return p
+}
+
 // needs says what a yes takes besides the yes.
-func (r Request) needs() []string {
-	var needs []string
+func (r Request) needs() []phrase {
+	var needs []phrase
 	if r.Decision.RequireReason {
-		needs = append(needs, "a reason")
+		needs = append(needs, say("a reason"))
 	}
 	switch {
 	case r.Decision.Manual && len(r.Decision.Quorums) > 0:
-		needs = append(needs, "the tool's name typed")
+		needs = append(needs, say("the tool's name typed"))
 	case r.Decision.Manual:
-		needs = append(needs, "the tool's name typed, or edited arguments")
+		needs = append(needs, say("the tool's name typed, or edited arguments"))
 	}
 	if r.NeedsApprover() {
-		needs = append(needs, "an approver on the page, in the terminal or through the API")
+		needs = append(needs, say("an approver on the page, in the terminal or through the API"))
 	}
 	if r.wantsAnother() && r.Requester != "" {
-		needs = append(needs, "somebody other than "+canon.Visible(r.Requester))
+		needs = append(needs, say("somebody other than %s", canon.Visible(r.Requester)))
 	}
 	return needs
 }
@@ -319,9 +363,6 @@ func claims(p analysis.Report) Claims {
 		site.Name, site.Args = canon.Visible(site.Name), canon.Visible(canon.Redact(site.Args))
 		c.Sites = append(c.Sites, site)
 		name := site.Name
-		if name == "" {
-			name = "a call of a computed name"
-		}
 		if counts[name]++; counts[name] == 1 {
 			names = append(names, name)
 		}
@@ -329,52 +370,58 @@ func claims(p analysis.Report) Claims {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		text := name
+		text := say("%s", name)
+		if name == "" {
+			text = say("a call of a computed name")
+		}
 		if counts[name] > 1 {
-			text += fmt.Sprintf(" x%d", counts[name])
+			text = say("%s x%d", text, counts[name])
 		}
 		if loops[name] {
-			text += " in a loop"
+			text = say("%s in a loop", text)
 		}
-		c.Calls = append(c.Calls, text)
+		c.said = append(c.said, text)
 	}
+	c.Calls = plains(c.said)
 	return c
 }
 
 // warnings are what a person should notice about the calls, the gravest first:
 // of many, a small window shows the first alone.
-func warnings(calls []DescribedCall) []string {
-	var all, unseen []string
-	add := func(to *[]string, text string) {
-		if !slices.Contains(*to, text) {
-			*to = append(*to, text)
+func warnings(calls []DescribedCall) []phrase {
+	var all []phrase
+	var unseen, keys []string
+	add := func(p phrase) {
+		if !slices.Contains(all, p) {
+			all = append(all, p)
 		}
 	}
 	hidden, cut := 0, 0
 	for _, c := range calls {
 		for _, source := range c.Sources {
-			add(&all, source)
+			add(phrase{source, theirsWithin(source, promptLong*promptWidth-len("! ."))})
 		}
 	}
 	for _, c := range calls {
 		hidden, cut = hidden+c.Hidden, cut+c.Cut
 		for _, f := range c.Fields {
 			for _, odd := range oddHosts(f) {
-				add(&all, odd)
+				add(odd)
 			}
-			if f.unseen() {
-				add(&unseen, f.Name)
+			if f.unseen() && !slices.Contains(unseen, f.Name) {
+				unseen, keys = append(unseen, f.Name), append(keys, theirs(f.key))
 			}
 		}
 	}
 	if len(unseen) > 0 {
-		add(&all, `what cannot be seen is written as \u{...} in `+strings.Join(unseen, ", "))
+		const lead = "what cannot be seen is written out by its number in "
+		add(phrase{lead + strings.Join(unseen, ", "), listed(lead, keys, ", ", "argument", promptLong*promptWidth-len("! ."))})
 	}
 	if hidden > 0 {
-		add(&all, Counted(hidden, "value")+" hidden as a secret; the call sends what is hidden")
+		add(say("%s hidden as a secret; the call sends what is hidden", ours(Counted(hidden, "value"))))
 	}
 	if cut > 0 {
-		add(&all, Counted(cut, "value")+" too long to be kept here in full; the call sends all of it")
+		add(say("%s too long to be kept here in full; the call sends all of it", ours(Counted(cut, "value"))))
 	}
 	return all
 }

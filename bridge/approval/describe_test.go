@@ -111,14 +111,16 @@ func TestDescriptionSaysWhatMakesTheRisk(t *testing.T) {
 }
 
 func TestPromptNamesCallsWhole(t *testing.T) {
-	d := Describe(question(1), DescribeOptions{})
-	d.Model.Calls = []string{"a call of a computed name", "fs__delete_file x5", "fs__list_dir", "fs__read_file", "fs__write_file", "mail__send"}
-	const want = "Written by the model, unchecked: its script has a call of a computed\n     name, fs__delete_file x5, fs__list_dir and 3 more tools\n"
-	if got := d.Prompt(); !strings.Contains(got, want) {
+	r := question(1)
+	for _, name := range []string{"", "fs__delete_file", "fs__delete_file", "fs__list_dir", "fs__read_file", "fs__search_files", "fs__write_file", "mail__send"} {
+		r.Preview.Calls = append(r.Preview.Calls, analysis.CallSite{Name: name})
+	}
+	const want = "\nWritten by the model, unchecked: its script has a call of a computed name, `\"fs__delete_file\"` x2, `\"fs__list_dir\"` and 4 more tools.\n"
+	if got := Describe(r, DescribeOptions{}).Prompt(); !strings.Contains(got, want) {
 		t.Errorf("got\n%s", got)
 	}
-	d.Model.Calls = []string{strings.Repeat("x", 500)}
-	if got := d.Prompt(); !strings.Contains(got, " more\n") {
+	r.Preview.Calls = []analysis.CallSite{{Name: strings.Repeat("x", 500)}}
+	if got := Describe(r, DescribeOptions{}).Prompt(); !strings.Contains(got, " characters left out) `\"xxx") {
 		t.Errorf("a name that is too long:\n%s", got)
 	}
 }
@@ -148,7 +150,7 @@ func TestOddHosts(t *testing.T) {
 		{"body", "\u043f\u0440\u0438\u043c\u0435\u0440", ""},
 		{"body", `{"url":"https://[hidden: looks like a password]@xn--80ak6aa92e.com"}`, "encoded international name"},
 	} {
-		got := strings.Join(oddHosts(textField(row.name, row.text, []byte(`""`))), "; ")
+		got := strings.Join(plains(oddHosts(textField(row.name, row.text, []byte(`""`)))), "; ")
 		if row.want == "" && got != "" || !strings.Contains(got, row.want) {
 			t.Errorf("%s %q: %q, want %q", row.name, row.text, got, row.want)
 		}
@@ -169,7 +171,7 @@ func TestSummaryCanBeReplaced(t *testing.T) {
 		if err != nil || len(all) != 1 || all[0].Summary != "2 times send\x1b" {
 			t.Fatalf("%v, %+v", err, all)
 		}
-		if d := Describe(all[0].Request, DescribeOptions{}); d.Summary != `2 times send\u{1B}` || !d.Own || !strings.Contains(d.Prompt(), "\nSummary: 2 times send") {
+		if d := Describe(all[0].Request, DescribeOptions{}); d.Summary != `2 times send\u{1B}` || !d.Own || !strings.Contains(d.Prompt(), "\nSummary: `\"2 times send\\u001b\"`.\n") {
 			t.Errorf("described as %q\n%s", d.Summary, d.Prompt())
 		}
 		b.EndRun("r")

@@ -32,6 +32,8 @@ type Field struct {
 	Cut    bool `json:"cut,omitempty"`
 
 	value string // as JSON on one line
+	key   string // the whole name, in the form of canon.Display
+	text  string // of a text, all that the request holds of it
 }
 
 // longField is how many characters a value may have and still be a short one.
@@ -63,7 +65,9 @@ func describeCall(i Item) DescribedCall {
 func fieldsOf(shown []byte) []Field {
 	d := json.NewDecoder(bytes.NewReader(shown))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return []Field{jsonField("arguments", shown)}
+		f := jsonField("arguments", shown)
+		f.key = f.Name
+		return []Field{f}
 	}
 	fields := []Field{}
 	for d.More() {
@@ -77,23 +81,14 @@ func fieldsOf(shown []byte) []Field {
 		}
 		var text string
 		key, _ := name.(string)
+		f := jsonField(fieldName(key), value)
 		if value[0] == '"' && json.Unmarshal(value, &text) == nil {
-			fields = append(fields, textField(fieldName(key), text, value))
-		} else {
-			fields = append(fields, jsonField(fieldName(key), value))
+			f = textField(fieldName(key), text, value)
 		}
+		f.key = key
+		fields = append(fields, f)
 	}
 	return fields
-}
-
-// brief is the value on one line of at most width columns. The end of a value
-// that is cut is not known; of all others both ends are shown.
-func (f Field) brief(width int) string {
-	if !f.Text || !f.Cut {
-		return clipMiddle(f.oneLine(), width)
-	}
-	mark := "… " + Counted(f.Characters, "character") + " in all"
-	return firstColumns(f.oneLine(), max(0, width-columns(mark))) + mark
 }
 
 // leftOut is what canon.Display writes where it left something out. Arguments
@@ -107,7 +102,7 @@ func textField(name, text string, value []byte) Field {
 		f.Characters, _ = strconv.Atoi(strings.ReplaceAll(m[1], ",", ""))
 		text, f.value = strings.TrimSuffix(text, m[0]), strings.TrimSuffix(f.value, m[0]+`"`)
 	}
-	f.Lines = strings.Split(strings.ReplaceAll(text, "\t", "    "), "\n")
+	f.text, f.Lines = text, strings.Split(strings.ReplaceAll(text, "\t", "    "), "\n")
 	return f
 }
 

@@ -1,7 +1,6 @@
 package approval
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,13 +21,16 @@ const (
 
 // oddHosts are warnings about hosts in an argument that may not be what they
 // look like.
-func oddHosts(f Field) []string {
+func oddHosts(f Field) []phrase {
 	text := strings.Join(f.Lines, "\n")
 	text = text[:min(len(text), searchedHosts)]
-	var odd []string
+	var odd []phrase
 	look := func(host string) {
 		if why := oddHost(host); why != "" {
-			odd = append(odd, fmt.Sprintf("the host %s in %s %s", clipMiddle(host, 50), f.Name, why))
+			odd = append(odd, phrase{
+				say("the host %s in %s %s", clipMiddle(host, 50), f.Name, ours(why)).plain,
+				say("the host %s in %s %s", host, f.key, ours(why)).dialog,
+			})
 		}
 	}
 	if f.Text && slices.Contains(hostNames, strings.ToLower(f.Name)) {

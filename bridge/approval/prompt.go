@@ -2,232 +2,199 @@ package approval
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 
-	"golang.org/x/text/width"
+	"codemode-bridge/bridge/canon"
 )
 
 // What a prompt may take up: terminal clients show it in a small window. It
-// has at most 20 lines, or 25 for several calls.
+// has at most 20 rows of 72 columns, or 25 for several calls and where there
+// is much to warn of; a longer line is wrapped by whoever shows it.
 const (
 	promptWidth    = 72
-	promptLines    = 20
-	promptArgs     = 5 // lines of arguments, at least
-	promptWarnings = 4 // lines of them
-	promptWraps    = 2 // lines of a sentence that may be long
+	promptRows     = 20
+	promptArgs     = 5 // rows of arguments, at least
+	promptWarnings = 4 // rows of them
+	promptLong     = 2 // rows of a sentence with a list, or with much from others, in it
 )
 
-// Prompt writes the description as a person reads it in a client's dialog:
-// lines of plain text, none wider than 72 columns, that nothing from outside
-// can break out of or imitate. Lines of arguments begin with two spaces, the
-// rest of a sentence with five, warnings with "!"; all others are ours.
+// Prompt writes the description as a person reads it in a client's dialog. It
+// reads the same as plain text, as Markdown and with its lines joined: clients
+// do all three. So it is made of whole sentences of ours, which no reader
+// changes, and of what others wrote, the arguments above all, as JSON strings in
+// code spans. A line that begins with "•" has an argument, or a call with
+// several; one with "!" a warning; all others are sentences of ours.
 func (d Description) Prompt() string {
-	var top, bottom []string
-	tool := fmt.Sprintf("%s (server %s)", d.Tool, d.Server)
-	risk := "risk " + strings.ToUpper(d.Risk)
-	if first := d.Headline + "  " + tool; columns(first)+2+len(risk) <= promptWidth {
-		top = append(top, first+strings.Repeat(" ", promptWidth-columns(first)-len(risk))+risk)
-	} else {
-		top = append(top, d.Headline+strings.Repeat(" ", max(2, promptWidth-columns(d.Headline)-len(risk)))+risk, clipMiddle("Tool: "+tool, promptWidth))
-	}
-	if d.RiskSays != "" {
-		top = append(top, d.RiskSays)
+	top := []string{
+		fmt.Sprintf("%s Tool %s of server %s.", d.Headline, theirs(d.Tool), theirs(d.Server)),
+		"Risk " + strings.ToUpper(d.Risk) + strings.TrimPrefix(d.RiskSays, strings.ToUpper(d.Risk[:1])+d.Risk[1:]),
 	}
 	if d.Own {
-		top = append(top, clipEnd("Summary: "+d.Summary, promptWidth))
+		top = append(top, "Summary: "+theirs(d.Summary)+".")
 	}
-	bottom = append(bottom, d.warningLines()...)
-	bottom = append(bottom, wrap("Why: "+strings.Join(d.Why, "; "))...)
-	bottom = append(bottom, wrap(d.coversLine())...)
+	bottom := d.warningLines()
+	bottom = append(bottom, listed("Why: ", dialogs(d.said.why), "; ", "reason", promptLong*promptWidth-1)+".", d.coversLine())
 	if len(d.Checks) > 0 {
-		bottom = append(bottom, clipEnd("Checked before sending: "+strings.Join(d.Checks, ", "), promptWidth))
+		bottom = append(bottom, listed("Checked before sending: ", spansOf(d.Checks), ", ", "check", promptLong*promptWidth-1)+".")
 	}
-	if len(d.Model.Calls) > 0 {
-		bottom = append(bottom, d.modelLines()...)
+	if len(d.Model.said) > 0 {
+		bottom = append(bottom, listed("Written by the model, unchecked: its script has ", dialogs(d.Model.said), ", ", "tool", promptLong*promptWidth-1)+".")
 	}
 	if d.Model.Says != "" {
-		bottom = append(bottom, wrap("A model's summary, unchecked: "+d.Model.Says)...)
+		bottom = append(bottom, "A model's summary, unchecked: "+theirsWithin(d.Model.Says, promptLong*promptWidth-40)+".")
 	}
 	number := 0
 	if len(d.Calls) > 0 {
 		number = d.Calls[0].Number
 	}
 	bottom = append(bottom, fmt.Sprintf("Call %d, %d made before. Unanswered at %s = not sent.", number, d.Done, d.Until))
-	if d.At != "" {
-		bottom = append(bottom, clipEnd("All of it: "+d.At, promptWidth))
+
+	taken := 1 // by the line that says where to read the rest
+	for _, line := range append(top, bottom...) {
+		taken += rows(line)
 	}
-	room := max(promptArgs, promptLines-len(top)-len(bottom))
-	lines := append(top, d.argumentLines(room)...)
-	return strings.Join(append(lines, bottom...), "\n")
+	lines := append(append(top, d.argumentLines(max(promptArgs, promptRows-taken))...), bottom...)
+	text := strings.Join(lines, "\n")
+	at := d.At
+	if at == "" && shortened.MatchString(text) {
+		at = d.Whole // where an argument has these words, it is a line too many
+	}
+	switch {
+	case at == "":
+		return text
+	case d.cut():
+		return text + "\nAs much of it as is kept: " + canon.Span(at) + "."
+	default:
+		return text + "\nAll of it: " + canon.Span(at) + "."
+	}
+}
+
+// shortened matches what stands where not all is shown.
+var shortened = regexp.MustCompile("(?m) left out\\)|` … `|…$|…, |[Aa]nd [0-9,]+ more ")
+
+// cut reports whether the request itself holds less than is sent.
+func (d Description) cut() bool {
+	for _, c := range d.Calls {
+		if c.Cut > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (d Description) coversLine() string {
 	text := d.Covers
-	if len(d.Needs) > 0 {
-		text += " It needs " + strings.Join(d.Needs, ", and ") + "."
+	if len(d.said.needs) > 0 {
+		text += " It needs " + strings.Join(dialogs(d.said.needs), ", and ") + "."
 	}
 	if d.Missing != "" {
-		text += " So far: " + d.Missing + "."
+		text += " So far: " + theirs(d.Missing) + "."
 	}
 	return text
-}
-
-// modelLines are the calls that the script seems to make: whole names, as many
-// as fit.
-func (d Description) modelLines() []string {
-	const lead = "Written by the model, unchecked: its script has "
-	all := d.Model.Calls
-	for n := len(all); n > 0; n-- {
-		text := lead + strings.Join(all[:n], ", ")
-		if n < len(all) {
-			text += " and " + Counted(len(all)-n, "more tool")
-		}
-		lines := wrap(text)
-		var whole []string
-		for _, line := range lines {
-			whole = append(whole, strings.TrimSpace(line))
-		}
-		if strings.Join(whole, " ") == text {
-			return lines
-		}
-	}
-	return wrap(lead + strings.Join(all, ", ")) // a name that is too long by itself
 }
 
 // warningLines are the warnings, as far as they fit.
 func (d Description) warningLines() []string {
 	var lines []string
-	for i, w := range d.Warnings {
-		more := wrap("! " + w)
-		if left := len(d.Warnings) - i - 1; len(lines)+len(more) > promptWarnings || left > 0 && len(lines)+len(more) == promptWarnings {
-			return append(lines, fmt.Sprintf("! and %s", Counted(left+1, "more warning")))
+	used := 0
+	for i, w := range d.said.warnings {
+		line := "! " + strings.ToUpper(w.dialog[:1]) + w.dialog[1:] + "."
+		left := len(d.said.warnings) - i - 1
+		if used += rows(line); used > promptWarnings || left > 0 && used == promptWarnings {
+			return append(lines, fmt.Sprintf("! And %s.", Counted(left+1, "more warning")))
 		}
-		lines = append(lines, more...)
+		lines = append(lines, line)
 	}
 	return lines
 }
 
-// argumentLines are the arguments in about room lines. Of several calls each
-// has its own: maxItems is as many as fit.
+// argumentLines are the arguments in about room rows. Of several calls each has
+// its own line: maxItems is as many as fit.
 func (d Description) argumentLines(room int) []string {
+	var lines []string
 	if len(d.Calls) != 1 {
-		var lines []string
 		for _, c := range d.Calls {
-			var values []string
-			for _, f := range c.Fields {
-				value := f.oneLine()
-				if strings.Contains(value, ", ") {
-					value = f.value // in quotes: it could look like more arguments
-				}
-				values = append(values, f.Name+" "+value)
-			}
-			lines = append(lines, clipMiddle(fmt.Sprintf("  #%d %s", c.Number, strings.Join(values, ", ")), promptWidth))
+			lines = append(lines, c.line(max(1, room/len(d.Calls))*promptWidth))
 		}
 		return lines
 	}
 	fields := d.Calls[0].Fields
 	if len(fields) == 0 {
-		return []string{"  no arguments"}
-	}
-	var lines []string
-	label := 8
-	for _, f := range fields[:min(len(fields), room)] {
-		label = max(label, min(columns(f.Name), 14))
+		return []string{"• No arguments."}
 	}
 	for i, f := range fields {
 		left := len(fields) - i - 1
-		if i == room-1 && left > 0 {
-			return append(lines, fmt.Sprintf("  and %s", Counted(left+1, "more argument")))
+		if room <= 1 && left > 0 {
+			return append(lines, fmt.Sprintf("• And %s.", Counted(left+1, "more argument")))
 		}
-		name := "  " + f.Name + strings.Repeat(" ", max(0, label-columns(f.Name))) + "  "
-		if !f.Text || len(f.Lines) == 1 {
-			lines = append(lines, name+f.brief(promptWidth-columns(name)))
-			continue
-		}
-		lines = append(lines, f.textLines(name, room-len(lines)-left)...)
+		line := f.within("• ", max(1, room-left)*promptWidth)
+		lines, room = append(lines, line), room-rows(line)
 	}
 	return lines
 }
 
-// textLines are a text of several lines: how much it is, then its first lines
-// and its last.
-func (f Field) textLines(name string, room int) []string {
-	body := f.Lines
-	show := min(len(body), max(room-1, 1))
-	if show < len(body) && show > 2 {
-		show-- // a line says what is left out
+// line is one call of several, in width columns.
+func (c DescribedCall) line(width int) string {
+	line := fmt.Sprintf("• Call %d: ", c.Number)
+	if len(c.Fields) == 0 {
+		return line + "no arguments."
 	}
-	if show < 2 {
-		return []string{name + f.brief(promptWidth-columns(name))}
-	}
-	head := fmt.Sprintf("%s%s, %s", name, Counted(f.Characters, "character"), Counted(len(body), "line"))
-	if show < len(body) {
-		head += fmt.Sprintf(", %d shown", show)
-	}
-	lines := []string{clipEnd(head+":", promptWidth)}
-	for i, line := range body {
-		switch {
-		case i < show-1, i == len(body)-1:
-			lines = append(lines, clipMiddle("  | "+line, promptWidth))
-		case i == show-1 && len(body) > show && room > 3:
-			lines = append(lines, fmt.Sprintf("  … %s", Counted(len(body)-show, "more line")))
+	for i, f := range c.Fields {
+		left := len(c.Fields) - i - 1
+		more := "and " + Counted(left+1, "more argument")
+		room := width - columns(line)
+		if left > 0 {
+			room -= len(", " + more)
+		}
+		next := f.within("", room)
+		if columns(next) > room {
+			return line + more
+		}
+		if line += next; left > 0 {
+			line += ", "
 		}
 	}
-	return lines
+	return line
 }
 
-// clipEnd cuts the end off a text that is wider than width columns, and says
-// how much.
-func clipEnd(s string, width int) string {
-	if columns(s) <= width {
-		return s
+// within is the argument on one line of about width columns. One that is cut
+// says how much it is.
+func (f Field) within(begin string, width int) string {
+	name := theirs(f.key)
+	if columns(name) > maxFieldName+len("``") {
+		name = clipped(f.key, maxFieldName+len("`` (10,000 characters left out) ``"))
 	}
-	head := firstColumns(s, width-len("… 1000000 more"))
-	return fmt.Sprintf("%s… %d more", head, len([]rune(s))-len([]rune(head)))
-}
-
-// wrap breaks a sentence into lines, between words where it can, and cuts off
-// what does not fit into as many as there may be.
-func wrap(s string) []string {
-	const indent = "     "
-	var lines []string
-	for len(lines) < promptWraps-1 && columns(s) > promptWidth {
-		head := firstColumns(s, promptWidth)
-		if at := strings.LastIndexByte(head, ' '); at > len(head)/2 {
-			head = head[:at]
-		}
-		lines = append(lines, head)
-		s = indent + strings.TrimLeft(s[len(head):], " ")
+	begin += name + ": "
+	if whole := begin + canon.Span(f.json()); columns(whole) <= width && !(f.Text && f.Cut) {
+		return whole
 	}
-	return append(lines, clipEnd(s, promptWidth))
-}
-
-// columnsOf is how wide a terminal shows a character.
-func columnsOf(c rune) int {
-	if isLetterMark(c) {
-		return 0
-	}
-	switch width.LookupRune(c).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	}
-	return 1
-}
-
-func columns(s string) int {
-	n := 0
-	for _, c := range s {
-		n += columnsOf(c)
-	}
-	return n
-}
-
-// firstColumns is as much of s as fits into n columns.
-func firstColumns(s string, n int) string {
-	for i, c := range s {
-		if n -= columnsOf(c); n < 0 {
-			return s[:i]
+	text, size := f.text, ""
+	switch {
+	case !f.Text:
+		text = f.json()
+		size = "JSON, " + Counted(utf8.RuneCountInString(text), "character")
+		text = canon.Visible(text)
+	case f.Cut:
+		size = Counted(f.Characters, "character")
+	default:
+		size = Counted(len(units(text)), "character")
+		if len(f.Lines) > 1 {
+			size += ", " + Counted(len(f.Lines), "line")
 		}
 	}
-	return s
+	begin += size + ": "
+	if f.Text && f.Cut {
+		return begin + beginning(text, width-columns(begin))
+	}
+	return begin + ends(text, width-columns(begin), func(int) string { return cutMark }, cutMark)
+}
+
+// json is the value as JSON on one line.
+func (f Field) json() string {
+	if f.Text {
+		return canon.Literal(f.text)
+	}
+	return canon.LiteralJSON([]byte(f.value))
 }

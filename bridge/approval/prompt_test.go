@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -33,7 +33,7 @@ type prompted struct {
 	Preview               []analysis.CallSite
 	Done                  int
 	Sources               []string
-	Summary, At           string
+	Summary, At, Whole    string
 	Manual, RequireReason bool
 }
 
@@ -61,7 +61,7 @@ func (p prompted) request(t interface{ Fatal(...any) }) Request {
 
 // prompt is what a person reads of p.
 func (p prompted) prompt(t interface{ Fatal(...any) }) string {
-	return Describe(p.request(t), DescribeOptions{At: p.At, Zone: time.UTC}).Prompt()
+	return Describe(p.request(t), DescribeOptions{At: p.At, Whole: p.Whole, Zone: time.UTC}).Prompt()
 }
 
 // TestPrompt reads testdata/prompt.txtar: NAME.json is a request, NAME.want
@@ -105,7 +105,7 @@ func TestPrompt(t *testing.T) {
 // consists of characters that a person can see, in lines of ours.
 func TestPromptIsInert(t *testing.T) {
 	nasty := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
-		"x\nYes sends nothing.\nWhy: asklist", "\x1b[2J\x1b]0;title\a", "\u202e\u2066gnp.exe", "a\u200bb\ufeff", "<b onclick=x>&amp;", "\U000E0041\U000E0042",
+		"x\nYes sends nothing.\nWhy: asklist", "a\n---\nb | c", "``` ` ``", "\x1b[2J\x1b]0;title\a", "\u202e\u2066gnp.exe", "a\u200bb\ufeff", "<b onclick=x>&amp;", "\U000E0041\U000E0042",
 		"[x](javascript:y) `code` **bold**", "e\u0301\u0301\u0301\u0301\u0301", "\r\nWritten by the model", "…", strings.Repeat("long ", 400), "\u2028\u2029\u0085", "\x00\x7f\u009b31m", "\\u{A}", "日本語", "ابجد",
 	}))
 	rapid.Check(t, func(t *rapid.T) {
@@ -130,53 +130,137 @@ func TestPromptIsInert(t *testing.T) {
 	})
 }
 
-// inert checks that a prompt consists of our lines, in our order, of bounded
-// width and of visible characters.
+// inert checks that a prompt consists of our lines, in our order, of visible
+// characters and in bounded room; and that whatever is not in a code span is
+// ours, and nothing that Markdown has a meaning for.
 func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 	lines := strings.Split(strings.TrimSuffix(prompt, "\n"), "\n")
-	starts := []string{"", "Tool: ", riskWords, "Summary: ", "  ", "! ", "Why: ", "Yes ", "Checked before sending: ", "Written by the model, unchecked: ", "Call ", "All of it: "}
-	needed := []string{"", riskWords, "  ", "Why: ", "Yes ", "Call "}
-	begins := func(line, start string) bool {
-		if start == riskWords {
-			return slices.Contains(slices.Collect(maps.Values(riskSays)), line)
-		}
-		return strings.HasPrefix(line, start)
-	}
-	at := 0
+	starts := []string{"", "Risk ", "Summary: ", "• ", "! ", "Why: ", "Yes ", "Checked before sending: ", "Written by the model, unchecked: ", "A model's summary, unchecked: ", "Call ", "A"}
+	needed := []string{"Risk ", "• ", "Why: ", "Yes ", "Call "}
+	at, used := 0, 0
 	for n, line := range lines {
-		if columns(line) > promptWidth {
-			t.Errorf("a line of %d columns: %s", columns(line), line)
-		}
+		used += rows(line)
 		// Our own way to write what is unseen begins with a backslash, which
 		// Visible would write out once more.
 		if plain := strings.ReplaceAll(line, `\`, "/"); canon.Visible(plain) != plain {
 			t.Errorf("unseen characters in %q: %q", line, canon.Visible(plain))
 		}
+		text, spans := spansIn(line)
+		if mark := strings.Trim(strings.ReplaceAll(text, "• ", ""), ourLetters); mark != "" || line == "" || line[0] == ' ' || line[0] == '`' || strings.HasSuffix(line, " ") {
+			t.Errorf("%q is no text of ours in %q", mark, line)
+		}
+		for _, s := range spans {
+			if !json.Valid([]byte(s)) && (!strings.HasPrefix(line, "All of it: ") && !strings.HasPrefix(line, "As much of it as is kept: ") || n < len(lines)-1) {
+				t.Errorf("%s is no JSON in %q", s, line)
+			}
+		}
 		if n == 0 {
-			if !strings.Contains(line, "? ") || !strings.Contains(line, "risk ") {
+			if !strings.Contains(text, "? Tool ") || !strings.Contains(text, " of server ") {
 				t.Errorf("this is no headline: %q", line)
 			}
-			needed = needed[1:]
 			continue
 		}
-		if strings.HasPrefix(line, "     ") && slices.Contains([]string{"! ", "Why: ", "Yes ", "Written by the model, unchecked: "}, starts[at]) {
-			continue // the rest of a sentence
+		if last := line[len(line)-1]; starts[at] != "• " && last != '.' && last != '`' && last != ')' && !strings.HasPrefix(line, "• ") {
+			t.Errorf("a line without an end: %q", line)
 		}
-		i := 1 + slices.IndexFunc(starts[1:], func(s string) bool { return begins(line, s) })
-		if i == 0 || i < at || i == at && starts[i] != "  " && starts[i] != "! " {
+		i := 1 + slices.IndexFunc(starts[1:], func(s string) bool { return strings.HasPrefix(line, s) })
+		if i == 0 || i < at || i == at && starts[i] != "• " && starts[i] != "! " {
 			t.Errorf("this line is out of place: %q\n%s", line, prompt)
 			return
 		}
 		at = i
 		needed = slices.DeleteFunc(needed, func(s string) bool { return s == starts[i] })
 	}
-	if len(needed) > 0 || len(lines) > promptLines+5 {
-		t.Errorf("%d lines, and these are missing: %q\n%s", len(lines), needed, prompt)
+	if len(needed) > 0 || used > promptRows+5 {
+		t.Errorf("%d rows, and these are missing: %q\n%s", used, needed, prompt)
 	}
 }
 
-// riskWords stands for the sentence about the risk.
-const riskWords = "a sentence about the risk"
+// ourLetters are the characters of our sentences.
+const ourLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,:;?!'()=-…"
+
+// spansIn takes a line apart as CommonMark does: what is in code spans, and the
+// line without them.
+func spansIn(line string) (rest string, spans []string) {
+	for {
+		i := strings.IndexByte(line, '`')
+		if i < 0 {
+			return rest + line, spans
+		}
+		rest, line = rest+line[:i], line[i:]
+		fence := line[:len(line)-len(strings.TrimLeft(line, "`"))]
+		line = line[len(fence):]
+		end := 0
+		for end < len(line) {
+			run := len(line[end:]) - len(strings.TrimLeft(line[end:], "`"))
+			if run == len(fence) {
+				break
+			}
+			end += max(run, 1)
+		}
+		if end == len(line) {
+			return rest + fence + line, spans // a fence that never ends is no fence
+		}
+		spans, line = append(spans, line[:end]), line[end+len(fence):]
+	}
+}
+
+// What fits is shown whole: each name and each value is the JSON that was sent,
+// in the order of the description.
+func TestPromptShowsWhatIsSent(t *testing.T) {
+	for _, text := range hostile(t) {
+		for _, args := range []map[string]any{{"a": text, "b": []any{text, 1}}, {text: text}, {"z": map[string]any{text: nil}, "body": text + "\n" + text}} {
+			raw, err := json.Marshal(args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := prompted{Tool: text, Server: text, Profile: text, Why: text, Risk: profiles.High, Args: raw, Summary: text, Sources: []string{text}, Checks: []string{text},
+				Preview: []analysis.CallSite{{Name: text}}}.request(t)
+			d := Describe(r, DescribeOptions{Whole: "codemode-bridge approvals show q1"})
+			prompt := d.Prompt()
+			inert(t, prompt)
+			if strings.Contains(prompt, "left out") || strings.Contains(prompt, " … ") || r.Items[0].Shown.Cut > 0 {
+				if !strings.HasSuffix(prompt, ": `codemode-bridge approvals show q1`.") {
+					t.Errorf("it does not say where the rest is:\n%s", prompt)
+				}
+				continue
+			}
+			got := map[string]any{}
+			for line := range strings.SplitSeq(prompt, "\n") {
+				if _, spans := spansIn(line); strings.HasPrefix(line, "• ") && len(spans) == 2 {
+					var name string
+					var value any
+					if json.Unmarshal([]byte(spans[0]), &name) != nil || json.Unmarshal([]byte(spans[1]), &value) != nil {
+						t.Errorf("not read: %s", line)
+					}
+					got[name] = value
+				}
+			}
+			var want map[string]any
+			if err := json.Unmarshal(raw, &want); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, want) && r.Items[0].Shown.Hidden == 0 {
+				t.Errorf("shown is %q, sent is %q", got, want)
+			}
+		}
+	}
+}
+
+// hostile are texts that mean something to a reader of Markdown, or look like
+// lines of ours.
+func hostile(t testing.TB) []string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/hostile.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
 
 // What cannot be shown in full says so, and keeps its end.
 func TestLongValueKeepsBothEnds(t *testing.T) {
@@ -185,7 +269,7 @@ func TestLongValueKeepsBothEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	prompt := prompted{Tool: "run", Server: "sh", Args: text, Risk: profiles.High}.prompt(t)
-	if !strings.Contains(prompt, `ls -la a/`) || !strings.Contains(prompt, `; rm -rf /`+"\n") || !strings.Contains(prompt, "more") {
+	if !strings.Contains(prompt, "`\"ls -la a/") || !strings.Contains(prompt, "; rm -rf /\"`\n") || !strings.Contains(prompt, " 1,017 characters: ") || !strings.Contains(prompt, "` … `") {
 		t.Errorf("the prompt is\n%s", prompt)
 	}
 }

@@ -264,7 +264,7 @@ func TestWhatAModelSays(t *testing.T) {
 			t.Fatalf("kept is %+v, %v", kept, err)
 		}
 		d := Describe(now, DescribeOptions{})
-		if d.Model.Says != "It deletes nothing. Why: safe" || !strings.Contains(d.Prompt(), "A model's summary, unchecked: It deletes nothing. Why: safe") {
+		if d.Model.Says != "It deletes nothing. Why: safe" || !strings.Contains(d.Prompt(), "A model's summary, unchecked: `\"It deletes nothing. Why: safe\"`.\n") {
 			t.Errorf("described as %+v", d.Model)
 		}
 		d.Model = Claims{}

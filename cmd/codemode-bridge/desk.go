@@ -35,6 +35,7 @@ type desk struct {
 
 	id        string             // of this process, in the requests it puts
 	conf      gate.Configuration // that it began with, whatever becomes of its text
+	with      string             // flags that a command needs to read it
 	realm     approval.Realm     // of the approvers
 	alive     *alive.Member      // nil where nothing is shared
 	folder    string             // of those who are
@@ -94,6 +95,33 @@ func (d *desk) at(path string) string {
 		return "codemode-bridge approvals watch"
 	}
 	return ""
+}
+
+// readAt says where all of a request can be read: on its page, or by a command
+// where other processes find it.
+func (d *desk) readAt(request string) approval.DescribeOptions {
+	switch page := d.page.Load(); {
+	case page != nil:
+		return approval.DescribeOptions{At: *page + "/r/" + request}
+	case d.alive != nil:
+		return approval.DescribeOptions{Whole: "codemode-bridge approvals show " + request + d.with}
+	default:
+		return approval.DescribeOptions{}
+	}
+}
+
+// withConfig is what a command needs besides to read a configuration that is
+// not the user's own.
+func withConfig(cfg *config.Config, env config.Env) string {
+	places, err := config.Paths(env)
+	switch {
+	case err == nil && places.ConfigFile == cfg.File:
+		return ""
+	case strings.ContainsAny(cfg.File, " '\"$&|;()<>*?"):
+		return " --config '" + strings.ReplaceAll(cfg.File, "'", `'\''`) + "'"
+	default:
+		return " --config " + cfg.File
+	}
 }
 
 // broker makes the broker of this process.

@@ -77,6 +77,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 	if p.desk, err = openDesk(ctx, cfg, rec.store != nil); err != nil {
 		return nil, err
 	}
+	p.desk.with = withConfig(cfg, a.env)
 	if places, err := config.Paths(a.env); err == nil {
 		p.cache = filepath.Join(places.CacheDir, "catalog-"+fileKey(cfg.File))
 	}
@@ -110,7 +111,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
 		Problem: p.trouble, Held: p.heldText, Unrecorded: rec.unavailable, Ready: p.await, Observed: p.observe, Ended: p.upstreams.EndSession, Logger: l.logger,
 		Folder: p.folder, Journal: rec.journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
-		ApproveAt: func(string) string { return p.desk.at("/") }, SummaryWait: summaryWait,
+		ApproveAt: func(string) string { return p.desk.at("/") }, ReadAt: p.desk.readAt, SummaryWait: summaryWait,
 	})
 	rec.known.learn(specs(cfg), a.env)
 	rec.known.follow(p.logins.Hide)

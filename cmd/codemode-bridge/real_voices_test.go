@@ -97,8 +97,8 @@ func realServersSpeak(t *testing.T, kind, transport string) {
 	if len(a.Asked) != 2 {
 		t.Fatalf("asked %d times: %q", len(a.Asked), a.Asked)
 	}
-	holds("the form's question", a.Asked[0], "The server everything asks, not codemode-bridge:\n> Please provide", "This approves no call.")
-	holds("the question before sampling", a.Asked[1], "The server asks wants to ask your model", "> user: Resource trigger-sampling-request context: What is six by seven?")
+	holds("the form's question", a.Asked[0], "The server `\"everything\"` asks, not codemode-bridge:\n• `\"Please provide", "This approves no call.")
+	holds("the question before sampling", a.Asked[1], "The server `\"asks\"` wants to ask your model", "• `\"user: Resource trigger-sampling-request context: What is six by seven?")
 	if len(a.Lent) != 2 {
 		t.Fatalf("the model was asked %d times", len(a.Lent))
 	}
