@@ -118,6 +118,7 @@ func (r *run) notes() []string {
 // limitHints say what to do about a limit, by its name.
 var limitHints = map[string]string{
 	sandbox.LimitCPU:         "do less in one script, or look for a loop that does not end; waiting for calls does not count",
+	sandbox.LimitWall:        "this machine is busy: do less in one script, or try again later; waiting for calls does not count",
 	sandbox.LimitMemory:      "keep less at a time: handle large answers piece by piece and return only what is needed",
 	sandbox.LimitTotalMemory: "other scripts use the rest of it: try again later, and keep less at a time; sandbox.memory in the configuration is the limit",
 	sandbox.LimitRecursion:   "the script, or data in it, is nested too deeply; use a loop",

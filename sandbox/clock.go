@@ -36,6 +36,18 @@ func (r *run) shownLocked(now time.Time) time.Duration {
 	return r.used
 }
 
+// chargedLocked returns what counts as CPU time: the clock's time, with what the
+// worker used beyond that, but no more than the processor time that the system
+// knows of. A script that waits for a processor is not charged for that, and one
+// whose worker collects garbage on other processors not for more than its time.
+func (r *run) chargedLocked(now time.Time) time.Duration {
+	shown := r.shownLocked(now) + r.burnt
+	if cpu, ok := r.p.cpu(); ok && r.metered {
+		return min(shown, cpu-r.cpuAt)
+	}
+	return shown
+}
+
 // restLocked starts the clock of waiting if the idle worker waits for nothing
 // but timers: a worker is not held for a script that only lets time pass.
 func (r *run) restLocked(now time.Time) {
@@ -67,7 +79,12 @@ func (r *run) armLocked(now time.Time) {
 		next = r.due[0].at
 	}
 	if r.running {
-		if at := now.Add(r.limits.CPU + grace - r.shownLocked(now) - r.burnt); at.Before(next) {
+		shown := r.shownLocked(now)
+		end := wire.WallFactor * (r.limits.CPU + grace)
+		if r.metered {
+			end = min(end, r.limits.CPU+grace+r.spare-r.burnt)
+		}
+		if at := now.Add(end - shown); at.Before(next) {
 			next = at
 		}
 	}
@@ -114,8 +131,17 @@ func (r *run) tick() {
 		r.sampleLocked(now)
 		r.sample = now.Add(sampleEvery)
 	}
-	if r.shownLocked(now)+r.burnt >= r.limits.CPU+grace {
-		r.failLocked(&LimitError{Limit: wire.LimitCPU, Value: duration(r.limits.CPU)})
+	shown := r.shownLocked(now)
+	if r.metered && shown+r.burnt-r.spare >= r.limits.CPU+grace {
+		charged := r.chargedLocked(now)
+		if charged >= r.limits.CPU+grace {
+			r.failLocked(&LimitError{Limit: wire.LimitCPU, Value: r.value(wire.LimitCPU)})
+			return
+		}
+		r.spare = shown + r.burnt - charged
+	}
+	if shown >= wire.WallFactor*(r.limits.CPU+grace) {
+		r.failLocked(&LimitError{Limit: wire.LimitWall, Value: r.value(wire.LimitWall)})
 		return
 	}
 	if r.resting && len(r.queue) == 0 && r.rested+now.Sub(r.restAt) >= r.limits.Waiting {

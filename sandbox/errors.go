@@ -70,6 +70,8 @@ func (e *LimitError) Error() string {
 		return e.Limit + " limit exceeded"
 	case e.Limit == wire.LimitCPU:
 		return fmt.Sprintf("script CPU time limit of %s exceeded", e.Value)
+	case e.Limit == wire.LimitWall:
+		return fmt.Sprintf("script wall time limit of %s exceeded: it had the processor for too little of that", e.Value)
 	case e.Limit == wire.LimitWaiting:
 		return fmt.Sprintf("waiting limit of %s exceeded: the script waited for nothing but its own timers", e.Value)
 	case e.Limit == wire.LimitCalls, e.Limit == wire.LimitTimers:
@@ -84,6 +86,8 @@ func (e *LimitError) Hint() string {
 	switch e.Limit {
 	case wire.LimitCPU:
 		return "look for a loop that does not end, and do less in one run; waiting for calls is not counted"
+	case wire.LimitWall:
+		return "this machine is busy: do less in one run, or try again later; waiting for calls is not counted"
 	case wire.LimitMemory:
 		return "hold less at a time: work through large data in parts, and let tools filter"
 	case wire.LimitTotalMemory:

@@ -58,7 +58,26 @@ type fake struct {
 	names []string // of the Names frames it got, "revision:count"
 	words []string // of the source
 	input []byte
-	burns atomic.Int64 // since when (Unix time in ns) it uses a processor, in memory
+
+	// In memory: the processor time it has used.
+	burns atomic.Int64 // since when (Unix time in ns) it uses a processor
+	burnt atomic.Int64 // before that, in ns
+}
+
+// burn uses a processor for a time, in memory.
+func (f *fake) burn(d time.Duration) {
+	f.burns.Store(time.Now().UnixNano())
+	time.Sleep(d)
+	f.burnt.Add(time.Now().UnixNano() - f.burns.Swap(0))
+}
+
+// cpu returns the processor time it has used, in memory.
+func (f *fake) cpu() time.Duration {
+	d := time.Duration(f.burnt.Load())
+	if since := f.burns.Load(); since != 0 {
+		d += time.Since(time.Unix(0, since))
+	}
+	return d
 }
 
 func (f *fake) serve() {
@@ -263,10 +282,19 @@ var acts = map[string]func(*fake){
 	},
 	// work MS: works, calls, and works again
 	"work": func(f *fake) {
-		time.Sleep(time.Duration(f.word(1)) * time.Millisecond)
+		f.burn(time.Duration(f.word(1)) * time.Millisecond)
 		f.call(wire.OpTool, "t", "")
 		f.reply()
-		time.Sleep(time.Duration(f.word(1)) * time.Millisecond)
+		f.burn(time.Duration(f.word(1)) * time.Millisecond)
+		f.done("worked")
+	},
+	// share N MS: works for MS, and has a processor for one N-th of the time
+	"share": func(f *fake) {
+		const turn = 10 * time.Millisecond
+		for range f.word(2) / 10 {
+			f.burn(turn)
+			time.Sleep(time.Duration(f.word(1)-1) * turn)
+		}
 		f.done("worked")
 	},
 	// open N: makes calls and ends without their answers
@@ -304,7 +332,10 @@ var acts = map[string]func(*fake){
 
 	// Limits, as a broken runtime breaks them.
 	"spin": func(*fake) { spin() },
-	"deaf": func(f *fake) { f.conn.Read() }, // until the pipe is closed
+	"deaf": func(f *fake) { // until the pipe is closed
+		f.burns.Store(time.Now().UnixNano())
+		f.conn.Read()
+	},
 	"liar": func(f *fake) {
 		f.call(wire.OpTool, "t", "")
 		f.idle()
@@ -331,7 +362,7 @@ var acts = map[string]func(*fake){
 		f = func(n int) int { return f(n+1) + f(n+2) }
 		f(0)
 	},
-	"silence": func(*fake) { hang() },
+	"silence": func(f *fake) { f.conn.Read() },
 
 	// Breaches of the protocol.
 	"other-run":     func(f *fake) { f.run.ID++; f.done(1) },
@@ -421,7 +452,7 @@ var acts = map[string]func(*fake){
 		f.exit(0)
 	},
 	"half-frame":    func(f *fake) { f.raw.Write([]byte{0, 0, 0, 50, byte(wire.KindDone), 0, 0}); f.exit(0) },
-	"half-silence":  func(f *fake) { f.raw.Write([]byte{0, 0, 0, 50, byte(wire.KindDone), 0, 0}); hang() },
+	"half-silence":  func(f *fake) { f.raw.Write([]byte{0, 0, 0, 50, byte(wire.KindDone), 0, 0}); f.conn.Read() },
 	"header-longer": func(f *fake) { f.raw.Write([]byte{0, 0, 0, 7, byte(wire.KindDone), 0, 0, 0, 9, 1, 0}); hang() },
 	"closed-out":    func(*fake) { os.Stdout.Close(); hang() },
 	"text":          func(f *fake) { io.WriteString(f.raw, "panic: this is not the protocol\n"); hang() },
@@ -475,12 +506,7 @@ func inMemory(heap int64) (*process, error) {
 		heap:   heap,
 		exited: make(chan struct{}),
 		kill:   func() { end(ending{code: -1, status: "signal: killed"}) },
-		cpu: func() (time.Duration, bool) {
-			if since := f.burns.Load(); since != 0 {
-				return time.Since(time.Unix(0, since)), true
-			}
-			return 0, true
-		},
+		cpu:    func() (time.Duration, bool) { return f.cpu(), true },
 		memory: func() (int64, bool) { return 10 << 20, true },
 		wait:   func() ending { e := <-gone; return e },
 	}, nil

@@ -116,10 +116,10 @@ func TestRealWorkerDies(t *testing.T) {
 	innocent := pool.Session()
 	gives(t, innocent, "return 1", nil, "1")
 	for source, want := range map[string]string{
-		"for (;;);":           "script CPU time limit of 100 ms exceeded",
-		"for (;;) await null": "script CPU time limit of 100 ms exceeded",
-		"await codemode.echo__say({}); for (;;);":                   "script CPU time limit of 100 ms exceeded",
-		"Array.prototype.indexOf.call({length: 2**53-1})":           "script CPU time limit of 100 ms exceeded",
+		"for (;;);":           "CPU time limit of 100 ms|wall time limit of 400 ms",
+		"for (;;) await null": "CPU time limit of 100 ms|wall time limit of 400 ms",
+		"await codemode.echo__say({}); for (;;);":                   "CPU time limit of 100 ms|wall time limit of 400 ms",
+		"Array.prototype.indexOf.call({length: 2**53-1})":           "CPU time limit of 100 ms|wall time limit of 400 ms",
 		"'x'.repeat(2**40)":                                         "memory limit of 64 MB exceeded",
 		"new ArrayBuffer(2**40)":                                    "memory limit of 64 MB exceeded",
 		"const a = []; for (;;) a.push('x'.repeat(1e5) + a.length)": "memory limit of 64 MB exceeded",

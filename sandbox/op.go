@@ -17,6 +17,7 @@ const (
 // The limits that a LimitError can name.
 const (
 	LimitCPU         = wire.LimitCPU
+	LimitWall        = wire.LimitWall
 	LimitMemory      = wire.LimitMemory
 	LimitRecursion   = wire.LimitRecursion
 	LimitCalls       = wire.LimitCalls

@@ -75,7 +75,7 @@ func (o Options) withDefaults() Options {
 // Limits bound one run. A zero field means its default; nothing is
 // unlimited.
 type Limits struct {
-	CPU      time.Duration // running JavaScript, waiting for answers not counted; 10 s
+	CPU      time.Duration // that running the script takes, waiting for answers not counted; 10 s. By the clock on the wall, four times that
 	Waiting  time.Duration // waiting in all for nothing but timers, no call open; 60 s
 	Heap     int64         // bytes of the worker's heap; 256 MB
 	Calls    int           // calls, timers not counted; 1,000. Of timers, wire.MaxTimers

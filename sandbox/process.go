@@ -237,6 +237,8 @@ func (p *process) death() error {
 		return memory
 	case wire.ExitDeadline:
 		return &LimitError{Limit: wire.LimitCPU}
+	case wire.ExitWall:
+		return &LimitError{Limit: wire.LimitWall}
 	case wire.ExitStack:
 		return &LimitError{Limit: wire.LimitRecursion}
 	case wire.ExitProtocol:

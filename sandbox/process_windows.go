@@ -85,9 +85,23 @@ func (c *cage) close() {
 
 func emptyDir() string { return os.TempDir() }
 
-// processorTime is not known here: a worker that claims to be idle is
-// believed, and ends with its session.
-func processorTime(int) (time.Duration, bool) { return 0, false }
+// processorTime returns how much processor time a process has used on all its
+// threads.
+func processorTime(pid int) (time.Duration, bool) {
+	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
+	if err != nil {
+		return 0, false
+	}
+	defer windows.CloseHandle(process)
+	var created, exited, kernel, user windows.Filetime
+	if err := windows.GetProcessTimes(process, &created, &exited, &kernel, &user); err != nil {
+		return 0, false
+	}
+	span := func(t windows.Filetime) time.Duration { // in steps of 100 ns
+		return time.Duration(int64(t.HighDateTime)<<32|int64(t.LowDateTime)) * 100
+	}
+	return span(kernel) + span(user), true
+}
 
 // measuresMemory says whether residentMemory knows.
 const measuresMemory = false

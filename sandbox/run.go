@@ -90,6 +90,9 @@ type run struct {
 	// The script's clock. It stands while the worker is idle.
 	running bool
 	since   time.Time     // when it last began to run
+	cpuAt   time.Duration // processor time of the worker when the run began
+	metered bool          // the system tells: if not, the worker alone holds Limits.CPU
+	spare   time.Duration // by how much the clock was ahead of that processor time when last compared
 	used    time.Duration // before since
 	burnt   time.Duration // processor time used beyond what running explains
 	sampled sample
@@ -125,6 +128,7 @@ func serve(ctx context.Context, p *process, script Script, limits Limits, host H
 
 	now := time.Now()
 	r.running, r.since, r.sample = true, now, now.Add(sampleEvery)
+	r.cpuAt, r.metered = p.cpu()
 	r.lastTime = script.Start.Round(0)
 	if r.lastTime.IsZero() {
 		r.lastTime = now
@@ -166,9 +170,10 @@ func (r *run) endLocked(err error) bool {
 	r.ended, r.err = true, err
 	r.stopLocked(time.Now())
 	r.result.Calls = r.made - r.nTimers
-	if r.result.CPU <= 0 || r.result.CPU > r.used {
-		r.result.CPU = r.used
+	if r.result.CPU <= 0 {
+		r.result.CPU = r.chargedLocked(time.Time{})
 	}
+	r.result.CPU = min(r.result.CPU, r.used)
 	r.queue, r.waiting, r.due, r.open = nil, nil, nil, nil
 	r.cancel()
 	return true
@@ -215,8 +220,8 @@ func (r *run) read() {
 			r.p.kill()
 			<-r.p.exited
 			err = r.p.death()
-			if l := (*LimitError)(nil); errors.As(err, &l) && l.Limit == wire.LimitCPU {
-				l.Value = duration(r.limits.CPU)
+			if l := (*LimitError)(nil); errors.As(err, &l) && l.Value == "" {
+				l.Value = r.value(l.Limit)
 			}
 		}
 		r.mu.Lock()
@@ -597,26 +602,32 @@ const maxOpenNamed = 20
 // ours: nothing here is taken from the worker but which limit it was, and
 // where.
 func (r *run) limitError(f *wire.Failure) *LimitError {
-	e := &LimitError{Limit: f.Name, Position: f.Position, Frame: f.Frame, Stack: f.Stack}
-	switch f.Name {
+	return &LimitError{Limit: f.Name, Value: r.value(f.Name), Position: f.Position, Frame: f.Frame, Stack: f.Stack}
+}
+
+// value returns this run's limit of that name as LimitError.Value has it.
+func (r *run) value(limit string) string {
+	switch limit {
 	case wire.LimitCPU:
-		e.Value = duration(r.limits.CPU)
+		return duration(r.limits.CPU)
+	case wire.LimitWall:
+		return duration(wire.WallFactor * r.limits.CPU)
 	case wire.LimitMemory:
-		e.Value = size(r.p.heap)
+		return size(r.p.heap)
 	case wire.LimitCalls:
-		e.Value = count(r.limits.Calls)
+		return count(r.limits.Calls)
 	case wire.LimitTimers:
-		e.Value = count(wire.MaxTimers)
+		return count(wire.MaxTimers)
 	case wire.LimitArgs:
-		e.Value = size(wire.MaxArgs)
+		return size(wire.MaxArgs)
 	case wire.LimitResult:
-		e.Value = size(r.limits.Result)
+		return size(r.limits.Result)
 	case wire.LimitSource:
-		e.Value = size(r.limits.Source)
+		return size(r.limits.Source)
 	case wire.LimitInput:
-		e.Value = size(r.limits.Input)
+		return size(r.limits.Input)
 	}
-	return e
+	return ""
 }
 
 func scriptError(f *wire.Failure) *ScriptError {

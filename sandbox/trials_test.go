@@ -91,14 +91,14 @@ func TestMoreOfHostileWorkers(t *testing.T) {
 	}{
 		{"args-deep", large, "arguments that are not JSON"},
 		{"result-deep", large, "a result that is not JSON"},
-		{"stall", large, "script CPU time limit of 100 ms exceeded"},
-		{"drip", large, "script CPU time limit of 100 ms exceeded"},
+		{"stall", large, "script wall time limit of 400 ms exceeded"},
+		{"drip", large, "script wall time limit of 400 ms exceeded"},
 	} {
 		t.Run(row.source, func(t *testing.T) {
 			t.Parallel()
 			s := pool.Session()
 			script := Script{Source: row.source}
-			if strings.Contains(row.want, "100 ms") {
+			if strings.Contains(row.want, "00 ms") {
 				script.Limits.CPU = 100 * time.Millisecond
 			}
 			_, err := s.Run(t.Context(), script, row.host)

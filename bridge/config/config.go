@@ -223,7 +223,7 @@ func (t Tools) IsZero() bool { return len(t.Allow) == 0 && len(t.Deny) == 0 }
 
 // A Sandbox holds the limits of runs and the size of the worker pool.
 type Sandbox struct {
-	CPU         Duration `json:"cpu" range:"10ms..10m"`                 // JavaScript's own time in one run
+	CPU         Duration `json:"cpu" range:"10ms..10m"`                 // CPU time of one run, waiting not counted
 	Heap        Size     `json:"heap" range:"16MB..8GB"`                // a worker's memory
 	Calls       int      `json:"calls" range:"1..1000000"`              // in one run
 	Parallel    int      `json:"parallel" range:"1..10000"`             // at the same time in one run

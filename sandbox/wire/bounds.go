@@ -30,11 +30,13 @@ const (
 	ExitDeadline = 87 // the script did not stop when it was interrupted
 	ExitStack    = 88 // native code nested too deep, where the worker can tell
 	ExitProtocol = 89 // the parent spoke another protocol
+	ExitWall     = 90 // as ExitDeadline, where the limit was LimitWall
 )
 
 // Names of limits, as Failure.Name has them when Kind is FailureLimit.
 const (
 	LimitCPU       = "cpu time"
+	LimitWall      = "wall time"
 	LimitMemory    = "memory"
 	LimitRecursion = "recursion"
 	LimitCalls     = "calls"
@@ -47,6 +49,10 @@ const (
 	// LimitTotalMemory is of all workers together; the parent alone names it.
 	LimitTotalMemory = "total memory"
 )
+
+// WallFactor is how many times Limits.CPU a script may run by the clock on the
+// wall, waiting not counted.
+const WallFactor = 4
 
 // Values of Failure.Kind.
 const (

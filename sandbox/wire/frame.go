@@ -118,7 +118,7 @@ type Run struct {
 // Limits bound one run inside the worker. All are positive. The parent
 // enforces them a second time, from outside.
 type Limits struct {
-	CPU      time.Duration // running JavaScript, waiting not counted
+	CPU      time.Duration // that running the script takes; see WallFactor
 	Calls    int           // timers not counted: of these, MaxTimers
 	Parallel int
 	Logs     int64 // bytes of text; also the number of lines

@@ -3,6 +3,8 @@ package worker
 import (
 	"sync"
 	"time"
+
+	"codemode-bridge/sandbox/wire"
 )
 
 const (
@@ -15,47 +17,71 @@ const (
 )
 
 // A clock measures how long a script has run, waiting not counted, and acts
-// at the limit: first stop, and if the script has not paused within grace,
-// end. Both are called from a goroutine of the timer's.
+// at its limits: first stop, and if the script has not paused within grace,
+// end. Both are told which limit it was, from a goroutine of the timer's.
 //
-// A worker has one for all its runs. Its timer is not set anew each time the
-// script pauses: it comes when it was set for, looks, and is set again.
+// There are two limits. That of CPU time is for what the script does: on a busy
+// machine, time in which it had no processor is not its own. The wall time,
+// wire.WallFactor times as much, is for how long others wait for it. The CPU
+// time is the process's, which collects garbage on other threads as well, so it
+// never counts as more than the wall time: a script that fills memory
+// does not pay for two processors.
+//
+// A worker has one clock for all its runs. Its timer is not set anew each time
+// the script pauses: it comes when it was set for, looks, and is set again.
 type clock struct {
 	busy  func() // called when a script runs on; may be called again
-	end   func()
+	end   func(limit string)
 	grace time.Duration // stopGrace
+	// cpu returns the CPU time that the process has used. Nil where the process
+	// is not the script's alone: then wall time is all there is.
+	cpu func() time.Duration
 
-	mu    sync.Mutex
-	limit time.Duration
-	stop  func()
-	spent time.Duration // up to the last pause
-	since time.Time     // of the last resume; zero while paused
-	timer *time.Timer
-	set   bool // the timer will come
-	// stopped is when stop was called, or the script ran again after that;
-	// zero before.
-	stopped time.Time
+	mu      sync.Mutex
+	limit   time.Duration // of CPU time
+	stop    func(limit string)
+	spent   time.Duration // wall time up to the last pause
+	since   time.Time     // of the last resume; zero while paused
+	cpuAt   time.Duration // what cpu returned at the begin of the run
+	timer   *time.Timer
+	set     bool   // the timer will come
+	stopped string // the limit for which stop was called; empty before
+	// What was used when stop was called, or the script ran again after that.
+	stopCPU, stopWall time.Duration
 }
 
-func newClock(busy, end func()) *clock { return &clock{busy: busy, end: end, grace: stopGrace} }
+// started is what processorTime counts from where the system does not tell: all
+// time counts then.
+var started = time.Now()
+
+func newClock(busy func(), end func(limit string)) *clock {
+	return &clock{busy: busy, end: end, grace: stopGrace}
+}
 
 // begin sets the clock, which must be paused, to the start of a run.
-func (c *clock) begin(limit time.Duration, stop func()) {
+func (c *clock) begin(limit time.Duration, stop func(limit string)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.limit, c.stop, c.spent, c.stopped = limit, stop, 0, time.Time{}
+	c.limit, c.stop, c.spent, c.stopped = limit, stop, 0, ""
+	if c.cpu != nil {
+		c.cpuAt = c.cpu()
+	}
 }
 
 func (c *clock) resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.since = time.Now()
-	if !c.stopped.IsZero() {
-		c.stopped = c.since
+	if c.stopped != "" {
+		c.stopCPU, c.stopWall = c.measure(c.since)
+	}
+	left := c.limit - c.spent
+	if left < lookEvery { // of wall time; the processor is asked only now
+		_, left = c.left(c.since)
 	}
 	// A timer that is set comes within lookEvery; only less than that is left
 	// to the limit is a reason to have it earlier.
-	if left := c.limit - c.spent; !c.set || left < lookEvery {
+	if !c.set || left < lookEvery {
 		c.arm(left)
 	}
 }
@@ -67,11 +93,38 @@ func (c *clock) pause() {
 	c.since = time.Time{}
 }
 
-// used returns the time spent so far; the clock must be paused.
+// used returns the CPU time spent so far; the clock must be paused.
 func (c *clock) used() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.spent
+	cpu, _ := c.measure(time.Time{})
+	return cpu
+}
+
+// measure returns what the run has used up to a moment.
+func (c *clock) measure(now time.Time) (cpu, wall time.Duration) {
+	wall = c.spent
+	if !c.since.IsZero() {
+		wall += now.Sub(c.since)
+	}
+	if c.cpu == nil {
+		return wall, wall
+	}
+	return min(wall, c.cpu()-c.cpuAt), wall
+}
+
+// left returns which limit, or grace after it, comes first, and when.
+func (c *clock) left(now time.Time) (limit string, left time.Duration) {
+	cpu, wall := c.measure(now)
+	most := c.limit
+	if c.stopped != "" {
+		cpu, wall, most = cpu-c.stopCPU, wall-c.stopWall, c.grace
+	}
+	limit, left = wire.LimitCPU, most-cpu
+	if wall := wire.WallFactor*most - wall; wall < left {
+		limit, left = wire.LimitWall, wall
+	}
+	return limit, left
 }
 
 // close ends the clock, which must be paused.
@@ -106,16 +159,19 @@ func (c *clock) due(now time.Time) (act func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.set = false
-	left := c.limit - c.spent - now.Sub(c.since)
-	switch {
-	case c.since.IsZero():
+	if c.since.IsZero() {
 		return nil // resume sets the timer
-	case !c.stopped.IsZero():
-		if left = c.grace - now.Sub(c.stopped); left <= 0 {
-			return c.end
-		}
+	}
+	limit, left := c.left(now)
+	switch {
+	case left <= 0 && c.stopped != "":
+		why := c.stopped
+		return func() { c.end(why) }
 	case left <= 0:
-		c.stopped, left, act = now, c.grace, c.stop
+		c.stopped = limit
+		c.stopCPU, c.stopWall = c.measure(now)
+		stop := c.stop
+		left, act = c.grace, func() { stop(limit) }
 	case now.Sub(c.since) >= lookEvery:
 		act = c.busy
 	}

@@ -63,7 +63,7 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 		known = new(names)
 	}
 	limit := header.Limits.CPU
-	w.clock.begin(limit, func() { e.interrupt(cpuFailure(limit)) })
+	w.clock.begin(limit, func(name string) { e.interrupt(timeFailure(name, limit)) })
 	w.watch.begin()
 	r.resume()
 	if len(input) == 0 {
@@ -275,9 +275,15 @@ func (r *run) heldNotes() []string {
 	return []string{fmt.Sprintf("%s never sent: the script ended while waiting for the limit of %d parallel calls", calls, r.header.Limits.Parallel)}
 }
 
-func cpuFailure(limit time.Duration) *wire.Failure {
-	return &wire.Failure{Kind: wire.FailureLimit, Name: wire.LimitCPU,
-		Message: fmt.Sprintf("the script ran for more than %s of cpu time (waiting for calls is not counted)", limit)}
+// timeFailure reports that a script ran into the limit of that name; cpu is the
+// one of CPU time.
+func timeFailure(name string, cpu time.Duration) *wire.Failure {
+	most := cpu
+	if name == wire.LimitWall {
+		most = wire.WallFactor * cpu
+	}
+	return &wire.Failure{Kind: wire.FailureLimit, Name: name,
+		Message: fmt.Sprintf("the script ran for more than %s of %s (waiting for calls is not counted)", most, name)}
 }
 
 func resultFailure(limit int64) *wire.Failure {

@@ -63,6 +63,7 @@ func Main() {
 	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
 	conn := wire.New(os.Stdin, os.Stdout)
 	w := newWorker(conn, os.Exit, harden)
+	w.clock.cpu = processorTime
 	w.inbox.lost = func(why error) {
 		// Nobody is left to work for, and the script that runs would go on.
 		os.Exit(verdict(why))
@@ -115,8 +116,12 @@ func newWorker(conn pipe, exit func(code int), harden func(heap int64) map[strin
 	w.clock = newClock(func() {
 		w.inbox.readAhead()
 		_ = w.conn.Flush() // the loop meets the error too
-	}, func() {
-		w.watch.end(wire.ExitDeadline, "the script did not stop at its deadline")
+	}, func(limit string) {
+		code := wire.ExitDeadline
+		if limit == wire.LimitWall {
+			code = wire.ExitWall
+		}
+		w.watch.end(code, "the script did not stop at its deadline")
 	})
 	return w
 }
