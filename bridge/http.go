@@ -128,7 +128,7 @@ func (s *Server) dispatch(o HTTPOptions) http.Handler {
 		Logger: logger, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: o.MaxBody,
 		DisableLocalhostProtection: true,
 	})
-	open := &httpSessions{server: s, max: o.MaxSessions, all: map[string]*httpSession{}, opening: map[opener]int{}}
+	open := &httpSessions{server: s, max: o.MaxSessions, all: map[string]*httpSession{}, opening: map[opener]int{}, busy: map[string]int{}, ending: map[string]bool{}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get("Mcp-Session-Id")
 		open.hear(id)
@@ -172,7 +172,10 @@ func (s *Server) dispatch(o HTTPOptions) http.Handler {
 			}
 			defer func() { open.opened(who, w.Header().Get("Mcp-Session-Id")) }()
 			sessions.ServeHTTP(w, r)
+		case !open.enter(id):
+			http.Error(w, "the session was ended to make room for another one", http.StatusNotFound)
 		default:
+			defer open.leave(id)
 			sessions.ServeHTTP(w, r)
 		}
 	})

@@ -26,6 +26,8 @@ type httpSessions struct {
 	mu      sync.Mutex
 	all     map[string]*httpSession // by Mcp-Session-Id
 	opening map[opener]int          // not in all yet
+	busy    map[string]int          // by Mcp-Session-Id, in all or not yet: requests under way
+	ending  map[string]bool         // taken out of all, to be closed
 }
 
 // An opener is who opened a session, as far as that is known.
@@ -61,6 +63,9 @@ func (h *httpSessions) open(o opener) bool {
 	h.mu.Lock()
 	h.forgetEndedLocked()
 	victims, room := h.victimsLocked(o)
+	for id := range victims {
+		h.ending[id] = true
+	}
 	if room {
 		h.opening[o]++
 	}
@@ -145,8 +150,8 @@ func (h *httpSessions) countLocked(of func(opener) bool) int {
 }
 
 // victimLocked is the session to end for another one, of those that of chooses:
-// one that never ran a script, the longest silent first; else one that rests. It
-// is "" if there is none.
+// one that never ran a script, the longest silent first; else one that rests; none
+// with a request or a script under way. It is "" if there is none.
 func (h *httpSessions) victimLocked(of func(opener) bool) (victim string) {
 	best := false // whether the victim never ran a script
 	for id, s := range h.all {
@@ -154,7 +159,7 @@ func (h *httpSessions) victimLocked(of func(opener) bool) (victim string) {
 			continue
 		}
 		ran, running := h.server.used(s.conn)
-		if running || ran && h.server.o.Now().Sub(s.heard) < restFor {
+		if running || h.busy[id] > 0 || ran && h.server.o.Now().Sub(s.heard) < restFor {
 			continue
 		}
 		if victim == "" || !ran && !best || ran != best && s.heard.Before(h.all[victim].heard) {
@@ -164,28 +169,41 @@ func (h *httpSessions) victimLocked(of func(opener) bool) (victim string) {
 	return victim
 }
 
-// end ends sessions, which are out of the table. One in which a script has begun
-// since it was chosen stays, and is one too many until the next one is opened.
+// end ends sessions, which are out of the table. No request of them is under
+// way, and none comes in: see enter.
 func (h *httpSessions) end(victims map[string]*httpSession) {
 	for id, s := range victims {
 		h.server.o.Logger.Debug("a session is ended to make room for another", "session", id)
-		if _, running := h.server.used(s.conn); running {
-			h.spare(id, s)
-			continue
-		}
-		h.server.stopRuns(s.conn)
 		if err := s.conn.Close(); err != nil {
 			h.server.o.Logger.Debug("ending a session", "session", id, "err", err)
 		}
 	}
-}
-
-// spare has a session in the table again.
-func (h *httpSessions) spare(id string, s *httpSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s.heard = h.server.o.Now()
-	h.all[id] = s
+	for id := range victims {
+		delete(h.ending, id)
+	}
+}
+
+// enter notes that a request of a session comes in, which may begin a script: the
+// session does not end before leave. It reports whether the session goes on; it
+// does not where it is being ended.
+func (h *httpSessions) enter(id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ending[id] {
+		return false
+	}
+	h.busy[id]++
+	return true
+}
+
+func (h *httpSessions) leave(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.busy[id]--; h.busy[id] == 0 {
+		delete(h.busy, id)
+	}
 }
 
 // used reports whether scripts ran in the session of a connection, and whether

@@ -240,40 +240,50 @@ func (l listener) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// A session in which a script begins after it was chosen to be ended stays.
+// A session with a request under way, which is about to begin a script, is not
+// ended for another one.
 func TestSessionThatBeginsAScriptStays(t *testing.T) {
 	reached, let, status := make(chan struct{}), make(chan struct{}), make(chan int, 1)
 	d := &door{T: t}
-	var first string
 	b := newBench(t, profiles.Spec{}, func(o *Options) {
-		o.Logger = slog.New(listener{slog.DiscardHandler, func(message string) {
-			if message != "a session is ended to make room for another" {
-				return
-			}
-			go func() {
-				got, _ := d.asks(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"eval","arguments":{"code":"return await codemode.a__wait({})"}}}`, in(first)...)
-				status <- got
-			}()
-			<-reached
-		}})
+		o.Ready = func(context.Context) { close(reached); <-let } // the script has not begun
 	})
-	b.up.tools["a__wait"] = func(ctx context.Context, _ json.RawMessage) (string, error) {
-		close(reached)
-		select {
-		case <-let:
-			return text("1"), nil
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
-	}
 	d.url = serveHTTP(t, b, HTTPOptions{MaxSessions: 1}).URL + "/mcp"
-	first = d.opens()
-	d.opens()
+	first := d.opens()
+	go func() { status <- d.runs(first) }()
+	<-reached
+	if got, _ := d.asks(initialize); got != http.StatusServiceUnavailable {
+		t.Errorf("another session is opened with status %d", got)
+	}
 	close(let)
 	if got := <-status; got != http.StatusOK {
 		t.Errorf("the script's request has status %d", got)
 	}
-	if got := d.runs(first); got != http.StatusOK {
-		t.Errorf("its session has status %d", got)
+}
+
+// A request that comes while its session is being ended begins nothing, and its
+// client is told to open another session.
+func TestEndedSessionBeginsNoScript(t *testing.T) {
+	var first string
+	d := &door{T: t}
+	status := 0
+	b := newBench(t, profiles.Spec{}, func(o *Options) {
+		o.Logger = slog.New(listener{slog.DiscardHandler, func(message string) {
+			if message == "a session is ended to make room for another" {
+				status, _ = d.asks(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"eval","arguments":{"code":"return await codemode.a__echo({})"}}}`, in(first)...)
+			}
+		}})
+	})
+	d.url = serveHTTP(t, b, HTTPOptions{MaxSessions: 1}).URL + "/mcp"
+	first = d.opens()
+	second := d.opens()
+	if status != http.StatusNotFound || len(b.up.made()) > 0 {
+		t.Errorf("the script's request has status %d, and made %q", status, b.up.made())
+	}
+	if got := d.runs(first); got != http.StatusNotFound {
+		t.Errorf("once it has ended, the status is %d", got)
+	}
+	if got := d.runs(second); got != http.StatusOK {
+		t.Errorf("the other session has status %d", got)
 	}
 }

@@ -154,14 +154,3 @@ func (s *Server) abandon(id, owner string) {
 		}
 	}
 }
-
-// stopRuns stops the runs of a connection that is about to be closed.
-func (s *Server) stopRuns(conn *mcp.ServerSession) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.live {
-		if r.session.conn == conn {
-			r.stop(errSessionEnded)
-		}
-	}
-}

@@ -485,7 +485,20 @@ func TestHistory(t *testing.T) {
 	for _, query := range []string{"?since=yesterday", "?limit=0", "?limit=5000", "?before=x", "?after=-1"} {
 		b.as("vic").do("GET", "/api/history"+query, "").refused(422, "invalid")
 	}
+	if n, _ := count("?run=r1&run=r2&limit=1000"); n != 150 {
+		t.Errorf("of two runs there are %d rows", n)
+	}
+	for query, want := range map[string]string{
+		"?runs=r2":           "there is no filter \\\"runs\\\"; there are after, approver, before, channel, client, disposition, event, limit, outcome, profile, risk, run, server, session, since, tool, until",
+		"?Risk=high":         "there is no filter",
+		"?risk=hihg":         "risk must be one of low, medium, high, critical, not \\\"hihg\\\"",
+		"?tool=a&tool=b":     "the filter tool is given twice",
+		"?disposition=maybe": "disposition must be one of allow, ask, deny",
+	} {
+		b.as("vic").do("GET", "/api/history"+query, "").refused(422, "invalid").says(want)
+	}
 	b.atPage("vic").do("GET", "/history?risk=&run=", "").want(200).says("/history?before=52", "mail__send")
+	b.atPage("vic").do("GET", "/history?colour=red", "").want(200).says("there is no filter")
 	b.atPage("vic").do("GET", "/history?since=yesterday", "").want(200).says("since must be a time")
 }
 

@@ -5,9 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"codemode-bridge/bridge/approval"
@@ -273,14 +276,17 @@ func (s *Site) rows(ctx context.Context, v url.Values) ([]Row, error) {
 		return nil, missing("records")
 	}
 	q := ledger.Query{Newest: true, Limit: 100, Tool: v.Get("tool")}
-	for name, list := range map[string]*[]string{"run": &q.Runs, "session": &q.Sessions, "client": &q.Clients, "profile": &q.Profiles,
-		"server": &q.Servers, "approver": &q.Approvers, "channel": &q.Channels, "disposition": &q.Dispositions, "outcome": &q.Outcomes, "risk": &q.Risks} {
-		if text := v.Get(name); text != "" {
-			*list = []string{text}
-		}
+	var events []string
+	lists := map[string]*[]string{"event": &events, "run": &q.Runs, "session": &q.Sessions, "client": &q.Clients, "profile": &q.Profiles,
+		"server": &q.Servers, "approver": &q.Approvers, "channel": &q.Channels, "disposition": &q.Dispositions, "outcome": &q.Outcomes, "risk": &q.Risks}
+	if err := knownFilters(v, lists); err != nil {
+		return nil, err
 	}
-	if event := v.Get("event"); event != "" {
-		q.Events = []ledger.Event{ledger.Event(event)}
+	for name, list := range lists {
+		*list = slices.DeleteFunc(slices.Clone(v[name]), func(text string) bool { return text == "" })
+	}
+	for _, event := range events {
+		q.Events = append(q.Events, ledger.Event(event))
 	}
 	for name, t := range map[string]*time.Time{"since": &q.Since, "until": &q.Until} {
 		text := v.Get(name)
@@ -316,6 +322,30 @@ func (s *Site) rows(ctx context.Context, v url.Values) ([]Row, error) {
 		rows = append(rows, Row{row.Seq, row.Record})
 	}
 	return rows, nil
+}
+
+// knownFilters refuses what selects nothing: a filter that there is not, one that
+// is given twice and takes one value, and a value that it never has. The lists take
+// any number of values.
+func knownFilters(v url.Values, lists map[string]*[]string) error {
+	known := append(slices.Collect(maps.Keys(lists)), "tool", "since", "until", "after", "before", "limit")
+	slices.Sort(known)
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		switch {
+		case !slices.Contains(known, name):
+			return invalid(fmt.Sprintf("there is no filter %q; there are %s", canon.Visible(name), strings.Join(known, ", ")), "")
+		case lists[name] == nil && len(v[name]) > 1:
+			return invalid("the filter "+name+" is given twice and takes one value", "")
+		}
+	}
+	for name, words := range map[string][]string{"risk": {"low", "medium", "high", "critical"}, "disposition": {"allow", "ask", "deny"}} {
+		for _, text := range v[name] {
+			if text != "" && !slices.Contains(words, text) {
+				return invalid(fmt.Sprintf("%s must be one of %s, not %q", name, strings.Join(words, ", "), canon.Visible(text)), "")
+			}
+		}
+	}
+	return nil
 }
 
 func (s *Site) history(_ *caller, w http.ResponseWriter, r *http.Request) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,6 +103,9 @@ func (s *selection) query(ctx context.Context, store ledger.Store, now time.Time
 		if !ok || field == "" {
 			return q, &usageError{fmt.Errorf("--filter must be field=text, not %q", filter)}
 		}
+		if first, _, _ := strings.Cut(field, "."); !slices.Contains(recordFields(), first) {
+			return q, &usageError{fmt.Errorf("--filter: rows have no field %q; they have %s", first, strings.Join(recordFields(), ", "))}
+		}
 		if q.Fields == nil {
 			q.Fields = map[string]string{}
 		}
@@ -118,6 +122,18 @@ func (s *selection) query(ctx context.Context, store ledger.Store, now time.Time
 	}
 	q.Until, err = moment("until", s.until, now)
 	return q, err
+}
+
+// recordFields are the fields that a row's JSON may have.
+func recordFields() []string {
+	var names []string
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[ledger.Record]()) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // plainWord is the log's word for what people say as well.
