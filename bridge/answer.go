@@ -159,14 +159,20 @@ func (f failed) text() string {
 // be done again.
 func effectsText(effects []gate.Effect) string {
 	counts := map[string]int{}
-	var repeat, unknown []string
+	var repeat, unknown, never []string
+	changed := false
 	for _, e := range effects {
 		counts[e.State]++
+		name := fmt.Sprintf("%s (call %d)", e.Tool, e.Number)
 		switch {
-		case e.State == ledger.Unknown && !e.ReadOnly:
-			unknown = append(unknown, fmt.Sprintf("%s (call %d)", e.Tool, e.Number))
-		case e.State == ledger.Done && !e.ReadOnly:
-			repeat = append(repeat, fmt.Sprintf("%s (call %d)", e.Tool, e.Number))
+		case e.State == ledger.Unknown && !e.Repeatable:
+			unknown = append(unknown, name)
+		case e.State == ledger.Done && !e.Repeatable:
+			repeat = append(repeat, name)
+		case e.State == ledger.Refused && e.Retry == gate.RetryNever:
+			never = append(never, name)
+		case e.State == ledger.Refused && e.Retry == gate.RetryChanged:
+			changed = true
 		}
 	}
 	var parts []string
@@ -180,12 +186,19 @@ func effectsText(effects []gate.Effect) string {
 	}
 	text := "calls: " + strings.Join(parts, ", ") + "."
 	if len(repeat) > 0 {
-		text += " Done, and not known to be read-only, so don't repeat: " + listed(repeat) + "."
+		text += " Done, and not known to be repeatable, so don't repeat: " + listed(repeat) + "."
 	}
 	if len(unknown) > 0 {
 		text += " Sent with no answer, check before repeating: " + listed(unknown) + "."
 	}
-	if len(repeat)+len(unknown) == 0 {
+	if len(never) > 0 {
+		text += " Refused, so don't make it again: " + listed(never) + "."
+	}
+	switch {
+	case len(repeat)+len(unknown)+len(never) > 0:
+	case changed:
+		text += " Safe to run again once the call that was refused is corrected."
+	default:
 		text += " Safe to run again."
 	}
 	return text

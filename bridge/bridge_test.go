@@ -474,8 +474,11 @@ func TestStatus(t *testing.T) {
 }
 
 func TestEffectsText(t *testing.T) {
-	e := func(number int, tool, state string, readOnly bool) gate.Effect {
-		return gate.Effect{Number: number, Tool: tool, State: state, ReadOnly: readOnly}
+	e := func(number int, tool, state string, repeatable bool) gate.Effect {
+		return gate.Effect{Number: number, Tool: tool, State: state, Repeatable: repeatable}
+	}
+	refused := func(retry string) gate.Effect {
+		return gate.Effect{Number: 1, Tool: "a__x", State: ledger.Refused, Retry: retry}
 	}
 	for _, row := range []struct {
 		effects []gate.Effect
@@ -483,9 +486,14 @@ func TestEffectsText(t *testing.T) {
 	}{
 		{nil, "no calls were made. Safe to run again."},
 		{[]gate.Effect{e(1, "a__read", ledger.Done, true)}, "calls: 1 done. Safe to run again."},
-		{[]gate.Effect{e(1, "a__x", ledger.Done, false), e(2, "a__y", ledger.Refused, false)}, "calls: 1 done, 1 refused. Done, and not known to be read-only, so don't repeat: a__x (call 1)."},
+		{[]gate.Effect{e(1, "a__x", ledger.Done, false), e(2, "a__y", ledger.Refused, false)}, "calls: 1 done, 1 refused. Done, and not known to be repeatable, so don't repeat: a__x (call 1)."},
 		{[]gate.Effect{e(1, "a__x", ledger.Unknown, false)}, "calls: 1 unknown. Sent with no answer, check before repeating: a__x (call 1)."},
+		{[]gate.Effect{e(1, "a__x", ledger.Unknown, true)}, "calls: 1 unknown. Safe to run again."},
 		{[]gate.Effect{e(1, "a__x", ledger.Failed, false)}, "calls: 1 failed. Safe to run again."},
+		{[]gate.Effect{refused("")}, "calls: 1 refused. Safe to run again."},
+		{[]gate.Effect{refused(gate.RetryNever)}, "calls: 1 refused. Refused, so don't make it again: a__x (call 1)."},
+		{[]gate.Effect{refused(gate.RetryChanged)}, "calls: 1 refused. Safe to run again once the call that was refused is corrected."},
+		{[]gate.Effect{refused(gate.RetryChanged), e(2, "a__y", ledger.Done, false)}, "calls: 1 done, 1 refused. Done, and not known to be repeatable, so don't repeat: a__y (call 2)."},
 	} {
 		if got := effectsText(row.effects); got != row.want {
 			t.Errorf("got  %s\nwant %s", got, row.want)

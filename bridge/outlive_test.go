@@ -123,17 +123,19 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	queue, yes := "queue", true
-	set, problems := profiles.Parse(profiles.Spec{DefaultProfile: ptr("p"), Profiles: map[string]*profiles.ProfileSpec{"p": {Asklist: []string{"asks__*"}, ElicitationFallback: &queue}}})
+	queue, low, yes := "queue", "low", true
+	set, problems := profiles.Parse(profiles.Spec{DefaultProfile: ptr("p"), Profiles: map[string]*profiles.ProfileSpec{"p": {Asklist: []string{"asks__*"}, ElicitationFallback: &queue,
+		Rules: []profiles.RuleSpec{{Tools: []string{"free__ruled"}, Repeatable: &yes}, {Tools: []string{"free__low"}, Risk: &low}}}}})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	again := profiles.Annotations{Idempotent: &yes}
 	any := json.RawMessage(`{"type":"object"}`)
 	w := &world{fleet: newFleet(), up: new(upstreams)}
-	w.view = &gate.View{Profiles: set, Catalog: catalog.Build([]catalog.Server{
+	w.view = &gate.View{Profiles: set, Trusted: map[string]bool{"asks": true, "free": true}, Catalog: catalog.Build([]catalog.Server{
 		{Name: "asks", Tools: []catalog.Definition{{Name: "again", Input: any, Annotations: again}, {Name: "once", Input: any}}},
-		{Name: "free", Tools: []catalog.Definition{{Name: "again", Input: any, Annotations: again}, {Name: "once", Input: any}}}})}
+		{Name: "free", Tools: []catalog.Definition{{Name: "again", Input: any, Annotations: again}, {Name: "once", Input: any}, {Name: "ruled", Input: any}, {Name: "low", Input: any}}},
+		{Name: "strange", Tools: []catalog.Definition{{Name: "again", Input: any, Annotations: again}}}})}
 	echo := func(_ context.Context, args json.RawMessage) (string, error) { return text(string(args)), nil }
 	w.up.tools = map[string]func(context.Context, json.RawMessage) (string, error){
 		"asks__again": echo, "asks__once": echo, "free__again": echo, "free__once": echo}

@@ -93,6 +93,7 @@ func (c *checker) run() {
 			}
 		}
 		c.decidable(r, matched)
+		c.contradicted(r, matched)
 	}
 	if c.p.setsDefault && c.p.hasAllowlist && c.p.otherwise != otherwiseDeny {
 		c.warn(pointer("/profiles", c.p.name)+"/default",
@@ -228,6 +229,22 @@ func (c *checker) decidable(r *rule, matched []*ToolFacts) {
 				counts = "false, so it applies to no call"
 			}
 			c.warn(r.at+"/when", fmt.Sprintf("can never be decided: no tool that it matches has a parameter %q; it counts as %s", param, counts), near(param, known))
+		}
+	}
+}
+
+// contradicted warns if a rule says less of a tool's risk than the tool's own
+// annotations, which no rule goes below.
+func (c *checker) contradicted(r *rule, matched []*ToolFacts) {
+	if r.risk == 0 {
+		return
+	}
+	for _, t := range matched {
+		call := t.call()
+		danger, _, _ := toolRisk(&call, c.p.unknown)
+		if most := strictest(danger); most.Risk > r.risk {
+			c.warn(r.at+"/risk", fmt.Sprintf("%s contradicts the %s of %s: its calls stay %s", r.risk, most.Detail, call.Path(), most.Risk), "")
+			return
 		}
 	}
 }

@@ -130,6 +130,13 @@ type Decision struct {
 	// Notify reports that the call is to be announced though it is allowed.
 	Notify bool `json:"notify,omitempty"`
 	Risk   Risk `json:"risk"`
+	// ReadOnly reports that the call changes nothing, by the tool's name or, where
+	// its server is trusted, its annotations. Rules have no part in it.
+	ReadOnly bool `json:"readOnly,omitempty"`
+	// Repeatable reports that the call may be made twice without harm: a rule or
+	// the annotations of a trusted server say so, and no rule denies it. It says
+	// nothing of how dangerous the call is, and the risk nothing of it.
+	Repeatable bool `json:"repeatable,omitempty"`
 	// Reasons are sorted: strictest first, then by where they are written.
 	Reasons []Reason `json:"reasons"`
 	// Timeout is how long people may take. Only with Ask, then above zero.
@@ -188,7 +195,11 @@ func (r Reason) String() string {
 			fmt.Fprintf(&b, "; its condition could not be decided: %s", r.Detail)
 		}
 	case KindRisk:
-		fmt.Fprintf(&b, "risk %s: %s", r.Risk, r.Detail)
+		if fmt.Fprintf(&b, "risk %s: ", r.Risk); r.Rule == "" {
+			b.WriteString(r.Detail)
+		} else {
+			fmt.Fprintf(&b, "rule %s (%s)", r.Rule, r.Detail)
+		}
 	default:
 		b.WriteString(r.Detail)
 	}
@@ -269,6 +280,7 @@ func Stricter(a, b Decision) Decision {
 	}
 	d.Risk = max(a.Risk, b.Risk)
 	d.Notify = a.Notify || b.Notify
+	d.ReadOnly, d.Repeatable = a.ReadOnly && b.ReadOnly, a.Repeatable && b.Repeatable
 	d.GateDisabled = a.GateDisabled && b.GateDisabled || d.GateDisabled && a.rank() != b.rank()
 	d.Reasons = slices.Clone(d.Reasons)
 	for _, r := range other.Reasons {

@@ -37,10 +37,13 @@
 //
 // # Risk
 //
-// The risk of a call is the strictest of the rules that match, the tool's
-// annotations and the words in its name, title and description. An upstream
-// can raise it by what it says of itself and, unless its server's annotations
-// are trusted, never lower it. See risk.go for the words.
+// The risk of a call is what the rules that match say, the strictest of them.
+// Without one it is guessed, the strictest of the tool's annotations and the
+// words in its name, title and description. Nothing goes below a
+// destructiveHint. An upstream can raise the risk by what it says of itself and,
+// unless its server's annotations are trusted, never lower it. See risk.go for
+// the words. Whether a call may be made twice is another fact, which the risk
+// has no part in: [Decision.Repeatable].
 //
 // # Inheritance
 //

@@ -81,11 +81,72 @@ func TestRiskOfTools(t *testing.T) {
 			t.Errorf("an unknown tool with %+v is %s", notes, d.Risk)
 		}
 	}
-	// A rule may say less of an unknown tool, but not less than what the tool says itself.
-	p := profile(t, `{"rules": [{"tools": ["*"], "risk": "low"}]}`)
-	for name, want := range map[string]Risk{"frobnicate": Low, "delete_x": High} {
-		if d := p.Decide(Call{Server: "s", Tool: name}); d.Risk != want {
-			t.Errorf("%s with a rule that says low: %s, want %s", name, d.Risk, want)
+}
+
+// What a rule says of the risk replaces what is guessed from words, and nothing else.
+func TestRiskOfRules(t *testing.T) {
+	const low, medium = `{"tools": ["*"], "risk": "low"}`, `{"tools": ["s__*"], "risk": "medium"}`
+	for _, row := range []struct {
+		rules   string
+		call    Call
+		want    Risk
+		because string
+	}{
+		{low, Call{Tool: "frobnicate"}, Low, "rule rules/0 [profile p]"},
+		{low, Call{Tool: "echo", Description: "Send the text back"}, Low, `risk low: rule rules/0 (guessed high: "send" in the description) [profile p]`},
+		{low, Call{Tool: "delete_x"}, Low, `risk low: rule rules/0 (guessed high: "delete" in the name) [profile p]`},
+		{low, Call{Tool: "get_x", Annotations: Annotations{OpenWorld: yesPtr()}}, Low, "risk low: rule rules/0 (guessed medium: openWorldHint) [profile p]"},
+		{low + "," + medium, Call{Tool: "delete_x"}, Medium, `risk medium: rule rules/1 (guessed high: "delete" in the name) [profile p]`},
+		{low, Call{Tool: "delete_x", Annotations: Annotations{Destructive: yesPtr()}}, High, "risk high: destructiveHint"},
+		{`{"tools": ["*"], "risk": "critical"}`, Call{Tool: "delete_x"}, Critical, "rule rules/0 [profile p]"},
+		// A condition without an answer replaces nothing.
+		{`{"tools": ["*"], "when": "args.x == 1", "risk": "low"}`, Call{Tool: "delete_x"}, High, `risk high: "delete" in the name`},
+		{low + `,{"tools": ["*"], "when": "args.x == 1", "risk": "critical"}`, Call{Tool: "delete_x"}, Critical, "rule rules/0 [profile p]"},
+	} {
+		row.call.Server = "s"
+		d := profile(t, `{"rules": [`+row.rules+`]}`).Decide(row.call)
+		var why []string
+		for _, r := range d.Reasons {
+			why = append(why, r.String())
+		}
+		if d.Risk != row.want || !slices.Contains(why, row.because) {
+			t.Errorf("%s with %s: %s because %q, want %s because of %s", row.call.Tool, row.rules, d.Risk, why, row.want, row.because)
+		}
+	}
+}
+
+// Whether a call may be made twice is no matter of its risk, nor of what a server
+// says that nobody trusts.
+func TestRepeatable(t *testing.T) {
+	idempotent := Call{Server: "s", Tool: "put_x", Annotations: Annotations{Idempotent: yesPtr()}}
+	reading := Call{Server: "s", Tool: "frobnicate", Annotations: Annotations{ReadOnly: yesPtr()}}
+	trusted := func(c Call) Call { c.TrustAnnotations = true; return c }
+	another := func(c Call) Call { c.Changed = "its description changed"; return c }
+	const yes, no, low = `{"tools": ["*"], "repeatable": true}`, `{"tools": ["s__*"], "repeatable": false}`, `{"tools": ["*"], "risk": "low"}`
+	const maybe, maybeNot = `{"tools": ["*"], "when": "args.x == 1", "repeatable": true}`, `{"tools": ["*"], "when": "args.x == 1", "repeatable": false}`
+	for _, row := range []struct {
+		rules                string
+		call                 Call
+		repeatable, readOnly bool
+	}{
+		{"", Call{Tool: "search_tools"}, true, true},
+		{"", Call{Server: "s", Tool: "get_x"}, false, true},
+		{"", idempotent, false, false},
+		{"", trusted(idempotent), true, false},
+		{"", reading, false, false},
+		{"", trusted(reading), true, true},
+		{low, Call{Server: "s", Tool: "write_x"}, false, false},
+		{low, trusted(reading), true, true},
+		{yes, Call{Server: "s", Tool: "write_x"}, true, false},
+		{yes, another(Call{Server: "s", Tool: "write_x"}), false, false},
+		{yes + "," + no, Call{Server: "s", Tool: "write_x"}, false, false},
+		{no, trusted(reading), false, true},
+		{maybe, Call{Server: "s", Tool: "write_x"}, false, false},
+		{yes + "," + maybeNot, Call{Server: "s", Tool: "write_x"}, false, false},
+	} {
+		d := profile(t, `{"rules": [`+row.rules+`]}`).Decide(row.call)
+		if d.Repeatable != row.repeatable || d.ReadOnly != row.readOnly {
+			t.Errorf("%+v with %s: repeatable %t, read-only %t", row.call, row.rules, d.Repeatable, d.ReadOnly)
 		}
 	}
 }
@@ -222,6 +283,7 @@ func TestCheckWarnings(t *testing.T) {
 		{Server: "fs", Tool: "read_file", Input: schema},
 		{Server: "fs", Tool: "write_file", Input: schema},
 		{Server: "git", Tool: "push", Input: json.RawMessage(`{"type": "object", "properties": {}, "additionalProperties": true}`)},
+		{Server: "db", Tool: "wipe", Annotations: Annotations{Destructive: yesPtr()}},
 		{Tool: "search_tools"},
 	}
 	for _, test := range []struct {
@@ -249,6 +311,8 @@ func TestCheckWarnings(t *testing.T) {
 		{`{"rules": [{"tools": ["git__*"], "when": "run.calls > 2", "action": "deny"}]}`, nil},
 		{`{"allowlist": ["fs__*"], "default": "ask"}`, []string{`/profiles/p/default: default "ask" has no effect`}},
 		{`{"allowlist": ["fs__*"], "default": "deny"}`, nil},
+		{`{"rules": [{"tools": ["db__*"], "risk": "low"}]}`, []string{`/profiles/p/rules/0/risk: low contradicts the destructiveHint of db__wipe: its calls stay high`}},
+		{`{"rules": [{"tools": ["fs__*", "git__*"], "risk": "low"}, {"tools": ["db__*"], "risk": "high"}]}`, nil},
 	} {
 		var got []string
 		for _, w := range set(t, `{"profiles": {"p": `+test.profile+`}}`).Check(tools) {

@@ -94,6 +94,7 @@ type worldRule struct {
 	tools         []string
 	condition     int
 	action, risk  string
+	repeatable    *bool
 	timeout       int // seconds; 0: not set
 	remember      *bool
 	requireReason *bool
@@ -112,6 +113,9 @@ func (r worldRule) json() string {
 	}
 	if r.risk != "" {
 		keys = append(keys, fmt.Sprintf(`"risk": %q`, r.risk))
+	}
+	if r.repeatable != nil {
+		keys = append(keys, fmt.Sprintf(`"repeatable": %t`, *r.repeatable))
 	}
 	if r.timeout != 0 {
 		keys = append(keys, fmt.Sprintf(`"timeout": "%ds"`, r.timeout))
@@ -185,6 +189,7 @@ func drawRule(t *rapid.T, actions []string) worldRule {
 		risk:      rapid.SampledFrom(worldRisks).Draw(t, "risk"),
 	}
 	maybe := rapid.SampledFrom([]*bool{nil, nil, yesPtr(), noPtr()})
+	r.repeatable = maybe.Draw(t, "repeatable")
 	if r.asks() {
 		r.timeout = rapid.SampledFrom([]int{0, 0, 30, 900}).Draw(t, "timeout")
 		r.requireReason = maybe.Draw(t, "requireReason")
@@ -336,14 +341,25 @@ func naive(w world, name string, c Call) Decision {
 			}
 		}
 	}
+	told := func(hint *bool) bool { return hint != nil && *hint }
+	d.ReadOnly = c.Server == "" || (strings.Contains(c.Tool, "get") || c.TrustAnnotations && told(c.Annotations.ReadOnly)) && !told(c.Annotations.Destructive) &&
+		!told(c.Annotations.OpenWorld) && !strings.Contains(c.Tool, "delete") && !strings.Contains(c.Description, "Deletes")
+	d.Repeatable = c.Server == "" || c.TrustAnnotations && (told(c.Annotations.ReadOnly) || told(c.Annotations.Idempotent))
+	for _, r := range rules {
+		d.Repeatable = d.Repeatable || r.sure && told(r.repeatable)
+	}
+	for _, r := range rules {
+		d.Repeatable = d.Repeatable && (r.repeatable == nil || *r.repeatable)
+	}
+	d.Repeatable = d.Repeatable && c.Changed == ""
 	if c.Server != "" {
 		if c.Annotations.Destructive != nil && *c.Annotations.Destructive {
 			spoken = append(spoken, 3)
 		}
-		if c.Annotations.OpenWorld != nil && *c.Annotations.OpenWorld {
+		if !ruled && c.Annotations.OpenWorld != nil && *c.Annotations.OpenWorld {
 			spoken = append(spoken, 2)
 		}
-		if strings.Contains(c.Tool, "delete") || strings.Contains(c.Description, "Deletes") {
+		if !ruled && (strings.Contains(c.Tool, "delete") || strings.Contains(c.Description, "Deletes")) {
 			spoken = append(spoken, 3)
 		}
 	}
@@ -588,8 +604,8 @@ func TestLawAnnotationsNeverLoosen(t *testing.T) {
 		silent.Annotations, silent.Title, silent.Description = Annotations{}, "", ""
 		p := worldProfileOf(rt, t, w, "child")
 		with, without := p.Decide(c), p.Decide(silent)
-		if with.Risk < without.Risk {
-			rt.Fatalf("%s\nannotations lower the risk: %s\n%s", w.json(), pretty(with), pretty(without))
+		if with.Risk < without.Risk || with.Repeatable && !without.Repeatable {
+			rt.Fatalf("%s\nannotations lower the risk, or make the call repeatable: %s\n%s", w.json(), pretty(with), pretty(without))
 		}
 		if strictness(with) < strictness(without) {
 			rt.Fatalf("%s\nannotations loosen: %s\n%s", w.json(), pretty(with), pretty(without))
@@ -604,10 +620,10 @@ func TestLawStricter(t *testing.T) {
 		a := worldProfileOf(rt, t, drawWorld(rt), "child").Decide(c)
 		b := worldProfileOf(rt, t, drawWorld(rt), "child").Decide(c)
 		m, n := Stricter(a, b), Stricter(b, a)
-		if strictness(m) != max(strictness(a), strictness(b)) || m.Risk != max(a.Risk, b.Risk) {
+		if strictness(m) != max(strictness(a), strictness(b)) || m.Risk != max(a.Risk, b.Risk) || m.Repeatable != (a.Repeatable && b.Repeatable) {
 			rt.Fatalf("stricter of %s and %s is %s", pretty(a), pretty(b), pretty(m))
 		}
-		if m.Disposition != n.Disposition || m.Manual != n.Manual || m.Timeout != n.Timeout || m.TimeoutExplicit != n.TimeoutExplicit || m.Remember != n.Remember ||
+		if m.Disposition != n.Disposition || m.Manual != n.Manual || m.Timeout != n.Timeout || m.TimeoutExplicit != n.TimeoutExplicit || m.ReadOnly != n.ReadOnly || m.Repeatable != n.Repeatable || m.Remember != n.Remember ||
 			m.RequireReason != n.RequireReason || m.Fallback != n.Fallback || !reflect.DeepEqual(m.Quorums, n.Quorums) || m.GateDisabled != n.GateDisabled {
 			rt.Fatalf("the order counts: %s\n%s", pretty(m), pretty(n))
 		}

@@ -239,8 +239,8 @@ func (l *loosening) added(r *rule) string {
 		}
 	}
 	if r.risk != 0 && !had(func(o *rule) bool { return o.risk >= r.risk }) {
-		// Where a rule speaks, what is known of the tool is not heard.
-		if r.risk < l.before.unknown && !had(func(o *rule) bool { return o.risk != 0 }) {
+		// Where a rule speaks, what is guessed of the tool, high at most, is not heard.
+		if r.risk < max(High, l.before.unknown) && !had(func(o *rule) bool { return o.risk != 0 }) {
 			return fmt.Sprintf("says %s risk of tools that may have counted as riskier", r.risk)
 		}
 		if !l.steady() {
@@ -248,6 +248,8 @@ func (l *loosening) added(r *rule) string {
 		}
 	}
 	switch {
+	case isTrue(r.repeatable) && !had(func(o *rule) bool { return isTrue(o.repeatable) }):
+		return "says that calls may be made twice"
 	case isTrue(r.remember) && !had(func(o *rule) bool { return isTrue(o.remember) }):
 		return "lets a yes be remembered"
 	case isFalse(r.requireReason) && !had(func(o *rule) bool { return isFalse(o.requireReason) }):
@@ -326,6 +328,8 @@ func (l *loosening) lost(r *rule) string {
 		}
 	}
 	switch {
+	case isFalse(r.repeatable) && !has(func(n *rule) bool { return isFalse(n.repeatable) }):
+		return "said that no call may be made twice"
 	case isFalse(r.remember) && !has(func(n *rule) bool { return isFalse(n.remember) }):
 		return "let no yes be remembered"
 	case isTrue(r.requireReason) && !has(func(n *rule) bool { return isTrue(n.requireReason) }):

@@ -16,6 +16,8 @@ func looserDecision(was, is Decision) string {
 		return "disposition"
 	case is.Disposition == Allow && was.Notify && !is.Notify:
 		return "notify"
+	case is.Repeatable && !was.Repeatable && is.Disposition != Deny:
+		return "repeatable"
 	case is.Disposition != Ask || was.Disposition != Ask:
 		return ""
 	case is.Risk < was.Risk:
@@ -84,7 +86,7 @@ func drawChange(t *rapid.T, p worldProfile) worldProfile {
 			break
 		}
 		r, other := p.rules[i], drawRule(t, worldActions)
-		switch rapid.IntRange(0, 3).Draw(t, "part") {
+		switch rapid.IntRange(0, 4).Draw(t, "part") {
 		case 0:
 			r.tools = other.tools
 		case 1:
@@ -98,6 +100,8 @@ func drawChange(t *rapid.T, p worldProfile) worldProfile {
 			}
 		case 3:
 			r.condition = other.condition
+		case 4:
+			r.repeatable = other.repeatable
 		}
 		p.rules[i] = r
 	case 10:
@@ -231,6 +235,9 @@ func TestLooserInWords(t *testing.T) {
 		"another condition":   {policy(strings.Replace(base, `'prod'`, `'test'`, 1), ""), `profile safe: rule prod is gone or changed, and asked`},
 		"a rule lets pass":    {policy(strings.Replace(base, `"rules":[`, `"rules":[{"name":"ok","tools":["mail__get"],"action":"allow"},`, 1), ""), `profile safe: rule ok is new or changed, and lets calls pass`},
 		"a rule says low":     {policy(strings.Replace(base, `"rules":[`, `"rules":[{"name":"ok","tools":["mail__get"],"risk":"low"},`, 1), ""), `profile safe: rule ok is new or changed, and says low risk of tools that may have counted as riskier`},
+		"less than guessed":   {policy(strings.Replace(base, `"rules":[`, `"rules":[{"name":"ok","tools":["mail__send"],"risk":"medium"},`, 1), `,"risk":{"unknown":"medium"}`), `profile safe: rule ok is new or changed, and says medium risk of tools that may have counted as riskier`},
+		"repeatable":          {policy(strings.Replace(base, `"rules":[`, `"rules":[{"name":"ok","tools":["mail__get"],"repeatable":true},`, 1), ""), `profile safe: rule ok is new or changed, and says that calls may be made twice`},
+		"not repeatable":      {policy(strings.Replace(base, `"rules":[`, `"rules":[{"name":"ok","tools":["mail__get"],"repeatable":false},`, 1), ""), ""},
 		"a higher limit":      {policy(strings.Replace(base, `"calls":10`, `"calls":11`, 1), ""), `profile safe: limits: calls is higher or gone`},
 		"no limit":            {policy(strings.Replace(base, `"limits":{"calls":10},`, ``, 1), ""), `profile safe: limits: calls is higher or gone`},
 		"nobody is asked":     {policy(base, `,"enabled":false`), `evaluation.enabled is false: nobody is asked any more`},

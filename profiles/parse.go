@@ -226,7 +226,7 @@ func (b *builder) rule(l *layer, i int, spec *RuleSpec) *rule {
 	if spec.Timeout != nil {
 		r.timeout = time.Duration(*spec.Timeout)
 	}
-	r.remember, r.requireReason = spec.Remember, spec.RequireReason
+	r.repeatable, r.remember, r.requireReason = spec.Repeatable, spec.Remember, spec.RequireReason
 	r.quorum = b.quorum(r.at+"/quorum", spec.Quorum)
 	for i, text := range spec.Check {
 		e, err := compileExpr(text)
@@ -280,7 +280,7 @@ func (b *builder) contradictions(r *rule, spec *RuleSpec) {
 	if r.action == ActionManual && spec.Remember != nil && *spec.Remember {
 		b.problem(r.at+"/remember", "a manual call is confirmed by hand every time and cannot be remembered", "")
 	}
-	if spec.Action == nil && spec.Risk == nil && spec.Timeout == nil && spec.Remember == nil && spec.RequireReason == nil &&
+	if spec.Action == nil && spec.Risk == nil && spec.Repeatable == nil && spec.Timeout == nil && spec.Remember == nil && spec.RequireReason == nil &&
 		spec.Quorum == nil && len(spec.Check) == 0 && len(spec.Hidden) == 0 && spec.Display == nil {
 		b.problem(r.at, "the rule says nothing", "give it an action or a risk")
 	}

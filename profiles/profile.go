@@ -47,6 +47,7 @@ type rule struct {
 	risk    Risk
 	reason  string
 
+	repeatable    *bool
 	timeout       time.Duration // zero: not set
 	remember      *bool
 	requireReason *bool
@@ -102,6 +103,7 @@ func (p *Profile) Decide(call Call) Decision {
 //	lists ─────┤ every entry and rule is tried, none stops another, so that
 //	rules ─────┘ their order has no meaning: the strictest match wins
 //	risk          of rules, annotations and words; needed for the default
+//	repeatable    of rules and annotations
 //	otherwise     nothing matched: the allowlist's existence, or the default
 //	changed       an allowed call of a changed tool is asked
 //	gate          evaluation.enabled is false: an ask is allowed
@@ -111,6 +113,7 @@ var steps = []func(*tally) error{
 	(*tally).tryLists,
 	(*tally).tryRules,
 	(*tally).weighRisk,
+	(*tally).weighRepeating,
 	(*tally).fallThrough,
 	(*tally).checkChanged,
 	(*tally).checkGate,
@@ -291,27 +294,60 @@ func (a Action) disposition() Disposition {
 	return 0
 }
 
-// weighRisk: the strictest of rules, annotations and words. Where no rule
-// speaks, what is known of the tool stands beneath them, so that nothing an
-// upstream says of itself (an openWorldHint on an unknown tool) can lower it.
-// A rule that only might have matched can raise the result and not lower it.
+// weighRisk: what the rules that match say, the strictest of them, replaces
+// what is guessed of the tool. Without one the guess counts, and beneath it what
+// holds where nothing speaks, so that nothing an upstream says of itself (an
+// openWorldHint on an unknown tool) can lower it. Neither goes below what the
+// annotations say of the tool's danger, and a rule that only might have matched
+// can raise the result and not lower it.
 func (t *tally) weighRisk() error {
-	spoken, why, quiet := toolRisk(t.call, t.p.unknown)
-	t.d.Reasons = append(t.d.Reasons, why...)
-	var ruled Risk
+	danger, guessed, quiet := toolRisk(t.call, t.p.unknown)
+	counts := danger
+	var ruling *rule
 	for _, r := range t.applied {
-		if !r.undecided {
-			ruled = max(ruled, r.risk)
+		if !r.undecided && r.risk != 0 && (ruling == nil || r.risk > ruling.risk || r.risk == ruling.risk && r.label < ruling.label) {
+			ruling = r.rule
 		}
 	}
-	if ruled == 0 && quiet.Risk > spoken {
-		spoken = quiet.Risk
-		t.d.Reasons = append(t.d.Reasons, quiet)
+	if ruling == nil {
+		counts = append(counts, guessed...)
+		if quiet.Risk > strictest(counts).Risk {
+			counts = append(counts, quiet)
+		}
 	}
+	t.d.Reasons = append(t.d.Reasons, counts...)
+	t.d.Risk = strictest(counts).Risk
 	for _, r := range t.applied {
-		spoken = max(spoken, r.risk)
+		t.d.Risk = max(t.d.Risk, r.risk)
 	}
-	t.d.Risk = spoken
+	if guess := strictest(guessed); ruling != nil && ruling.risk == t.d.Risk && guess.Risk > t.d.Risk {
+		t.d.Reasons = append(t.d.Reasons, Reason{Kind: KindRisk, Risk: t.d.Risk, Profile: ruling.profile, Rule: ruling.label,
+			Detail: fmt.Sprintf("guessed %s: %s", guess.Risk, guess.Detail)})
+	}
+	return nil
+}
+
+// strictest is the first of the reasons with the highest risk; the zero Reason
+// if there is none.
+func strictest(reasons []Reason) (most Reason) {
+	for _, r := range reasons {
+		if r.Risk > most.Risk {
+			most = r
+		}
+	}
+	return most
+}
+
+// weighRepeating: a rule overrides what the tool's annotations say, and one that
+// only might have matched can but forbid. Of a tool that is not as it was
+// accepted nothing is believed: what was said is about another one.
+func (t *tally) weighRepeating() error {
+	t.d.ReadOnly = t.call.reads()
+	var said verdicts
+	for _, r := range t.applied {
+		said.add(r.repeatable, r.undecided)
+	}
+	t.d.Repeatable = t.call.Changed == "" && said.settle(false, t.call.repeatable())
 	return nil
 }
 
@@ -572,8 +608,7 @@ func (p *Profile) ReadOnly(tools []ToolFacts) bool {
 		if !p.Sees(tools[i].Server, tools[i].Tool) {
 			continue
 		}
-		call := tools[i].call()
-		if spoken, _, quiet := toolRisk(&call, High); spoken != 0 || quiet.Risk != Low {
+		if call := tools[i].call(); !call.reads() {
 			return false
 		}
 	}

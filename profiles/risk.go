@@ -117,38 +117,45 @@ func readVerb(name string) (verb string) {
 	return verb
 }
 
-// toolRisk is what the tool itself, without any rule, says of its risk:
-// spoken, with the reasons, by annotations and dangerous words, and zero if
-// there are none; quiet is what holds where no rule speaks, beneath spoken.
-// An upstream can raise the two and, unless it is trusted, lower neither.
-func toolRisk(c *Call, unknown Risk) (spoken Risk, why []Reason, quiet Reason) {
+// toolRisk is what is known of the risk of the tool itself, without any rule:
+// danger is what its annotations say of it; guessed is what its words suggest,
+// and its annotation that it reaches beyond this machine; quiet is what holds
+// where none of these speaks. An upstream can raise them and, unless it is
+// trusted, lower none.
+func toolRisk(c *Call, unknown Risk) (danger, guessed []Reason, quiet Reason) {
 	if c.Server == "" {
-		return 0, nil, Reason{Kind: KindRisk, Risk: Low, Detail: "discovery function of the bridge"}
+		return nil, nil, Reason{Kind: KindRisk, Risk: Low, Detail: "discovery function of the bridge"}
 	}
-	say := func(r Risk, detail string) {
-		spoken = max(spoken, r)
-		why = append(why, Reason{Kind: KindRisk, Risk: r, Detail: detail})
+	if isTrue(c.Annotations.Destructive) {
+		danger = append(danger, Reason{Kind: KindRisk, Risk: High, Detail: "destructiveHint"})
 	}
-	if h := c.Annotations.Destructive; h != nil && *h {
-		say(High, "destructiveHint")
+	if isTrue(c.Annotations.OpenWorld) {
+		guessed = append(guessed, Reason{Kind: KindRisk, Risk: Medium, Detail: "openWorldHint"})
 	}
-	if h := c.Annotations.OpenWorld; h != nil && *h {
-		say(Medium, "openWorldHint")
+	for _, text := range []struct{ where, text string }{{"name", c.Tool}, {"title", c.Title}, {"description", c.Description}} {
+		if w := firstDanger(text.text); w != "" {
+			guessed = append(guessed, Reason{Kind: KindRisk, Risk: High, Detail: `"` + w + `" in the ` + text.where})
+			break
+		}
 	}
-	if w := firstDanger(c.Tool); w != "" {
-		say(High, `"`+w+`" in the name`)
-	} else if w := firstDanger(c.Title); w != "" {
-		say(High, `"`+w+`" in the title`)
-	} else if w := firstDanger(c.Description); w != "" {
-		say(High, `"`+w+`" in the description`)
+	quiet = Reason{Kind: KindRisk, Risk: unknown, Detail: "nothing is known of the tool"}
+	if verb := readVerb(c.Tool); verb != "" {
+		quiet.Risk, quiet.Detail = Low, `"`+verb+`" in the name`
+	} else if isTrue(c.Annotations.ReadOnly) && c.TrustAnnotations {
+		quiet.Risk, quiet.Detail = Low, "readOnlyHint of a trusted server"
 	}
-	switch h := c.Annotations.ReadOnly; {
-	case readVerb(c.Tool) != "":
-		quiet = Reason{Kind: KindRisk, Risk: Low, Detail: `"` + readVerb(c.Tool) + `" in the name`}
-	case h != nil && *h && c.TrustAnnotations:
-		quiet = Reason{Kind: KindRisk, Risk: Low, Detail: "readOnlyHint of a trusted server"}
-	default:
-		quiet = Reason{Kind: KindRisk, Risk: unknown, Detail: "nothing is known of the tool"}
-	}
-	return spoken, why, quiet
+	return danger, guessed, quiet
+}
+
+// reads reports whether the call changes nothing, by what is known of the tool
+// itself.
+func (c *Call) reads() bool {
+	danger, guessed, quiet := toolRisk(c, High)
+	return len(danger) == 0 && len(guessed) == 0 && quiet.Risk == Low
+}
+
+// repeatable reports whether somebody who is believed says that the call may be
+// made twice: a discovery function does nothing, a trusted server says so.
+func (c *Call) repeatable() bool {
+	return c.Server == "" || c.TrustAnnotations && (isTrue(c.Annotations.ReadOnly) || isTrue(c.Annotations.Idempotent))
 }

@@ -85,6 +85,9 @@ type RuleSpec struct {
 	Action *string `json:"action,omitempty"`
 	// Risk is one of low, medium, high, critical.
 	Risk *string `json:"risk,omitempty"`
+	// Repeatable says whether a call may be made twice without harm. One rule that
+	// says no is enough.
+	Repeatable *bool `json:"repeatable,omitempty"`
 	// Reason is a sentence for the person who is asked and for the script
 	// that is refused.
 	Reason *string `json:"reason,omitempty"`

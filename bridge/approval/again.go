@@ -165,6 +165,7 @@ func (e Entry) asks(r Request) bool {
 func sameMind(a, b profiles.Decision) bool {
 	text := func(d profiles.Decision) []byte {
 		d.Revision, d.Timeout, d.TimeoutExplicit = "", 0, false
+		d.ReadOnly, d.Repeatable = false, false // no part of the question
 		t, err := json.Marshal(d)
 		if err != nil {
 			return nil

@@ -51,8 +51,11 @@ const (
 // A DeniedError is a call that was not sent because it may not be. In a
 // script it is a ToolCallDeniedError.
 type DeniedError struct {
-	Tool    string // the script name
-	Reason  Reason
+	Tool   string // the script name
+	Reason Reason
+	// Final reports that what stands in the way stays as long as the run, whatever
+	// the reason alone would let one expect.
+	Final   bool
 	Message string
 	Err     error // what stood in the way, if it was no decision; not for the script
 }
@@ -60,9 +63,24 @@ type DeniedError struct {
 func (e *DeniedError) Error() string { return e.Message }
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// Retryable reports whether the same call might be allowed later.
+// Retryable reports whether the same call may pass if its run makes it again
+// later. If not, it is refused without asking.
 func (e *DeniedError) Retryable() bool {
-	return e.Reason == AuditUnavailable || e.Reason == NoApprover || e.Reason == ElicitationUnsupported
+	switch e.Reason {
+	case NoApprover, RateLimited, Stale, AuditUnavailable:
+		return !e.Final
+	}
+	return false
+}
+
+// Rerunnable reports whether the same call may pass in another run: what refused
+// it was neither policy nor a person's no, nor that nobody can be asked.
+func (e *DeniedError) Rerunnable() bool {
+	switch e.Reason {
+	case Timeout, Expired, Stale:
+		return true
+	}
+	return e.Retryable()
 }
 
 // A StoppedError is why a run ends that somebody stopped. What it asks is

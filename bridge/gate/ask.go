@@ -29,7 +29,7 @@ func (r *Run) ask(ctx context.Context, c *call) error {
 			return err
 		}
 		if !verdict.Approve {
-			return denied(c, verdict.Reason, verdict.Text)
+			return answered(c, verdict)
 		}
 		view := r.gate.View()
 		if err := r.moved(c, view.Identities[c.tool.Server]); err != nil {
@@ -185,7 +185,7 @@ func (r *Run) fallBack(ctx context.Context, c *call) error {
 	}
 	c.verdict = &verdict
 	if !verdict.Approve {
-		refusal := denied(c, verdict.Reason, "")
+		refusal := refused(c, verdict.Reason, "", true)
 		r.Unasked(refusal)
 		return refusal
 	}

@@ -205,8 +205,8 @@ func TestEditedArgumentsThatDoNotFit(t *testing.T) {
 // A script whose question came to nothing reads what was in the way.
 func TestNobodyHasAllowed(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                  "and nobody could be reached",
-		"a yes to this call needs a reason": "and nobody has: a yes to this call needs a reason",
+		"":                                  "and nobody could be reached. The same call may be made again: then a person is asked again",
+		"a yes to this call needs a reason": "and nobody has: a yes to this call needs a reason. The same call may be made again: then a person is asked again",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a := ask(t, supervised(asksFs), &book{}, ByElicitation, deletion)
@@ -307,7 +307,7 @@ func TestPolicyThatChangedBetweenQuestionAndYes(t *testing.T) {
 		{"stays as it was", supervised(asksFs), 1, ""},
 		{"denies now", supervised(profiles.ProfileSpec{Denylist: []string{"fs__*"}}), 1, approval.Denied},
 		{"lists other tools only now", supervised(profiles.ProfileSpec{Allowlist: []string{"mail__*"}}), 1, approval.Denied},
-		{"has no such profile any more", profiles.Spec{}, 1, approval.Denied},
+		{"has no such profile any more", profiles.Spec{}, 1, approval.PolicyError},
 		{"calls it critical now", supervised(with(profiles.RuleSpec{Risk: &critical})), 2, ""},
 		{"calls it critical now, and wants no reason", supervised(with(profiles.RuleSpec{Risk: &critical, RequireReason: &unreasoned})), 2, ""},
 		{"wants a reason now", supervised(with(profiles.RuleSpec{Risk: &high, RequireReason: &reasoned})), 2, ""},

@@ -36,11 +36,16 @@ func (e *UnknownToolError) Error() string { return e.Message }
 // changed something, and whose answer did not arrive.
 type UnknownOutcomeError struct {
 	Tool, Server string
+	Repeatable   bool // it does no harm to make the call again
 	Err          error
 }
 
 func (e *UnknownOutcomeError) Error() string {
-	return fmt.Sprintf("%s was sent and its answer did not arrive, so nobody can tell what it did: %v", e.Tool, e.Err)
+	next := "check before making it again"
+	if e.Repeatable {
+		next = "it does no harm to make it again"
+	}
+	return fmt.Sprintf("%s was sent and its answer did not arrive, so nobody can tell what it did; %s: %v", e.Tool, next, e.Err)
 }
 func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 
@@ -94,12 +99,26 @@ func unread(err error, by []*profiles.Profile) string {
 // denied says that c was not sent, and why. The text is what a person or the
 // broker wrote, if anybody wrote something.
 func denied(c *call, reason approval.Reason, text string) *approval.DeniedError {
+	return refused(c, reason, text, false)
+}
+
+// answered says that c was not sent because of a verdict. One that is stale stays
+// so: the broker gives it to the same call again.
+func answered(c *call, v approval.Verdict) *approval.DeniedError {
+	return refused(c, v.Reason, v.Text, v.Reason == approval.Stale)
+}
+
+// refused is denied; final is that of the error.
+func refused(c *call, reason approval.Reason, text string, final bool) *approval.DeniedError {
 	why := c.decision.Because()
 	var words string
 	switch reason {
 	case approval.Denied:
-		if c.decision.Because().Kind == profiles.KindQuarantine {
-			words = c.decision.Because().Detail
+		if why.Kind == profiles.KindPolicyError {
+			reason = approval.PolicyError
+		}
+		if why.Kind == profiles.KindQuarantine {
+			words = why.Detail
 			break
 		}
 		words = fmt.Sprintf("policy denies it (%s)", why)
@@ -132,14 +151,52 @@ func denied(c *call, reason approval.Reason, text string) *approval.DeniedError 
 	default:
 		words += ": " + text
 	}
-	if reason == approval.ElicitationDeclined || reason == approval.Declined {
-		words += ". The same call will be refused without asking; don't try another tool for it"
+	e := &approval.DeniedError{Tool: c.tool.Script, Reason: reason, Final: final}
+	e.Message = fmt.Sprintf("%s was not sent: %s. %s", c.tool.Script, words, again(e))
+	return e
+}
+
+// again says what becomes of the same call if it is made again.
+func again(e *approval.DeniedError) string {
+	switch e.Reason {
+	case approval.ElicitationDeclined, approval.Declined:
+		return "The same call is refused without asking in this run; don't try another tool for it"
+	case approval.ElicitationUnsupported, approval.NoApprover:
+		if e.Final {
+			return "The same call is refused again until somebody can be asked"
+		}
+		return "The same call may be made again: then a person is asked again"
+	case approval.Timeout:
+		return "The same call is refused without asking in this run; another run asks again"
+	case approval.Expired:
+		return "Another run may make the call"
+	case approval.RateLimited:
+		return "The same call may be made again later"
+	case approval.Stale:
+		if e.Final {
+			return "Run the script again to make the call"
+		}
+		return "The same call may be made again: then it is judged anew"
+	default:
+		return "The same call is denied again"
 	}
-	return &approval.DeniedError{Tool: c.tool.Script, Reason: reason, Message: fmt.Sprintf("%s was not sent: %s", c.tool.Script, words)}
+}
+
+// retry says for an effect whether a call that was refused with err may be made
+// again in another run.
+func retry(err error) string {
+	var denied *approval.DeniedError
+	switch {
+	case !errors.As(err, &denied):
+		return RetryChanged // its arguments or its name are wrong
+	case denied.Rerunnable():
+		return ""
+	}
+	return RetryNever
 }
 
 // unrecorded says that c was refused because it could not be written down.
 func unrecorded(c *call, err error) *approval.DeniedError {
 	return &approval.DeniedError{Tool: c.tool.Script, Reason: approval.AuditUnavailable, Err: err,
-		Message: c.tool.Script + " was not sent: its record could not be written, and what cannot be recorded is not done"}
+		Message: c.tool.Script + " was not sent: its record could not be written, and what cannot be recorded is not done. The same call may be made again later"}
 }

@@ -185,7 +185,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	if err != nil {
 		return Answer{}, r.refuse(ctx, c, &call{Call: c, gate: g, tool: tool}, unfit(tool, err, r.bound(view)))
 	}
-	made := &call{Call: c, gate: g, tool: tool, identity: identity, args: args, repeats: view.repeatable(tool)}
+	made := &call{Call: c, gate: g, tool: tool, identity: identity, args: args}
 	if err := r.barred(ctx, view, made); err != nil { // whatever policy says of it now
 		return Answer{}, r.refuse(ctx, c, made, err)
 	}

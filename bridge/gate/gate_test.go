@@ -234,18 +234,27 @@ func (e sentError) WasSent() bool { return e.sent }
 func TestLostAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name, tool string
+		trusted    bool
+		rule       string // the risk that a rule gives the call
 		err        error
 		state      string
 	}{
-		{"of a call that was sent", "fs__delete", sentError{true}, ledger.Unknown},
-		{"of a call that was not sent", "fs__delete", sentError{false}, ledger.Failed},
-		{"of a tool that only reads", "fs__read", sentError{true}, ledger.Failed},
-		{"for a reason that says nothing of it", "fs__delete", errors.New("odd"), ledger.Unknown},
+		{"of a call that was sent", "fs__delete", true, "", sentError{true}, ledger.Unknown},
+		{"of a call that a rule calls low", "fs__delete", true, "low", sentError{true}, ledger.Unknown},
+		{"of a call that was not sent", "fs__delete", true, "", sentError{false}, ledger.Failed},
+		{"of a tool that only reads", "fs__read", true, "", sentError{true}, ledger.Failed},
+		{"of a tool that says so, and nobody believes it", "fs__read", false, "low", sentError{true}, ledger.Unknown},
+		{"for a reason that says nothing of it", "fs__delete", true, "", errors.New("odd"), ledger.Unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := &book{}
-			g := newGate(t, profiles.Spec{}, &fakeCaller{err: c.err}, b)
-			r := begin(t, g, "")
+			p := profiles.ProfileSpec{}
+			if c.rule != "" {
+				p.Rules = []profiles.RuleSpec{{Tools: []string{"*"}, Risk: &c.rule}}
+			}
+			g := newGate(t, supervised(p), &fakeCaller{err: c.err}, b)
+			g.View().Trusted = map[string]bool{"fs": c.trusted}
+			r := begin(t, g, "p")
 			_, err := g.Call(t.Context(), r, Call{Number: 1, Name: c.tool, Args: json.RawMessage(`{"path":"x"}`)})
 			var unknown *UnknownOutcomeError
 			if errors.As(err, &unknown) != (c.state == ledger.Unknown) || r.Effects()[0].State != c.state {
@@ -253,6 +262,12 @@ func TestLostAnswer(t *testing.T) {
 			}
 			if got := b.events(); got != "run_started intent outcome:"+c.state {
 				t.Errorf("recorded %s", got)
+			}
+			for _, rec := range b.records[1:] {
+				// What only reads need not outlive a power cut; what a rule calls low must.
+				if reads := c.tool == "fs__read"; rec.Durable == reads || rec.Repeatable != (reads && c.trusted) {
+					t.Errorf("%s: durable %t, repeatable %t", rec.Event, rec.Durable, rec.Repeatable)
+				}
 			}
 		})
 	}

@@ -49,7 +49,7 @@ func TestQuarantinedToolIsDenied(t *testing.T) {
 		g, caller, b := holding(t, spec, Held{Quarantined: true}, nil)
 		_, err := g.Call(t.Context(), begin(t, g, profile), readCall)
 		var denied *approval.DeniedError
-		if !errors.As(err, &denied) || denied.Reason != approval.Denied || denied.Message != "fs__read was not sent: it is quarantined: "+whyHeld {
+		if !errors.As(err, &denied) || denied.Reason != approval.Denied || denied.Message != "fs__read was not sent: it is quarantined: "+whyHeld+". The same call is denied again" {
 			t.Errorf("%s: %v", name, err)
 		}
 		if len(caller.calls) != 0 {

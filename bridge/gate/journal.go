@@ -8,7 +8,6 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/provenance"
-	"codemode-bridge/profiles"
 )
 
 // A Journal makes the journal entries of one call. The gate writes them, each
@@ -148,7 +147,6 @@ func (r *Run) lose(ctx context.Context, c Call) error {
 		rec.Server, rec.Tool = tool.Server, tool.Name
 		err.Tool, err.Server = tool.Script, tool.Server
 		past = made.past(ledger.Unknown, 0)
-		past.Effect.ReadOnly = false
 	}
 	rec.Outcome, rec.Error, rec.Durable = ledger.Unknown, errLost.Error(), true
 	r.mu.Lock()
@@ -160,9 +158,8 @@ func (r *Run) lose(ctx context.Context, c Call) error {
 	return err
 }
 
-// repeatable reports whether a call can be made twice without harm: the tool
-// says that it only reads, or that doing it again changes nothing more; or
-// policy holds its risk for low.
+// repeatable reports whether a call can be made twice without harm, by the policy
+// that its run began with and by today's.
 func (g *Gate) repeatable(ctx context.Context, r *Run, c Call) bool {
 	view, tool, err := g.lookup(ctx, r, c.Name)
 	if err != nil {
@@ -172,19 +169,7 @@ func (g *Gate) repeatable(ctx context.Context, r *Run, c Call) bool {
 	if err != nil {
 		return false
 	}
-	if _, held := view.held(tool); held {
-		return false // nothing that it says of itself counts
-	}
-	is := func(hint *bool) bool { return hint != nil && *hint }
-	if tool.Server == "" || is(tool.Annotations.ReadOnly) || is(tool.Annotations.Idempotent) {
-		return true
-	}
-	today, ok := view.profile(r.Profile)
-	if !ok {
-		return false
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	facts := r.factsLocked(view, &call{Call: c, gate: g, tool: tool, args: args})
-	return decideAll(today, facts).Risk == profiles.Low
+	return r.decideLocked(view, &call{Call: c, gate: g, tool: tool, args: args}).Repeatable
 }

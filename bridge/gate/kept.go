@@ -26,7 +26,7 @@ func (r *Run) Trusted() map[string]bool { return r.trusted }
 func (r *Run) moved(c *call, now string) error {
 	began, known := r.servers[c.tool.Server]
 	if known && began != now || c.identity != now {
-		return denied(c, approval.Stale, fmt.Sprintf("server %s became another one since the run began; run the script again to use it", c.tool.Server))
+		return refused(c, approval.Stale, fmt.Sprintf("server %s became another one since the run began", c.tool.Server), true)
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func (r *Run) barred(ctx context.Context, view *View, c *call) error {
 	if verdict.Stop {
 		r.Stop(stopped(verdict))
 	}
-	return denied(c, verdict.Reason, verdict.Text)
+	return answered(c, verdict)
 }
 
 // decideBy judges c by a profile as a view has it and as the run began with it.

@@ -113,7 +113,6 @@ type call struct {
 	notes    []string          // on its arguments, for the record
 	sources  []string          // of its arguments, in words, once it is asked about
 	finds    []ledger.Find     // the same for the record
-	repeats  bool              // somebody who is believed says that it may be made twice
 	counted  bool              // among the run's facts, with so many bytes:
 	bytes    int64
 }
@@ -239,8 +238,12 @@ func shownLiterals(args string, o canon.DisplayOptions) string {
 func (r *Run) decide(view *View, c *call) profiles.Decision {
 	r.mu.Lock() // until the call is counted: rules may ask how many there were
 	defer r.mu.Unlock()
-	facts := r.factsLocked(view, c)
 	defer r.countLocked(c)
+	return r.decideLocked(view, c)
+}
+
+func (r *Run) decideLocked(view *View, c *call) profiles.Decision {
+	facts := r.factsLocked(view, c)
 	decision := r.decideBy(view, r.Profile, facts)
 	for _, name := range r.also() {
 		decision = profiles.Stricter(decision, r.decideBy(view, name, facts))
@@ -298,7 +301,7 @@ func (r *Run) factsLocked(view *View, c *call) []profiles.Call {
 	facts := view.Facts(c.tool)
 	_, began := r.servers[c.tool.Server]
 	for i := range facts {
-		if began && !r.trusted[c.tool.Server] { // trust that came later is for runs that come later
+		if began && !r.trusted[c.tool.Server] && !c.tool.Method { // trust that came later is for runs that come later
 			facts[i].TrustAnnotations = false
 		}
 		facts[i].Args, facts[i].Run = c.args.Value(), r.othersLocked(c)
@@ -350,7 +353,7 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 func (c *call) intent() ledger.Record {
 	rec := c.record(ledger.Intent)
 	rec.Sent = len(c.args.Bytes())
-	rec.Durable = !c.readOnly() || c.decision.Disposition == profiles.Ask
+	rec.Durable = !c.decision.ReadOnly || c.decision.Disposition == profiles.Ask
 	if c.shown != nil {
 		rec.Detail = fmt.Appendf(nil, `{"asked_about":%q}`, c.shown)
 	}
@@ -367,15 +370,15 @@ func (r *Run) settle(ctx context.Context, c *call, reply json.RawMessage, err er
 	}
 	rec := c.record(ledger.Outcome)
 	rec.Duration, rec.Received = took, len(reply)
-	rec.Durable = !c.readOnly() || c.decision.Disposition == profiles.Ask
+	rec.Durable = !c.decision.ReadOnly || c.decision.Disposition == profiles.Ask
 	switch {
 	case err == nil && answer.IsError:
 		rec.Outcome, rec.Error = ledger.Failed, r.redact(answer.ErrorText())
 	case err == nil:
 		rec.Outcome = ledger.Done
-	case wasSent(err) && !c.readOnly():
+	case wasSent(err) && !(c.decision.ReadOnly && c.decision.Repeatable):
 		rec.Outcome, rec.Error = ledger.Unknown, r.redact(err.Error())
-		err = &UnknownOutcomeError{Tool: c.tool.Script, Server: c.tool.Server, Err: err}
+		err = &UnknownOutcomeError{Tool: c.tool.Script, Server: c.tool.Server, Repeatable: c.decision.Repeatable, Err: err}
 	default:
 		rec.Outcome, rec.Error = ledger.Failed, r.redact(err.Error())
 		err = &CallError{Tool: c.tool.Script, Server: c.tool.Server, Err: err}
@@ -384,7 +387,7 @@ func (r *Run) settle(ctx context.Context, c *call, reply json.RawMessage, err er
 	r.mark(c.Number, rec.Outcome, len(reply))
 	kept := c.journal().Ended(answer, err, c.past(rec.Outcome, len(reply)))
 	if lost := r.keep(context.WithoutCancel(ctx), rec, kept); lost != nil && err == nil {
-		err = &UnknownOutcomeError{Tool: c.tool.Script, Server: c.tool.Server, Err: errors.Join(errors.New("its outcome could not be written down"), lost)}
+		err = &UnknownOutcomeError{Tool: c.tool.Script, Server: c.tool.Server, Repeatable: c.decision.Repeatable, Err: errors.Join(errors.New("its outcome could not be written down"), lost)}
 	}
 	return answer, err
 }
@@ -404,9 +407,10 @@ func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) error 
 	if known != nil {
 		rec = known.record(ledger.Refusal)
 		past = known.past(ledger.Refused, 0)
-		past.Effect.ReadOnly = false
+		past.Effect.Repeatable = false
 	}
 	rec.Outcome, rec.Error, rec.Durable = ledger.Refused, canon.Visible(r.redact(why.Error())), true
+	past.Effect.Retry = retry(why)
 	r.mu.Lock()
 	r.effects = append(r.effects, past.Effect)
 	r.mu.Unlock()
@@ -449,7 +453,7 @@ func (c *call) record(event ledger.Event) ledger.Record {
 	if c.edited != nil {
 		rec.EditedBy = c.edited.By
 	}
-	rec.Notify, rec.Repeatable = c.decision.Notify, c.repeats
+	rec.Notify, rec.Repeatable = c.decision.Notify, c.decision.Repeatable
 	rec.Disposition, rec.Risk, rec.Revision = c.decision.Disposition.String(), c.decision.Risk.String(), c.decision.Revision
 	for _, reason := range c.decision.Reasons {
 		rec.Reasons = append(rec.Reasons, reason.String())
@@ -532,13 +536,6 @@ func (g *Gate) redact(text string) string {
 	return shown
 }
 
-// readOnly reports whether policy holds that the call changes nothing, so
-// that it can be made again without harm. What the tool says of itself is not
-// enough.
-func (c *call) readOnly() bool {
-	return c.tool.Server == "" || c.decision.Risk == profiles.Low
-}
-
 // othersLocked returns a copy of the facts that rules may ask of the run,
 // without c.
 func (r *Run) othersLocked(c *call) profiles.RunFacts {
@@ -572,10 +569,13 @@ func (r *Run) tallyLocked(path string, bytes int64) {
 // An Effect is what became of one call, told to the model when its script
 // fails, so that a second attempt does not do things twice.
 type Effect struct {
-	Number   int    `json:"call"`
-	Tool     string `json:"tool"`
-	State    string `json:"state"` // done, failed, refused or unknown, as in package ledger
-	ReadOnly bool   `json:"read_only,omitempty"`
+	Number     int    `json:"call"`
+	Tool       string `json:"tool"`
+	State      string `json:"state"` // done, failed, refused or unknown, as in package ledger
+	Repeatable bool   `json:"repeatable,omitempty"`
+	// Retry says of a call that was refused what stops it in another run as well;
+	// it is empty where the same call may pass there.
+	Retry string `json:"retry,omitempty"`
 	// Edited, if not nil, says that the arguments were not the script's.
 	Edited *Edited `json:"edited,omitempty"`
 }
@@ -590,8 +590,14 @@ type Edited struct {
 
 // effect is what becomes of c, with a state.
 func (c *call) effect(state string) Effect {
-	return Effect{Number: c.Number, Tool: c.tool.Script, State: state, ReadOnly: c.readOnly(), Edited: c.edited}
+	return Effect{Number: c.Number, Tool: c.tool.Script, State: state, Repeatable: c.decision.Repeatable, Edited: c.edited}
 }
+
+// What Retry may be.
+const (
+	RetryNever   = "never"   // policy or a person's no, or that nobody can be asked
+	RetryChanged = "changed" // its arguments, or its name: another one may pass
+)
 
 // Effects returns what has become of the run's calls so far. A call that is
 // still under way is unknown.

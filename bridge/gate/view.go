@@ -63,21 +63,13 @@ func (v *View) held(t *catalog.Tool) (Held, bool) {
 func (v *View) Facts(t *catalog.Tool) []profiles.Call {
 	h, held := v.held(t)
 	is := profiles.Call{Server: t.Server, Tool: t.Name, Title: t.Title, Description: t.Description, Annotations: t.Annotations,
-		TrustAnnotations: v.Trusted[t.Server] && !held, Changed: h.Why}
+		TrustAnnotations: t.Method || v.Trusted[t.Server] && !held, Changed: h.Why} // what is said of a method is ours
 	if h.Was == nil {
 		return []profiles.Call{is}
 	}
 	was := is
 	was.Title, was.Description, was.Annotations = h.Was.Title, h.Was.Description, h.Was.Annotations
 	return []profiles.Call{is, was}
-}
-
-// repeatable reports whether a call of the tool may be made twice without harm,
-// by what is believed: it is our own, or its server is trusted and says so.
-func (v *View) repeatable(t *catalog.Tool) bool {
-	is := func(hint *bool) bool { return hint != nil && *hint }
-	_, held := v.held(t)
-	return t.Server == "" || v.Trusted[t.Server] && !held && (is(t.Annotations.ReadOnly) || is(t.Annotations.Idempotent))
 }
 
 // Sees returns the part of the catalogue that a profile may know of; the

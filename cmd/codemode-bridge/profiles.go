@@ -310,6 +310,9 @@ func ruleDetails(r profiles.RuleSpec) []string {
 	if r.Risk != nil {
 		lines = append(lines, "risk "+*r.Risk)
 	}
+	if r.Repeatable != nil {
+		lines = append(lines, "may be repeated: "+yesNo(*r.Repeatable))
+	}
 	if r.Timeout != nil {
 		lines = append(lines, "time to answer "+span(time.Duration(*r.Timeout)))
 	}
@@ -486,7 +489,11 @@ func (a *app) printExplained(x explained, profile string) error {
 		said += " (and notify)"
 	}
 	fmt.Fprintf(a.out, "%s: %s %s\n", said, canon.Visible(x.Tool), cut(canon.Visible(string(x.Args)), 200))
-	fmt.Fprintf(a.out, "%s, risk %s\n", profile, d.Risk)
+	repeats := "not known to be repeatable"
+	if d.Repeatable {
+		repeats = "repeatable"
+	}
+	fmt.Fprintf(a.out, "%s, risk %s, %s\n", profile, d.Risk, repeats)
 	if x.Note != "" {
 		fmt.Fprintln(a.out, x.Note)
 	}

@@ -60,7 +60,7 @@ func TestRequestLines(t *testing.T) {
 		if n := len(slices.DeleteFunc(lines, func(l string) bool { return !strings.HasPrefix(l, "  brought") })); n != row.unjudged {
 			t.Errorf("%s: %d answers wait, want %d", name, n, row.unjudged)
 		}
-		text, err := json.Marshal(newRequestRow(e))
+		text, err := json.Marshal(newRequestRow(e, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
