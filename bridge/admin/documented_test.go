@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
@@ -69,6 +70,9 @@ func (c *contract) at(names ...string) map[string]any {
 // answer says what the document does not allow of an answer of the API.
 func (c *contract) answer(method, path string, status int, header http.Header, body []byte) error {
 	_, route := c.mux.Handler(&http.Request{Method: method, URL: &url.URL{Path: path}, Host: host})
+	if method == http.MethodHead { // the handlers answer as to GET
+		method = http.MethodGet
+	}
 	method = strings.ToLower(method)
 	operation := c.at("paths", route, method)
 	if operation == nil {
@@ -104,8 +108,21 @@ func (c *contract) answer(method, path string, status int, header http.Header, b
 	return c.meets(fmt.Sprintf("#/paths/%s/%s/responses/%d/content/application~1json/schema", strings.ReplaceAll(route, "/", "~1"), method, status), body)
 }
 
-// event says what the document does not allow of an event.
-func (c *contract) event(data []byte) error { return c.meets("#/components/schemas/Event", data) }
+// readEvent reads an event of a stream; one that the document does not allow gets
+// a type that no test waits for.
+func readEvent(data []byte) (e Event) {
+	c, err := theContract()
+	if err == nil {
+		err = c.meets("#/components/schemas/Event", data)
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &e)
+	}
+	if err != nil {
+		e.Type = "malformed: " + err.Error()
+	}
+	return e
+}
 
 // meets says what the schema at a place in the document does not allow of a
 // body. A member that is not documented is not allowed.
@@ -131,6 +148,41 @@ func (c *contract) meets(place string, body []byte) error {
 		return fmt.Errorf("%q are not documented: %s", more, body)
 	}
 	return nil
+}
+
+func TestTheContractRefuses(t *testing.T) {
+	c, err := theContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const me = `{"name":"ann","role":"admin","may":["look"]}`
+	answers := func(method, path string, status int, kind, body string) error {
+		return c.answer(method, path, status, http.Header{"Content-Type": {kind}}, []byte(body))
+	}
+	if err := answers("GET", "/api/me", 200, "application/json", me); err != nil {
+		t.Error(err)
+	}
+	for name, err := range map[string]error{
+		"a path":              answers("GET", "/api/you", 200, "application/json", me),
+		"a method":            answers("PUT", "/api/me", 200, "application/json", me),
+		"a status":            answers("GET", "/api/me", 204, "application/json", me),
+		"a content type":      answers("GET", "/api/me", 200, "text/plain", me),
+		"no body":             answers("GET", "/api/me", 200, "application/json", ""),
+		"a value":             answers("GET", "/api/me", 200, "application/json", `{"role":"king"}`),
+		"a member":            answers("GET", "/api/me", 200, "application/json", `{"token":"x"}`),
+		"a member within":     answers("GET", "/api/runs", 200, "application/json", `{"runs":[{"run":"r1","token":"x"}]}`),
+		"a member beside":     answers("GET", "/api/result/r1", 200, "application/json", `{"run":"r1","token":"x"}`),
+		"an error":            answers("GET", "/api/me", 401, "application/json", `{"error":"no"}`),
+		"an error's code":     answers("GET", "/api/me", 401, "application/json", `{"error":{"code":"no","message":"no"}}`),
+		"an error of nowhere": answers("GET", "/api/you", 404, "text/plain", `nothing here`),
+	} {
+		if err == nil {
+			t.Errorf("%s that is not documented passes", name)
+		}
+	}
+	if e := readEvent([]byte(`{"type":"token","now":"2026-11-21T14:37:00Z"}`)); !strings.HasPrefix(e.Type, "malformed") {
+		t.Errorf("an event that is not documented passes: %+v", e)
+	}
 }
 
 // undocumented are the members of a value for which a schema has no word. A

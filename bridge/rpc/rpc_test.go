@@ -12,7 +12,7 @@ import (
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":"a\u0062","method":"ping","params":{}}`, `{"jsonrpc":"2.0","method":"x"}`,
-		`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}`, `{"jsonrpc":"2.0","id":9007199254740992,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}`, `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`,
 		`{"jsonrpc":"2.0","id":-0,"method":"ping"}`, `{"jsonrpc":"2.0","id":1.0,"method":"ping"}`, `{"jsonrpc":"2.0","id":"\ud800","method":"ping"}`,
 		`{"jsonrpc":"2.0","Method":"ping"}`, `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, `[]`, `null`, ``, ` `, `{`, `{"jsonrpc":"2.0","method":""}`,
 		strings.Repeat("[", 100), `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":7}}`,
