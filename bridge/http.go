@@ -5,17 +5,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"time"
 
-	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/webguard"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -155,14 +155,23 @@ func (s *Server) dispatch(o HTTPOptions) http.Handler {
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		m, err := peek(body)
-		if err != nil {
-			http.Error(w, "the body is no JSON-RPC message: "+err.Error(), http.StatusBadRequest)
+		var m rpc.Message
+		var bad *rpc.Error
+		if elements, ok := rpc.Batch(body); ok {
+			bad = checkBatch(elements, open.version(id))
+		} else {
+			m, bad = readMessage(body)
+		}
+		if bad != nil {
+			refuse(w, http.StatusBadRequest, bad)
 			return
 		}
+		reply := &reply{ResponseWriter: w, message: m}
+		defer reply.finish()
+		version := m.Meta(mcp.MetaKeyProtocolVersion)
 		switch {
-		case m.version() >= statelessProtocol, m.version() == "" && r.Header.Get("Mcp-Protocol-Version") >= statelessProtocol:
-			stateless.ServeHTTP(w, r)
+		case version >= statelessProtocol, version == "" && r.Header.Get("Mcp-Protocol-Version") >= statelessProtocol:
+			stateless.ServeHTTP(reply, r)
 		case m.Method == "initialize" && id == "":
 			who := openerOf(r)
 			if !open.open(who) {
@@ -171,57 +180,15 @@ func (s *Server) dispatch(o HTTPOptions) http.Handler {
 				return
 			}
 			defer func() { open.opened(who, w.Header().Get("Mcp-Session-Id")) }()
-			sessions.ServeHTTP(w, r)
+			sessions.ServeHTTP(reply, r)
+		case id == "" && m.IsRequest() && m.Method != "ping" && m.Method != "server/discover":
+			refuse(w, http.StatusBadRequest, &rpc.Error{ID: m.ID, Code: jsonrpc.CodeInvalidRequest,
+				Message: "invalid request: it has no Mcp-Session-Id; initialize opens a session"})
 		case !open.enter(id):
 			http.Error(w, "the session was ended to make room for another one", http.StatusNotFound)
 		default:
 			defer open.leave(id)
-			sessions.ServeHTTP(w, r)
+			sessions.ServeHTTP(reply, r)
 		}
 	})
-}
-
-// peeked is as much of a message as the dispatcher needs.
-type peeked struct {
-	ID     json.RawMessage
-	Method string
-	Meta   map[string]json.RawMessage
-}
-
-// peek reads a body as far as the dispatcher needs, and refuses what the SDK
-// would take for something else: more than one message, text that is not
-// UTF-8, an id that it would round.
-func peek(body []byte) (peeked, error) {
-	var m peeked
-	if t := bytes.TrimSpace(body); len(t) > 0 && t[0] == '[' {
-		return m, errors.New("batches are not taken")
-	}
-	// Doubled keys, text that is not UTF-8, more than one message.
-	if _, err := canon.Parse(body); err != nil {
-		return m, err
-	}
-	// By their exact names: encoding/json would take "Method" for "method".
-	var keys, params map[string]json.RawMessage
-	if err := json.Unmarshal(body, &keys); err != nil {
-		return m, errors.New(unprefixed(err))
-	}
-	m.ID = keys["id"]
-	json.Unmarshal(keys["method"], &m.Method) // no text is no method that we know
-	if json.Unmarshal(keys["params"], &params) == nil {
-		json.Unmarshal(params["_meta"], &m.Meta) // nor is anything else a version
-	}
-	if id := bytes.TrimSpace(m.ID); len(id) > 0 && id[0] != '"' && bytes.ContainsAny(id, ".eE") {
-		return m, errors.New("its id is no whole number")
-	}
-	return m, nil
-}
-
-// version is the protocol version that a request of the stateless protocol
-// carries; "" in the others.
-func (m peeked) version() string {
-	var v string
-	if json.Unmarshal(m.Meta[mcp.MetaKeyProtocolVersion], &v) != nil {
-		return ""
-	}
-	return v
 }

@@ -122,6 +122,18 @@ func (h *httpSessions) hear(id string) {
 	}
 }
 
+// version is the protocol version that a session asked for; "" if there is none
+// of that id.
+func (h *httpSessions) version(id string) string {
+	h.mu.Lock()
+	s := h.all[id]
+	h.mu.Unlock()
+	if s == nil || s.conn.InitializeParams() == nil {
+		return ""
+	}
+	return s.conn.InitializeParams().ProtocolVersion
+}
+
 func (h *httpSessions) forgetEndedLocked() {
 	lives := map[*mcp.ServerSession]bool{}
 	for conn := range h.server.mcp.Sessions() {

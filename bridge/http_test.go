@@ -42,9 +42,12 @@ func post(t *testing.T, method, url, body string, headers ...string) *http.Respo
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	for i := 0; i+1 < len(headers); i += 2 {
-		if headers[i] == "Host" {
+		switch headers[i] {
+		case "Host":
 			req.Host = headers[i+1]
-		} else {
+		case "Accept":
+			req.Header.Set("Accept", headers[i+1])
+		default:
 			req.Header.Add(headers[i], headers[i+1])
 		}
 	}

@@ -174,7 +174,7 @@ func New(o Options) *Server {
 		//lint:ignore SA1019 logging is deprecated by the newest protocol; servers use it
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Logging: &mcp.LoggingCapabilities{}},
 	})
-	s.mcp.AddReceivingMiddleware(clampInitialize, s.levels.hear, s.settle)
+	s.mcp.AddReceivingMiddleware(strict, clampInitialize, s.levels.hear, s.settle)
 	s.retool()
 	heeding, stop := context.WithCancel(context.Background())
 	s.heeding, s.heeded = stop, make(chan struct{})

@@ -265,7 +265,24 @@ func (v visitor) do(method, path, body string) response {
 	v.b.t.Helper()
 	w := httptest.NewRecorder()
 	v.b.site.ServeHTTP(w, v.request(method, path, body))
+	v.b.documented(method, path, w.Code, w.Header(), w.Body.Bytes())
 	return response{v.b.t, method + " " + path + " " + body, w.Code, w.Header(), w.Body.String()}
+}
+
+// documented checks an answer of the API by its documentation.
+func (b *bench) documented(method, path string, status int, header http.Header, body []byte) {
+	b.t.Helper()
+	if !strings.HasPrefix(path, "/api/") {
+		return
+	}
+	c, err := theContract()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	path, _, _ = strings.Cut(path, "?")
+	if err := c.answer(method, path, status, header, body); err != nil {
+		b.t.Errorf("%s %s: %v", method, path, err)
+	}
 }
 
 func (r response) want(status int) response {

@@ -74,9 +74,9 @@ func (b *bench) stream(server *httptest.Server, headers http.Header) follower {
 				kind = name
 			}
 			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-				var e Event
-				if json.Unmarshal([]byte(data), &e) != nil || e.Type != kind || e.Now.IsZero() {
-					e.Type = "malformed " + data
+				e := readEvent([]byte(data))
+				if e.Type != kind || e.Now.IsZero() {
+					e.Type = "malformed " + e.Type + data
 				}
 				f.events <- e
 			}
@@ -129,11 +129,7 @@ func (b *bench) socket(server *httptest.Server, headers http.Header) follower {
 			if err != nil {
 				return
 			}
-			var e Event
-			if json.Unmarshal(data, &e) != nil {
-				e.Type = "malformed " + string(data)
-			}
-			f.events <- e
+			f.events <- readEvent(data)
 		}
 	}()
 	return f

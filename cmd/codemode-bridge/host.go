@@ -212,7 +212,7 @@ func (h *host) converse(ctx context.Context, w *window) {
 	log.Info("a window has joined", "process", w.conn.PID)
 	// One that does not read any more must not keep the others from ending.
 	defer context.AfterFunc(ctx, func() { w.conn.SetWriteDeadline(time.Now().Add(lastRead)) })()
-	err := h.parts.server.Serve(ctx, &mcp.IOTransport{Reader: readSide{w.conn}, Writer: writeSide{w.conn, ctx, readTime}})
+	err := h.parts.server.Serve(ctx, &mcp.IOTransport{Reader: readSide{w.conn}, Writer: writeSide{w.conn, ctx, readTime}, MaxLineLength: -1})
 	log.Info("a window has gone", "err", err)
 }
 

@@ -243,13 +243,17 @@ type (
 			IsError           bool            `json:"isError"`
 		} `json:"result"`
 		Error    *struct{ Name, Message string } `json:"error"`
+		Invalid  string                          `json:"invalid"`
 		Progress []struct {
 			Progress float64 `json:"progress"`
 			Message  string  `json:"message"`
 		} `json:"progress"`
 		Steps []clientDone `json:"steps"`
 	}
-	clientTool    struct{ Name, Description string }
+	clientTool    struct {
+		Name, Description string
+		OutputSchema      json.RawMessage
+	}
 	clientContent struct{ Type, Text, Data, MimeType string }
 )
 

@@ -59,7 +59,7 @@ func (a *app) runCommand() *cobra.Command {
 			tuneMemory()
 			return a.live(c.Context(), start, func(ctx context.Context, p *parts) error {
 				defer p.openNotices(false)()
-				err := p.server.Serve(ctx, &mcp.IOTransport{Reader: io.NopCloser(client), Writer: client})
+				err := p.server.Serve(ctx, &mcp.IOTransport{Reader: io.NopCloser(client), Writer: client, MaxLineLength: -1})
 				if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
 					return nil // the client went away, as clients do
 				}

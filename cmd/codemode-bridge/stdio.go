@@ -7,43 +7,65 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
-	"unicode/utf8"
+
+	"codemode-bridge/bridge/rpc"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // maxMessage bounds one line of the client's.
 const maxMessage = 64 << 20
 
 // A stdio is the protocol's two pipes to one client. It lets through only
-// lines that are JSON: the SDK ends the session at the first that is not,
-// where the client should be told and go on.
+// messages that the SDK can read: the SDK ends the session at the first that it
+// cannot, where the client should be told and go on. What comes as a batch is
+// let through a message at a time, and its answers go out together.
 type stdio struct {
-	in   *bufio.Reader
-	line []byte // what is left of the line that is being read
+	in    *bufio.Reader
+	line  []byte   // what is left of the message that is being read
+	next  [][]byte // messages of a batch that come after it
+	began bool     // initialize has come
 
-	mu  sync.Mutex // one message at a time
-	out io.WriteCloser
+	mu      sync.Mutex // one message at a time; guards what follows
+	out     io.WriteCloser
+	opening string // key of the initialize that has no answer yet
+	version string // that was agreed on; empty until then
+	batches []*batch
+}
+
+// A batch is one whose answers are not complete.
+type batch struct {
+	waiting []string // keys of the requests without an answer
+	answers []json.RawMessage
 }
 
 func newStdio(in io.Reader, out io.WriteCloser) *stdio {
 	return &stdio{in: bufio.NewReaderSize(in, 64<<10), out: out}
 }
 
-// Read reads from the lines that are JSON.
+// Read reads from the messages that can be read.
 func (s *stdio) Read(p []byte) (int, error) {
 	for len(s.line) == 0 {
-		line, err := s.next()
+		if len(s.next) > 0 {
+			s.line, s.next = s.next[0], s.next[1:]
+			continue
+		}
+		line, err := s.readLine()
 		if err != nil {
 			return 0, err
 		}
-		switch text := bytes.TrimSpace(line); {
-		case len(text) == 0:
-		case len(line) > maxMessage:
-			s.complain(fmt.Sprintf("a message of more than %d MB", maxMessage>>20))
-		case !utf8.Valid(text) || !json.Valid(text):
-			s.complain("a line that is no JSON")
-		default:
-			s.line = append(text, '\n')
+		if len(line) > maxMessage {
+			s.answer(&rpc.Error{Code: jsonrpc.CodeParseError, Message: fmt.Sprintf("parse error: a message of more than %d MB", maxMessage>>20)})
+			continue
+		}
+		text := bytes.TrimSpace(line)
+		if elements, ok := rpc.Batch(text); ok {
+			s.takeBatch(elements)
+		} else if len(text) > 0 {
+			s.take(text)
 		}
 	}
 	n := copy(p, s.line)
@@ -51,8 +73,9 @@ func (s *stdio) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads one line. Of one that is too long it keeps no more than shows that.
-func (s *stdio) next() ([]byte, error) {
+// readLine reads one line. Of one that is too long it keeps no more than shows
+// that.
+func (s *stdio) readLine() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := s.in.ReadSlice('\n')
@@ -69,19 +92,132 @@ func (s *stdio) next() ([]byte, error) {
 	}
 }
 
-// complain answers what cannot be read, which has no id to answer to.
-func (s *stdio) complain(what string) {
-	answer, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil,
-		"error": map[string]any{"code": -32700, "message": "parse error: " + what}})
-	if err == nil {
-		s.Write(append(answer, '\n')) // a client that is gone shows at the next read
+// take lets one message through, or answers it.
+func (s *stdio) take(text []byte) {
+	m, err := s.read(text)
+	if err != nil {
+		s.answer(err)
+		return
 	}
+	if m.Method == "initialize" && m.IsRequest() {
+		s.began = true
+		s.mu.Lock()
+		s.opening = m.Key()
+		s.mu.Unlock()
+	}
+	s.line = append(text, '\n')
 }
 
-// Write writes whole messages, one at a time.
+// read reads a message that belongs where it stands.
+func (s *stdio) read(text []byte) (rpc.Message, *rpc.Error) {
+	m, err := rpc.Read(text)
+	if err != nil || s.began || !m.IsRequest() || m.Meta(mcp.MetaKeyProtocolVersion) != "" {
+		return m, err
+	}
+	switch m.Method {
+	case "initialize", "ping", "server/discover":
+		return m, nil
+	}
+	// The SDK says so with the code 0.
+	return m, &rpc.Error{ID: m.ID, Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: the session has not begun, initialize comes first"}
+}
+
+// takeBatch lets the messages of a batch through, where the protocol that was
+// agreed on has batches.
+func (s *stdio) takeBatch(elements []json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(elements) == 0 || !rpc.HasBatches(s.version) {
+		what := "invalid request: batches are of protocol 2025-03-26, which this session does not speak"
+		if len(elements) == 0 {
+			what = "invalid request: an empty batch"
+		}
+		s.writeLocked((&rpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: what}).Bytes())
+		return
+	}
+	b := &batch{}
+	for _, text := range elements {
+		m, err := rpc.Read(text)
+		switch {
+		case err == nil && m.Method == "initialize":
+			err = &rpc.Error{ID: m.ID, Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: initialize is no part of a batch"}
+		case err == nil && m.IsRequest() && slices.Contains(b.waiting, m.Key()):
+			err = &rpc.Error{ID: m.ID, Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: the batch has this id twice"}
+		}
+		if err != nil {
+			if !err.Response {
+				b.answers = append(b.answers, err.Bytes())
+			}
+			continue
+		}
+		if m.IsRequest() {
+			b.waiting = append(b.waiting, m.Key())
+		}
+		var line bytes.Buffer
+		json.Compact(&line, text) // it may have line breaks, which end a message; it is JSON
+		s.next = append(s.next, append(line.Bytes(), '\n'))
+	}
+	s.batches = append(s.batches, b)
+	s.flushLocked()
+}
+
+// flushLocked writes the answers to batches that have them all, and forgets
+// these.
+func (s *stdio) flushLocked() (err error) {
+	s.batches = slices.DeleteFunc(s.batches, func(b *batch) bool {
+		if len(b.waiting) > 0 {
+			return false
+		}
+		if len(b.answers) > 0 {
+			text, e := json.Marshal(b.answers)
+			err = errors.Join(err, e, s.writeLocked(text))
+		}
+		return true
+	})
+	return err
+}
+
+// answer answers a message that is not let through.
+func (s *stdio) answer(err *rpc.Error) {
+	if err.Response {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writeLocked(err.Bytes()) // a client that is gone shows at the next read
+}
+
+func (s *stdio) writeLocked(message []byte) error {
+	_, err := s.out.Write(append(message, '\n'))
+	return err
+}
+
+// Write writes whole messages, one at a time. An answer to a part of a batch
+// waits for the others.
 func (s *stdio) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.opening == "" && len(s.batches) == 0 {
+		return s.out.Write(p)
+	}
+	m := rpc.Peek(p)
+	if !m.IsResponse() {
+		return s.out.Write(p)
+	}
+	if m.Key() == s.opening {
+		s.opening = ""
+		var result struct{ ProtocolVersion string }
+		if json.Unmarshal(m.Result, &result) == nil {
+			s.version = result.ProtocolVersion
+		}
+	}
+	for _, b := range s.batches {
+		if i := slices.Index(b.waiting, m.Key()); i >= 0 {
+			b.waiting = slices.Delete(b.waiting, i, i+1)
+			b.answers = append(b.answers, bytes.Clone(bytes.TrimSpace(p)))
+			return len(p), s.flushLocked()
+		}
+	}
 	return s.out.Write(p)
 }
 

@@ -10,12 +10,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/join"
+	"codemode-bridge/bridge/rpc"
 )
 
 // How long a window waits for a host to be there, which may have to wait for
@@ -210,54 +211,26 @@ func (a *app) hearTalk(ctx context.Context, place *join.Place, window string) (w
 // openRequests are the client's requests that have no answer yet.
 type openRequests struct {
 	mu   sync.Mutex
-	open []string // the ids as JSON, in the order in which they came
-}
-
-// A message is what is read of one.
-type message struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-}
-
-// messages are those of one line: it may be a batch.
-func messages(line []byte) []message {
-	var one message
-	var batch []message
-	if bytes.HasPrefix(bytes.TrimSpace(line), []byte("[")) {
-		if json.Unmarshal(line, &batch) != nil {
-			return nil
-		}
-		return batch
-	}
-	if json.Unmarshal(line, &one) != nil {
-		return nil
-	}
-	return []message{one}
+	open []rpc.Message // in the order in which they came
 }
 
 func (o *openRequests) asked(line []byte) {
-	for _, m := range messages(line) {
-		if m.Method != "" && len(m.ID) > 0 && string(m.ID) != "null" {
-			o.mu.Lock()
-			o.open = append(o.open, string(m.ID))
-			o.mu.Unlock()
-		}
+	if m := rpc.Peek(line); m.IsRequest() {
+		o.mu.Lock()
+		o.open = append(o.open, rpc.Message{ID: m.ID})
+		o.mu.Unlock()
 	}
 }
 
 func (o *openRequests) answered(line []byte) {
-	for _, m := range messages(line) {
-		if m.Method != "" || len(m.ID) == 0 {
-			continue
-		}
-		o.mu.Lock()
-		for i, id := range o.open {
-			if id == string(m.ID) {
-				o.open = append(o.open[:i], o.open[i+1:]...)
-				break
-			}
-		}
-		o.mu.Unlock()
+	m := rpc.Peek(line)
+	if !m.IsResponse() {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if i := slices.IndexFunc(o.open, func(open rpc.Message) bool { return open.Key() == m.Key() }); i >= 0 {
+		o.open = slices.Delete(o.open, i, i+1)
 	}
 }
 
@@ -265,8 +238,8 @@ func (o *openRequests) ids() []json.RawMessage {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var all []json.RawMessage
-	for _, id := range o.open {
-		all = append(all, json.RawMessage(strings.Clone(id)))
+	for _, m := range o.open {
+		all = append(all, m.ID)
 	}
 	return all
 }

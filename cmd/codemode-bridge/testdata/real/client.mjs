@@ -17,11 +17,14 @@
 //         With "logs" it wants to hear log messages of that level and above.
 //         "cancel" cancels the call when progress with this text arrives.
 // answer: {"protocol", "server", "steps": [...]}, each step with "result" or
-//         "error", and "progress", the notifications in the order they came;
+//         "error", "invalid", what keeps the structured content of a listed
+//         tool from meeting its output schema, as Ajv says it, and "progress",
+//         the notifications in the order they came;
 //         "asked", the messages of the questions; "lent", what its model was
 //         asked; "logged", the log messages.
 
 import { text } from 'node:stream/consumers';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 
 const kind = process.argv[2];
 const job = JSON.parse(await text(process.stdin));
@@ -96,11 +99,25 @@ const server = client.getServerVersion();
 if (job.logs && kind !== 'modern') await client.setLoggingLevel(job.logs);
 const _meta = job.logs && kind === 'modern' ? { 'io.modelcontextprotocol/logLevel': job.logs } : undefined;
 
+// The output schemas of the tools that were listed, by name.
+const schemas = new Map();
+const ajv = new Ajv2020({ strict: true, allErrors: true });
+
+function list(result) {
+  for (const tool of result.tools) if (tool.outputSchema) schemas.set(tool.name, ajv.compile(tool.outputSchema));
+  return { result };
+}
+
+function invalid(name, result) {
+  const meets = schemas.get(name);
+  return !meets || meets(result.structuredContent ?? null) ? undefined : ajv.errorsText(meets.errors);
+}
+
 async function step(s) {
   if (s.op === 'together') return { steps: await Promise.all(s.steps.map(step)) };
   const progress = [];
   try {
-    if (s.op === 'list') return { result: await client.listTools() };
+    if (s.op === 'list') return list(await client.listTools());
     if (s.op !== 'call') throw new Error(`no such step: ${s.op}`);
     const stop = new AbortController();
     const options = { signal: stop.signal, timeout: 120_000 };
@@ -110,7 +127,8 @@ async function step(s) {
         if (s.cancel && p.message?.includes(s.cancel)) stop.abort('the user pressed stop');
       };
     }
-    return { result: await call({ name: s.name, arguments: s.arguments, _meta }, options), progress };
+    const result = await call({ name: s.name, arguments: s.arguments, _meta }, options);
+    return { result, invalid: invalid(s.name, result), progress };
   } catch (error) {
     return { error: { name: error?.name ?? typeof error, message: String(error?.message ?? error), code: error?.code }, progress };
   }
