@@ -250,7 +250,7 @@ type (
 		} `json:"progress"`
 		Steps []clientDone `json:"steps"`
 	}
-	clientTool    struct {
+	clientTool struct {
 		Name, Description string
 		OutputSchema      json.RawMessage
 	}
