@@ -67,7 +67,7 @@ type Same struct {
 // A CallState is how far one call of a settled request is.
 type CallState struct {
 	Call   int    `json:"call"`
-	Answer string `json:"answer"` // approved or denied
+	Answer string `json:"answer"` // approved, denied or unanswered
 	// State is what the records say of the call: sending, done, failed, refused or
 	// unknown. Where they say nothing yet, it is waiting after a yes, and refused
 	// after a no.
@@ -225,9 +225,9 @@ func (s *Site) callStates(ctx context.Context, e approval.Entry) ([]CallState, e
 	}
 	states := make([]CallState, len(e.Items))
 	for i, item := range e.Items {
-		states[i] = CallState{Call: item.Call, Answer: "approved", State: "waiting"}
+		states[i] = CallState{Call: item.Call, Answer: e.Verdict.Answer(item.Call), State: "waiting"}
 		if !e.Verdict.About(item.Call).Approve {
-			states[i].Answer, states[i].State = "denied", ledger.Refused
+			states[i].State = ledger.Refused
 		}
 		if is, ok := known[item.Call]; ok {
 			states[i].State, states[i].Error = is.State, canon.Visible(is.Error)

@@ -390,3 +390,16 @@ func (v Verdict) About(call int) Verdict {
 	}
 	return v
 }
+
+// Answer says in a word how one call of the request was answered: approved, denied,
+// or unanswered where nobody said anything.
+func (v Verdict) Answer(call int) string {
+	switch one := v.About(call); {
+	case one.Approve:
+		return "approved"
+	case one.By == "":
+		return "unanswered"
+	default:
+		return "denied"
+	}
+}

@@ -105,7 +105,7 @@ type requestRow struct {
 // A callOutcome is how one call was answered, and what became of it.
 type callOutcome struct {
 	Call   int    `json:"call"`
-	Answer string `json:"answer"`          // approved or denied
+	Answer string `json:"answer"`          // approved, denied or unanswered
 	State  string `json:"state,omitempty"` // sending, done, failed, refused or unknown; empty if the log was not read or does not know
 	Error  string `json:"error,omitempty"`
 }
@@ -125,7 +125,7 @@ func outcomes(e approval.Entry, known map[int]ledger.CallState) []callOutcome {
 	var all []callOutcome
 	for _, item := range e.Items {
 		is := known[item.Call]
-		all = append(all, callOutcome{item.Call, answered(e.Verdict.About(item.Call)), is.State, audit.Shown(is.Error)})
+		all = append(all, callOutcome{item.Call, e.Verdict.Answer(item.Call), is.State, audit.Shown(is.Error)})
 	}
 	return all
 }

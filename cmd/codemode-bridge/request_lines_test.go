@@ -60,6 +60,9 @@ func TestRequestLines(t *testing.T) {
 		if n := len(slices.DeleteFunc(lines, func(l string) bool { return !strings.HasPrefix(l, "  brought") })); n != row.unjudged {
 			t.Errorf("%s: %d answers wait, want %d", name, n, row.unjudged)
 		}
+		if v := e.Verdict; v != nil && v.Answer(e.Items[0].Call) != "unanswered" {
+			t.Errorf("%s: its call is %s", name, v.Answer(e.Items[0].Call))
+		}
 		text, err := json.Marshal(newRequestRow(e, nil))
 		if err != nil {
 			t.Fatal(err)
