@@ -452,7 +452,7 @@ func TestFallback(t *testing.T) {
 				}
 				a.sent()
 				i := slices.IndexFunc(a.book.records, func(r ledger.Record) bool { return r.Event == ledger.Verdict })
-				if i < 0 || a.book.records[i].Channel != "fallback" || a.book.records[i].Answer != "yes, once" || a.book.records[i].Approver != "" {
+				if i < 0 || a.book.records[i].Channel != "fallback" || a.book.records[i].Answer != "yes, by fallback" || a.book.records[i].Approver != "" {
 					t.Errorf("recorded %s %+v", a.book.events(), a.book.records)
 				}
 			})
