@@ -185,7 +185,7 @@ func (a *attachment) converse(q approval.Request) {
 
 // take does with an answer what is to be done with it. What it returns is what
 // the answer lacked, if the person is to be asked again; that happens once.
-func (a *attachment) take(q approval.Request, got reply, again bool) (missing string) {
+func (a *attachment) take(q approval.Request, got formAnswer, again bool) (missing string) {
 	a.reflex().note(got)
 	if got.machine {
 		got.verdict.Text += a.r.gate.Elsewhere(q.Decision)
@@ -280,9 +280,9 @@ func (a *attachment) settle(id string, about canon.Digest, v approval.Verdict) (
 	return ""
 }
 
-// A reply is what came of a question at a client: a verdict, or what is missing
+// A formAnswer is what came of a question at a client: a verdict, or what is missing
 // for one.
-type reply struct {
+type formAnswer struct {
 	verdict   approval.Verdict
 	missing   string
 	dismissed bool // the question was closed and not answered
@@ -297,8 +297,8 @@ const instant = 300 * time.Millisecond
 // readAnswer reads an elicitation's result that came so long after the question
 // was delivered. Only an accepted form with one of the choices that were offered
 // can be a yes.
-func readAnswer(q approval.Request, res *mcp.ElicitResult, after time.Duration, session bool) reply {
-	got := reply{verdict: approval.Verdict{Reason: approval.ElicitationDeclined, Channel: "elicitation"}, atOnce: after < instant}
+func readAnswer(q approval.Request, res *mcp.ElicitResult, after time.Duration, session bool) formAnswer {
+	got := formAnswer{verdict: approval.Verdict{Reason: approval.ElicitationDeclined, Channel: "elicitation"}, atOnce: after < instant}
 	reason, _ := res.Content["reason"].(string)
 	text := canon.Visible(clipRunes(reason, 500))
 	switch {
@@ -331,7 +331,7 @@ type reflex struct {
 	inRow int
 }
 
-func (x *reflex) note(got reply) {
+func (x *reflex) note(got formAnswer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {

@@ -507,3 +507,27 @@ func TestLateAnswersOfAStatelessClient(t *testing.T) {
 		}
 	}
 }
+
+// The worker of a run that waits may be needed by another: then the run is put
+// away, its dialog stays, and a yes brings it back.
+func TestAYesBringsARunBack(t *testing.T) {
+	b, p := newFleet().under("one", "work", "a", impatient(asks()))(t), newSlowPerson()
+	ctx, stop := context.WithCancel(t.Context())
+	moving := make(chan struct{})
+	go func() { defer close(moving); b.MoveOn(ctx) }()
+	defer func() { stop(); <-moving }()
+	c := b.connect(t, p.options())
+	paused := pausedEval(t, c, tryEcho)
+	<-p.asked
+	r, _ := b.lookup(paused.Run)
+	waitUntil(t, func() bool { return r.putOff() })
+	<-r.done
+	if len(p.withdrawn) > 0 {
+		t.Error("the dialog was withdrawn")
+	}
+	p.says("once")
+	waitUntil(t, func() bool { return len(b.up.made()) == 1 })
+	if out := paused.finished(t, c, b); !strings.Contains(out, "/tmp/x") || len(p.asked) > 0 {
+		t.Errorf("got %s, asked %d more times", out, len(p.asked))
+	}
+}
