@@ -28,13 +28,19 @@ import (
 //	  answer   ──▶ Settle             "input required"; the client calls again
 //	  ... until the run is done       ──▶ Settle, attach again
 //
-// Either way it lets go, with "paused", before the client loses patience.
+// Either way it lets go, with "paused", before the client loses patience. One
+// that takes progress does not lose it as long as a question is before its person.
 type attachment struct {
-	s     *Server
-	req   *mcp.CallToolRequest
-	r     *run
-	round int // of the stateless protocol
-	asked map[string]bool
+	s       *Server
+	req     *mcp.CallToolRequest
+	r       *run
+	resumed bool // by eval_resume
+	asked   map[string]bool
+
+	// Of the stateless protocol.
+	round  int
+	missed map[string]string // by request: what an answer lacked, for which it is asked once more
+	left   []string          // requests that are left to approvers
 }
 
 // Bounds on how a run is held and asked about.
@@ -42,22 +48,31 @@ const (
 	gather    = 50 * time.Millisecond // questions that come together are put together
 	quietFor  = time.Second           // and no longer than this is waited for more
 	maxRounds = 7                     // clients answer nine or ten, then fail
-	stateFor  = 30 * time.Minute      // a sealed state is good for
-	instant   = 300 * time.Millisecond
+	stateFor  = 30 * time.Minute      // a sealed state is good for, unless its questions have longer
 )
 
 // wait holds the run until it is done, must be asked about by answering, or
 // the client would lose patience; and returns what to answer.
 func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
+	request := ctx
 	ctx, let := context.WithCancel(ctx)
 	var asking sync.WaitGroup
-	defer asking.Wait()
-	defer let() // ends what is still being asked of the client; the run is not ended by it
+	defer func() { // ends what the client is asked on the way of this request; the run is not ended by it
+		withdrawn := !a.pipe() && !a.s.dialogs.of(a.req.Session, a.r.id).IsZero()
+		let()
+		asking.Wait()
+		if withdrawn {
+			a.flush(request)
+		}
+	}()
 	broker := a.s.o.Gate.Broker()
 	changed, end := broker.Watch(a.r.id)
 	defer end()
 	stateless := a.req.ProtocolVersion() >= statelessProtocol
 	a.asked = map[string]bool{}
+	for _, id := range a.left {
+		a.asked[id] = true
+	}
 
 	var patience <-chan time.Time // runs while a person is waited for
 	ask := time.NewTimer(0)       // fires when it is time to ask; at once for what is open already
@@ -103,7 +118,13 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 		}
 		since = time.Time{}
 		open := broker.Take(a.r.id)
-		clear := floor.mayAsk(a.r, a.answerable(open))
+		answerable := 0
+		for _, q := range open {
+			if a.answerable(q) {
+				answerable++
+			}
+		}
+		clear := floor.mayAsk(a.r, answerable)
 		if q := floor.take(a.r); q != nil {
 			switch {
 			case !stateless:
@@ -114,41 +135,40 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 				q.settle(answered{err: errTooManyRounds})
 			}
 		}
-		if len(open) == 0 {
+		if clear { // else a server's question is before the person
+			fresh, others := a.fresh(ctx, open)
+			for _, q := range others {
+				asking.Go(func() { a.say(ctx, q) })
+			}
+			if stateless && len(fresh) > 0 {
+				if res := a.inputRequired(fresh); res != nil {
+					return res
+				}
+				continue
+			}
+			for _, q := range fresh {
+				if a.pipe() {
+					go a.converse(q) // dialogs.close waits for it
+				} else {
+					asking.Go(func() { a.converse(q) })
+				}
+			}
+		}
+		switch {
+		case len(open) == 0, a.req.Params.GetProgressToken() != nil && !a.s.dialogs.of(a.req.Session, a.r.id).IsZero():
 			patience = nil
-			continue
-		}
-		if patience == nil {
+		case patience == nil:
 			patience = time.After(a.s.o.Gate.View().Profiles.ClientPatience(a.r.session.client))
-		}
-		if !clear {
-			continue // a server's question is before the person
-		}
-		fresh, others := a.fresh(open)
-		for _, q := range others {
-			asking.Go(func() { a.say(ctx, q) })
-		}
-		if len(fresh) == 0 {
-			continue
-		}
-		if stateless {
-			return a.inputRequired(fresh)
-		}
-		for _, q := range fresh {
-			asking.Go(func() { a.elicit(ctx, a.say(ctx, q)) })
 		}
 	}
 }
 
-// answerable counts the requests that the person at the client may answer.
-func (a *attachment) answerable(all []approval.Request) int {
-	n := 0
-	for _, q := range all {
-		if a.r.gate.Reach == gate.ByElicitation && !q.NeedsApprover() {
-			n++
-		}
-	}
-	return n
+// flush waits until the client has heard what it is no longer asked: the SDK
+// tells it in the background, and drops what comes after the answer to the call.
+func (a *attachment) flush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, pingFor)
+	defer cancel()
+	_ = a.req.Session.Ping(ctx, nil) // a client that does not answer has had its time
 }
 
 // clientGone lets go of a run whose request is over. A client that cancels
@@ -187,50 +207,24 @@ func (a *attachment) disconnected() bool {
 const pingFor = time.Second
 
 // fresh are the requests that this attachment has not seen before: those that
-// it can put to the person at the client, and those for approvers alone.
-func (a *attachment) fresh(all []approval.Request) (fresh, others []approval.Request) {
+// it can put to the person at the client, and those for approvers alone. What is
+// before the person already is neither.
+func (a *attachment) fresh(ctx context.Context, all []approval.Request) (fresh, others []approval.Request) {
+	stateless := a.req.ProtocolVersion() >= statelessProtocol
 	for _, q := range all {
 		switch {
 		case a.asked[q.ID]:
 			continue
-		case a.r.gate.Reach == gate.ByElicitation && !q.NeedsApprover():
+		case !a.answerable(q):
+			others = append(others, q)
+		case stateless || a.begin(ctx, q):
 			fresh = append(fresh, q)
 		default:
-			others = append(others, q)
+			continue
 		}
 		a.asked[q.ID] = true
 	}
 	return fresh, others
-}
-
-// elicit asks the person at a client with a session. When ctx ends, the
-// question stays open for whoever attaches next.
-func (a *attachment) elicit(ctx context.Context, q approval.Request) {
-	asked := time.Now()
-	res, err := a.req.Session.Elicit(ctx, a.question(q))
-	if ctx.Err() != nil {
-		return
-	}
-	verdict := approval.Verdict{Reason: approval.NoApprover, Channel: "elicitation", Text: "the client could not ask"}
-	if err == nil {
-		verdict = verdictOf(q, res, time.Since(asked) < instant, true)
-	}
-	a.settle(q.ID, q.Digest(), verdict)
-}
-
-// settle brings a verdict to the broker. One that comes too late, or twice,
-// changes nothing.
-func (a *attachment) settle(id string, about canon.Digest, v approval.Verdict) {
-	v.By = "the person at " + canon.Visible(clipRunes(a.client(), 100))
-	ctx := context.Background() // what a person said counts even if the request ends now
-	if _, err := a.s.o.Gate.Settle(ctx, id, about, v); err != nil {
-		a.s.o.Logger.Info("a verdict settled nothing", "run", a.r.id, "request", id, "why", err)
-		var settled *approval.SettledError
-		if v.Approve && !errors.As(err, &settled) { // a yes that does not count must not leave the question open
-			v = approval.Verdict{Reason: approval.NoApprover, Channel: v.Channel, By: v.By, Text: err.Error()}
-			_, _ = a.s.o.Gate.Settle(ctx, id, about, v) // it may be settled: then so be it
-		}
-	}
 }
 
 // client is what the client of this request calls itself, and whose token it
@@ -246,29 +240,45 @@ func (a *attachment) client() string {
 	return name
 }
 
-// inputRequired asks the person at a stateless client, by answering.
+// inputRequired asks the person at a stateless client, by answering. They have as
+// long as a paused run has, since the client need not come back before.
 func (a *attachment) inputRequired(all []approval.Request) *mcp.CallToolResult {
 	if a.round >= maxRounds {
 		return a.paused("the script has more questions than one call may ask")
 	}
-	st := state{Run: a.r.id, Principal: principal(a.req), Call: callDigest(a.req), Asked: map[string]string{}, Round: a.round + 1, Expires: time.Now().Add(stateFor)}
+	a.s.park(a.r)
+	now := time.Now()
+	st := state{Run: a.r.id, Principal: principal(a.req), Call: callDigest(a.req), Asked: map[string]string{}, Round: a.round + 1,
+		Missed: map[string]string{}, Left: a.left, Given: a.s.o.Now(), Expires: now.Add(stateFor)}
 	inputs := mcp.InputRequestMap{}
-	for _, q := range all {
+	for _, q := range a.s.o.Gate.Broker().Take(a.r.id) { // again: they have more time now
+		if !slices.ContainsFunc(all, func(had approval.Request) bool { return had.ID == q.ID }) {
+			continue
+		}
 		st.Asked[q.ID] = q.Digest().String()
-		inputs[q.ID] = a.question(q)
+		if missing := a.missed[q.ID]; missing != "" {
+			st.Missed[q.ID] = missing
+		}
+		if q.Until.After(st.Expires) {
+			st.Expires = q.Until
+		}
+		inputs[q.ID] = a.question(q, a.missed[q.ID])
+	}
+	if len(inputs) == 0 { // all were answered elsewhere meanwhile
+		return nil
 	}
 	sealed, err := a.s.seal.close(st)
 	if err != nil {
 		return failure("sealing the request state: " + err.Error())
 	}
-	a.s.park(a.r)
 	return &mcp.CallToolResult{InputRequests: inputs, RequestState: sealed}
 }
 
 // answered settles what a stateless client answers: only questions that the
-// state names, about what they showed.
+// state names, about what they showed. One that has no answer was dismissed.
 func (a *attachment) answered(ctx context.Context, st state) {
-	a.round = st.Round
+	a.round, a.left, a.missed = st.Round, st.Left, map[string]string{}
+	after := a.s.o.Now().Sub(st.Given)
 	a.theirsAnswered(st)
 	open := map[string]approval.Request{}
 	for _, q := range a.s.o.Gate.Broker().Take(a.r.id) {
@@ -283,26 +293,53 @@ func (a *attachment) answered(ctx context.Context, st state) {
 			open[e.ID] = e.Request
 		}
 	}
-	for id, response := range a.req.Params.InputResponses {
+	for id, digest := range st.Asked {
 		q, ok := open[id]
-		res, form := response.(*mcp.ElicitResult)
-		if !ok || !form || st.Asked[id] != q.Digest().String() {
-			continue // asked again, or never asked
+		if !ok || digest != q.Digest().String() {
+			continue // answered elsewhere, or a server's question, or another one by now
 		}
-		a.settle(id, q.Digest(), verdictOf(q, res, false, false))
+		res, form := a.req.Params.InputResponses[id].(*mcp.ElicitResult)
+		if !form {
+			res = &mcp.ElicitResult{Action: "cancel"}
+		}
+		if missing := a.take(q, readAnswer(q, res, after, a.lasting()), st.Missed[id] != ""); missing != "" {
+			a.missed[id] = missing
+		} else {
+			a.left = append(a.left, id) // if it is open still, approvers answer it
+		}
 	}
 }
 
-// paused lets go of a run that waits for a person.
+// paused lets go of a run that waits for a person, and says how it goes on.
 func (a *attachment) paused(why string) *mcp.CallToolResult {
-	body := map[string]any{"status": "paused", "run": a.r.id, "why": why,
-		"next": "tell the user that their answer is needed; when they are ready, call eval_resume with " + a.names() + ", which asks them again"}
+	a.s.park(a.r)
+	body := map[string]any{"status": "paused", "run": a.r.id, "why": why}
 	if a.r.principal == "" && a.r.secret != "" {
 		body["resume"] = a.r.secret
 	}
-	if at := a.s.o.ApproveAt(a.r.id); at != "" {
+	at := a.s.o.ApproveAt(a.r.id)
+	if at != "" {
 		body["approve_at"] = at
+	}
+	now := time.Now()
+	dialog := a.s.dialogs.of(a.req.Session, a.r.id)
+	if !a.pipe() { // it ends with this answer
+		dialog = time.Time{}
+	}
+	switch {
+	case !dialog.IsZero():
+		next := "tell the user that the question is still open at this client, until " + whenText(dialog, now)
+		if at != "" {
+			next += ", and at approve_at"
+		}
+		body["next"] = next + "; when they have answered it, the run goes on by itself: then call eval_resume with " + a.names() + " for its result"
+	case at != "":
 		body["next"] = "give the user approve_at and stop; call eval_resume with " + a.names() + " only after they say that it is done"
+	default:
+		body["next"] = "tell the user that their answer is needed; when they are ready, call eval_resume with " + a.names() + ", which asks them again"
+	}
+	if until := a.until(); dialog.IsZero() && !until.IsZero() {
+		body["next"] = body["next"].(string) + "; without an answer it is a no at " + whenText(until, now)
 	}
 	if !a.r.journal.usable() {
 		body["lasts"] = "until the bridge ends, not longer: more was answered than runs.journal keeps, or there is no audit log to keep it in"
@@ -311,8 +348,18 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 	if err != nil {
 		return failure(err.Error())
 	}
-	a.s.park(a.r)
 	return &mcp.CallToolResult{StructuredContent: json.RawMessage(text), Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}
+}
+
+// until is when the first of the run's questions is answered no; zero if none is
+// open.
+func (a *attachment) until() (first time.Time) {
+	for _, q := range a.s.o.Gate.Broker().Take(a.r.id) {
+		if first.IsZero() || q.Until.Before(first) {
+			first = q.Until
+		}
+	}
+	return first
 }
 
 // names says in a paused answer which of its members eval_resume takes.
@@ -321,68 +368,6 @@ func (a *attachment) names() string {
 		return "the run and resume of this answer"
 	}
 	return fmt.Sprintf("run %q", a.r.id)
-}
-
-// question is a request as an elicitation: the text, and a form whose one
-// required field is the decision. "No" comes first.
-func (a *attachment) question(q approval.Request) *mcp.ElicitParams {
-	protocol := a.req.ProtocolVersion()
-	choices := []choice{{"no", "No"}, {"stop", "No, and stop the script"}, {"once", "Yes, once"}}
-	if q.Decision.Remember && protocol < statelessProtocol { // a stateless client has no session
-		choices = append(choices, choice{string(approval.Same), "Yes, and again in this session with the same arguments"},
-			choice{string(approval.AnyArgs), "Yes, and again in this session with any arguments"})
-	}
-	decision := map[string]any{"type": "string", "title": "Decision"}
-	if protocol >= newestSessionProtocol {
-		var one []any
-		for _, c := range choices {
-			one = append(one, map[string]any{"const": c.value, "title": c.title})
-		}
-		decision["oneOf"] = one
-	} else {
-		var values, titles []any
-		for _, c := range choices {
-			values, titles = append(values, c.value), append(titles, c.title)
-		}
-		decision["enum"], decision["enumNames"] = values, titles
-	}
-	reason := map[string]any{"type": "string", "title": "Reason", "description": "for a no: the script can read it"}
-	if q.Decision.RequireReason {
-		reason["description"] = "a yes to this call needs one"
-	}
-	return &mcp.ElicitParams{Message: approval.Describe(q, a.s.o.ReadAt(q.ID)).Prompt(), RequestedSchema: map[string]any{"type": "object",
-		"properties": map[string]any{"decision": decision, "reason": reason}, "required": []any{"decision"}}}
-}
-
-type choice struct{ value, title string }
-
-// verdictOf reads an elicitation's result. Only an accepted form with one of
-// the choices that were offered can be a yes; a form that is dismissed the
-// moment it is shown was seen by nobody.
-func verdictOf(q approval.Request, res *mcp.ElicitResult, atOnce, session bool) approval.Verdict {
-	v := approval.Verdict{Reason: approval.ElicitationDeclined, Channel: "elicitation"}
-	reason, _ := res.Content["reason"].(string)
-	v.Text = canon.Visible(clipRunes(reason, 500))
-	switch res.Action {
-	case "accept":
-		decision, _ := res.Content["decision"].(string)
-		switch scope := approval.Scope(decision); {
-		case decision == "no", decision == "stop":
-			v.Stop = decision == "stop"
-			return v
-		case scope == approval.Once, session && q.Decision.Remember && (scope == approval.Same || scope == approval.AnyArgs):
-			return approval.Verdict{Approve: true, Scope: scope, Channel: v.Channel, Text: v.Text}
-		default:
-			v.Reason, v.Text = approval.NoApprover, "the client sent no decision"
-		}
-	case "decline":
-		if atOnce {
-			v.Reason, v.Text = approval.NoApprover, "the client declined before anybody could read the question"
-		}
-	default: // cancel: the question was dismissed, not answered
-		v.Reason, v.Text = approval.NoApprover, "the question was dismissed"
-	}
-	return v
 }
 
 func clipRunes(s string, n int) string {
@@ -400,7 +385,7 @@ func reach(req *mcp.CallToolRequest) gate.Reach {
 	case caps == nil || caps.Elicitation == nil:
 		return gate.NoElicitation
 	case caps.Elicitation.Form == nil && caps.Elicitation.URL != nil:
-		return gate.Nobody // it has a person, and we have no form for them
+		return gate.ByAddress // it has a person, and we have no form for them
 	default:
 		return gate.ByElicitation
 	}
@@ -443,12 +428,12 @@ func (s *Server) resume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	case err != nil:
 		return failure(fmt.Sprintf("run %s does not go on: %v", args.Run, err)), nil
 	}
-	return s.attach(ctx, req, r)
+	return s.attach(ctx, &attachment{s: s, req: req, r: r, resumed: true})
 }
 
 // attach holds a run for a request, after the answers that the request brings.
-func (s *Server) attach(ctx context.Context, req *mcp.CallToolRequest, r *run) (*mcp.CallToolResult, error) {
-	a := &attachment{s: s, req: req, r: r}
+func (s *Server) attach(ctx context.Context, a *attachment) (*mcp.CallToolResult, error) {
+	req, r := a.req, a.r
 	if req.Params.RequestState != "" {
 		st, err := s.seal.open(req.Params.RequestState, principal(req), callDigest(req), time.Now())
 		if err != nil || st.Run != r.id {

@@ -158,15 +158,26 @@ func newView(t testing.TB, spec profiles.Spec, more ...string) *gate.View {
 // connect connects an MCP client with a session, in memory.
 func (b *bench) connect(t *testing.T, o *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
+	return b.connectAt(t, o, newestSessionProtocol)
+}
+
+// connectAt connects an MCP client of a protocol version, in memory.
+func (b *bench) connectAt(t *testing.T, o *mcp.ClientOptions, version string) *mcp.ClientSession {
+	t.Helper()
+	return b.connectClient(t, mcp.NewClient(&mcp.Implementation{Name: "tester"}, o), version)
+}
+
+func (b *bench) connectClient(t *testing.T, c *mcp.Client, version string) *mcp.ClientSession {
+	t.Helper()
 	ours, theirs := mcp.NewInMemoryTransports()
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan struct{})
 	go func() { defer close(served); b.Serve(ctx, ours) }()
-	client, err := mcp.NewClient(&mcp.Implementation{Name: "tester"}, o).Connect(t.Context(), theirs, &mcp.ClientSessionOptions{ProtocolVersion: newestSessionProtocol})
+	client, err := c.Connect(t.Context(), theirs, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { client.Close(); stop(); <-served })
+	t.Cleanup(func() { stop(); <-served; client.Close() }) // a client closes only after its person has answered
 	return client
 }
 

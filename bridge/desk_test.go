@@ -153,7 +153,7 @@ func TestManualCallIsForApproversAlone(t *testing.T) {
 
 // A person at the client who does not answer leaves the question to approvers.
 func TestDismissedQuestionIsLeftToApprovers(t *testing.T) {
-	b := newBench(t, asks())
+	b := newBench(t, asks(func(p *profiles.ProfileSpec) { p.ElicitationFallback = ptr("queue") }))
 	b.approvers.Store(true)
 	dismissed := make(chan struct{})
 	c := b.connect(t, &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {

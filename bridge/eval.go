@@ -41,7 +41,7 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 		if err != nil {
 			return failure("run " + st.Run + " is over, or cannot go on here: " + err.Error()), nil
 		}
-		return s.attach(ctx, req, r)
+		return s.attach(ctx, &attachment{s: s, req: req, r: r})
 	}
 	var args evalArgs
 	if err := readArguments(req.Params.Arguments, &args); err != nil {
@@ -61,7 +61,7 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 			return failure(err.Error()), nil
 		}
 	}
-	return s.attach(ctx, req, r)
+	return s.attach(ctx, &attachment{s: s, req: req, r: r})
 }
 
 // runOf returns the run that a claim is to, live or from its journal.

@@ -11,6 +11,7 @@ import (
 type floor struct {
 	mu      sync.Mutex
 	ours    map[*run]int // open questions of ours, by run
+	dialogs int          // of ours that are open at the client, also when nobody holds their run
 	waiting []*foreign   // a server's, the oldest first; the one before the person included
 	put     *foreign     // that one
 	changed chan struct{}
@@ -44,6 +45,15 @@ func (f *floor) mayAsk(r *run, open int) bool {
 	return f.put == nil
 }
 
+// dialog notes that so many more questions of ours are open at the client.
+func (f *floor) dialog(more int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dialogs += more; more < 0 {
+		f.turnLocked()
+	}
+}
+
 // maxForeign bounds the questions of servers that wait in one session.
 const maxForeign = 8
 
@@ -64,7 +74,7 @@ func (f *floor) queue(q *foreign) bool {
 func (f *floor) take(r *run) *foreign {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.put != nil || len(f.ours) > 0 {
+	if f.put != nil || len(f.ours) > 0 || f.dialogs > 0 {
 		return nil
 	}
 	for _, q := range f.waiting {

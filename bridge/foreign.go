@@ -342,7 +342,10 @@ func (a *attachment) askTheirs(ctx context.Context, q *foreign) {
 			got.model = &mcp.CreateMessageWithToolsResult{Role: res.Role, Model: res.Model, StopReason: res.StopReason, Content: []mcp.Content{res.Content}}
 		}
 	} else {
-		got.form, got.err = a.req.Session.Elicit(ctx, q.form)
+		asked := a.s.o.Now()
+		if got.form, got.err = a.req.Session.Elicit(ctx, q.form); got.err == nil {
+			a.noteTheirs(got.form, a.s.o.Now().Sub(asked))
+		}
 	}
 	if ctx.Err() != nil {
 		return
@@ -357,7 +360,7 @@ func (a *attachment) askTheirs(ctx context.Context, q *foreign) {
 // theirsRequired asks the person at a stateless client what a server wants to
 // know, by answering.
 func (a *attachment) theirsRequired(q *foreign) *mcp.CallToolResult {
-	st := state{Run: a.r.id, Principal: principal(a.req), Call: callDigest(a.req), Asked: map[string]string{q.id: q.digest()}, Round: a.round + 1, Expires: time.Now().Add(stateFor)}
+	st := state{Run: a.r.id, Principal: principal(a.req), Call: callDigest(a.req), Asked: map[string]string{q.id: q.digest()}, Missed: a.missed, Left: a.left, Round: a.round + 1, Given: a.s.o.Now(), Expires: time.Now().Add(stateFor)}
 	sealed, err := a.s.seal.close(st)
 	if err != nil {
 		return failure("sealing the request state: " + err.Error())
@@ -377,6 +380,7 @@ func (a *attachment) theirsAnswered(st state) {
 		switch got := a.req.Params.InputResponses[id].(type) {
 		case *mcp.ElicitResult:
 			if q.form != nil {
+				a.noteTheirs(got, a.s.o.Now().Sub(st.Given))
 				q.settle(answered{form: got})
 			}
 		case *mcp.CreateMessageWithToolsResult:
@@ -386,6 +390,12 @@ func (a *attachment) theirsAnswered(st state) {
 		}
 		a.r.session.floor.giveBack(q)
 	}
+}
+
+// noteTheirs notes how fast a server's form was answered: that too says whether
+// somebody is there.
+func (a *attachment) noteTheirs(res *mcp.ElicitResult, after time.Duration) {
+	a.reflex().note(formAnswer{atOnce: after < instant, machine: after < instant && res.Action != "accept"})
 }
 
 // levels are the levels of logging that clients have set, by session.

@@ -37,11 +37,11 @@ func (s *Server) letGo(r *run) {
 	r.holders--
 }
 
-// held reports whether a request holds a run.
+// held reports whether a request holds a run, or has not let go of it yet.
 func (s *Server) held(r *run) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return r.holders > 0
+	return r.holders > 0 || r.parked.IsZero()
 }
 
 // lastHolder reports whether no other request than the asking one holds a run.

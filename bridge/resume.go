@@ -380,6 +380,11 @@ func (s *Server) awayState(ctx context.Context, k ledger.Kept) RunState {
 func (s *Server) goOn(ctx context.Context, id string, p past, c claim) (*run, error) {
 	sess := s.loose(p.Client)
 	sess.id, sess.owner, sess.conn, sess.started, sess.over, sess.bound = p.Session, p.Principal, c.conn, p.Started, true, p.tight
+	s.mu.Lock()
+	if from := s.sessions[c.conn]; from != nil {
+		sess.reflex = from.reflex
+	}
+	s.mu.Unlock()
 	r := s.newRun(id, sess, p.Principal, p.Profile, p.Fetched)
 	r.started = p.Started
 	if c.left {

@@ -110,6 +110,8 @@ func (s *Server) bind(r *run, o *gate.Origin, args evalArgs) {
 	o.ID, o.Session, o.Client, o.Requester, o.Stop = r.id, r.session.id, r.session.client, r.principal, r.stop
 	o.Script, o.Input = args.Code, args.Input
 	o.Attached = func() bool { return r.fetched || s.held(r) }
+	o.ByItself = r.session.reflex.byItself
+	o.ApproveAt = func() string { return s.o.ApproveAt(r.id) }
 	o.Also = func() []string { return s.tightened(r.session) }
 	o.CallTimeout = time.Duration(deref(r.tight.Call))
 }

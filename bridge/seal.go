@@ -14,10 +14,13 @@ import (
 // It names a run and nothing else of value.
 type state struct {
 	Run       string            `json:"r"`
-	Principal string            `json:"p"` // who may come back with it
-	Call      string            `json:"c"` // digest of the tool's name and arguments
-	Asked     map[string]string `json:"q"` // request ID -> digest of what was shown
-	Round     int               `json:"n"` // how many rounds there have been
+	Principal string            `json:"p"`           // who may come back with it
+	Call      string            `json:"c"`           // digest of the tool's name and arguments
+	Asked     map[string]string `json:"q"`           // request ID -> digest of what was shown
+	Missed    map[string]string `json:"m,omitempty"` // request ID -> what its first answer lacked
+	Left      []string          `json:"l,omitempty"` // IDs of requests that are left to approvers
+	Round     int               `json:"n"`           // how many rounds there have been
+	Given     time.Time         `json:"g"`           // when the client was asked
 	Expires   time.Time         `json:"e"`
 }
 

@@ -102,7 +102,9 @@ type Server struct {
 	mcp  *mcp.Server
 	seal *seal
 
-	levels levels // of logging, that clients want
+	levels   levels // of logging, that clients want
+	dialogs  *dialogs
+	reflexes sync.Map // principal -> *reflex, of stateless clients
 
 	runs     sync.WaitGroup
 	mu       sync.Mutex
@@ -155,6 +157,7 @@ func New(o Options) *Server {
 		live:     make(map[string]*run),
 		tools:    make(map[string]string),
 		began:    o.Now(),
+		dialogs:  newDialogs(),
 		seed:     func(seed *[32]byte) { rand.Read(seed[:]) },
 	}
 	if s.o.JournalBytes == 0 {
@@ -175,6 +178,7 @@ func New(o Options) *Server {
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Logging: &mcp.LoggingCapabilities{}},
 	})
 	s.mcp.AddReceivingMiddleware(strict, clampInitialize, s.levels.hear, s.settle)
+	s.mcp.AddSendingMiddleware(overhear)
 	s.retool()
 	heeding, stop := context.WithCancel(context.Background())
 	s.heeding, s.heeded = stop, make(chan struct{})
@@ -196,16 +200,27 @@ func (s *Server) Replace(view *gate.View) {
 
 // Serve serves one client over a transport until it goes away or ctx ends.
 func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
-	err := s.mcp.Run(ctx, t)
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
+	conn, err := s.mcp.Connect(ctx, t, nil)
+	if err != nil {
+		return err
 	}
-	return err
+	ended := make(chan error, 1)
+	go func() { ended <- conn.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	defer s.dialogs.leave(conn)()
+	_ = conn.Close() // what goes wrong now changes nothing
+	<-ended
+	return context.Cause(ctx)
 }
 
 // Close refuses new runs, gives those under way grace to end, stops the rest,
-// and returns when all have ended.
+// and returns when all have ended. What is still open at clients is withdrawn.
 func (s *Server) Close(grace time.Duration) {
+	defer s.dialogs.close()
 	s.mu.Lock()
 	s.closed = true
 	live := slices.Collect(maps.Values(s.live))

@@ -22,6 +22,7 @@ type session struct {
 	handles *handles
 	slots   chan struct{} // holds one token for each script that runs
 	floor   *floor        // whose questions are before the person
+	reflex  *reflex       // whether the client answers them by itself
 	can     can           // what the client does for servers that ask
 	// A stateless client has said with its first request how much it wants to
 	// hear of servers' logs.
@@ -65,6 +66,7 @@ func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
 		floor:   newFloor(),
 		can:     canOf(req),
 	}
+	sess.reflex = s.reflexOf(sess.brief, sess.owner)
 	if sess.stateless = req.ProtocolVersion() >= statelessProtocol; sess.stateless {
 		sess.logLevel = logLevelOf(req)
 	}
@@ -99,7 +101,7 @@ func (s *Server) greet(req *mcp.InitializedRequest) {
 // time, and leave nothing for later ones.
 func (s *Server) loose(client string) *session {
 	return &session{id: newID("s"), client: client, brief: true, started: s.o.Now(),
-		sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1), floor: newFloor()}
+		sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1), floor: newFloor(), reflex: new(reflex)}
 }
 
 // release gives back what a session holds once its connection is over and its

@@ -21,6 +21,9 @@ import (
 // still escape them. Only Model holds what a model wrote; nothing of it stands
 // anywhere else.
 type Description struct {
+	// DidNotCount says what an earlier answer lacked, in a question that is put
+	// once more for that.
+	DidNotCount string `json:"did_not_count,omitempty"`
 	// Headline is what is asked, by the tool's name: "SEND MAIL?".
 	Headline string `json:"headline"`
 	// Summary is one line for a list of requests.
@@ -111,6 +114,9 @@ type DescribeOptions struct {
 	At string
 	// Whole is where all of it can be read if At is nowhere, such as a command.
 	Whole string
+	// DidNotCount says in words of ours what an earlier answer lacked, if the
+	// question is put once more for that.
+	DidNotCount string
 	// Votes are the yeses so far, as [Entry.Votes] has them.
 	Votes []Verdict
 	// Zone is whose clock times are written; nil means time.Local.
@@ -134,7 +140,7 @@ func Describe(r Request, o DescribeOptions) Description {
 		Difference: r.Difference, // made visible by whoever compared
 		Done:       r.Done, Until: clock(r.Until, r.Asked, o.Zone),
 		Run: canon.Visible(r.Run), Configuration: canon.Visible(r.Configuration), Folder: canon.Visible(r.Folder), Client: canon.Visible(r.Client), Requester: canon.Visible(r.Requester),
-		At: canon.Visible(o.At), Whole: canon.Visible(o.Whole),
+		At: canon.Visible(o.At), Whole: canon.Visible(o.Whole), DidNotCount: canon.Visible(o.DidNotCount),
 	}
 	d.said.needs = r.needs()
 	d.Model = claims(r.Preview)

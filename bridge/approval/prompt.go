@@ -31,6 +31,9 @@ func (d Description) Prompt() string {
 		fmt.Sprintf("%s Tool %s of server %s.", d.Headline, theirs(d.Tool), theirs(d.Server)),
 		"Risk " + strings.ToUpper(d.Risk) + strings.TrimPrefix(d.RiskSays, strings.ToUpper(d.Risk[:1])+d.Risk[1:]),
 	}
+	if d.DidNotCount != "" {
+		top = append([]string{"Your last answer did not count: " + d.DidNotCount + "."}, top...)
+	}
 	if d.Own {
 		top = append(top, "Summary: "+theirs(d.Summary)+".")
 	}

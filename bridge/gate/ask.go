@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -59,12 +60,43 @@ func (r *Run) ask(ctx context.Context, c *call) error {
 func (r *Run) mayAsk(d profiles.Decision) bool {
 	strong := r.gate.broker.NeedsApprover(d)
 	switch {
-	case r.Reach == ByElicitation && !strong:
+	case r.Reach == ByElicitation && !strong && !r.ByItself():
 		return true
 	case !r.gate.approvers():
 		return false
 	default:
 		return strong || r.Reach == ByApprovers || d.Fallback == profiles.FallbackQueue
+	}
+}
+
+// Queues reports whether approvers answer what nobody answers at the client.
+func (g *Gate) Queues(d profiles.Decision) bool { return g.desk.queues(d) }
+
+// Elsewhere says, after why nobody answers at the client, who else could answer
+// a question with this decision.
+func (r *Run) Elsewhere(d profiles.Decision) string {
+	switch at := r.ApproveAt(); {
+	case r.gate.Queues(d):
+		return "" // approvers are asked
+	case !r.gate.approvers():
+		return `; somebody else can answer once there are approvers (codemode-bridge approvers add) and the profile has "elicitationFallback": "queue"`
+	case at != "":
+		return fmt.Sprintf(`; approvers can answer at %s once the profile has "elicitationFallback": "queue"`, at)
+	default:
+		return `; approvers can answer once the profile has "elicitationFallback": "queue"`
+	}
+}
+
+// unreachable says why nobody at the client can be asked, where that is not what
+// anybody would expect.
+func (r *Run) unreachable(d profiles.Decision) string {
+	switch {
+	case r.Reach == ByAddress:
+		return "this client opens addresses and shows no forms, so that nobody can answer there" + r.Elsewhere(d)
+	case r.Reach == ByElicitation && r.ByItself():
+		return "this client answers questions by itself, before anybody can read them" + r.Elsewhere(d)
+	default:
+		return ""
 	}
 }
 
@@ -178,6 +210,10 @@ func (r *Run) fallBack(ctx context.Context, c *call) error {
 	case d.Fallback == profiles.FallbackAllow:
 		verdict = approval.Verdict{Approve: true, Scope: approval.Once, Channel: "fallback"}
 	}
+	why := r.unreachable(d)
+	if r.Reach == ByAddress {
+		verdict.Reason = approval.ElicitationUnsupported
+	}
 	rec := c.record(ledger.Verdict)
 	rec.Channel, rec.Answer = verdict.Channel, answerWord(verdict)
 	if err := r.record(ctx, rec); err != nil {
@@ -185,7 +221,7 @@ func (r *Run) fallBack(ctx context.Context, c *call) error {
 	}
 	c.verdict = &verdict
 	if !verdict.Approve {
-		refusal := refused(c, verdict.Reason, "", true)
+		refusal := refused(c, verdict.Reason, why, true)
 		r.Unasked(refusal)
 		return refusal
 	}
@@ -240,6 +276,9 @@ func (r *Run) request(c *call) approval.Request {
 	defer r.mu.Unlock()
 	decision := c.decision
 	decision.Timeout = r.gate.TimeToAnswer(decision)
+	if r.Attached != nil && !r.Attached() && !decision.TimeoutExplicit {
+		decision.Timeout = view.Profiles.PausedFor() // the run is paused, and its client comes when it comes
+	}
 	held, _ := view.held(c.tool)
 	return approval.Request{
 		Difference: held.Difference,
@@ -266,6 +305,8 @@ func (g *Gate) TimeToAnswer(d profiles.Decision) time.Duration {
 // answerWord names a verdict in a record.
 func answerWord(v approval.Verdict) string {
 	switch {
+	case v.Approve && v.Channel == "fallback":
+		return "yes, by fallback"
 	case v.Approve && v.Scope != "":
 		return "yes, " + string(v.Scope)
 	case v.Approve:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -37,8 +38,14 @@ var deletion = Call{Number: 1, Name: "fs__delete", Args: json.RawMessage(`{"path
 // there is none, to its end. It must run in a bubble.
 func ask(t *testing.T, spec profiles.Spec, b *book, reach Reach, c Call) *asking {
 	t.Helper()
-	a := &asking{T: t, caller: &fakeCaller{reply: okReply}, book: b, done: make(chan error, 1)}
-	a.g = newGate(t, spec, a.caller, b)
+	caller := &fakeCaller{reply: okReply}
+	return askAt(t, newGate(t, spec, caller, b), caller, b, reach, c)
+}
+
+// askAt is ask at a gate.
+func askAt(t *testing.T, g *Gate, caller *fakeCaller, b *book, reach Reach, c Call) *asking {
+	t.Helper()
+	a := &asking{T: t, g: g, caller: caller, book: b, done: make(chan error, 1)}
 	var ctx context.Context
 	ctx, a.cancel = context.WithCancelCause(t.Context())
 	var err error
@@ -452,8 +459,84 @@ func TestFallback(t *testing.T) {
 				}
 				a.sent()
 				i := slices.IndexFunc(a.book.records, func(r ledger.Record) bool { return r.Event == ledger.Verdict })
-				if i < 0 || a.book.records[i].Channel != "fallback" || a.book.records[i].Answer != "yes, once" || a.book.records[i].Approver != "" {
+				if i < 0 || a.book.records[i].Channel != "fallback" || a.book.records[i].Answer != "yes, by fallback" || a.book.records[i].Approver != "" {
 					t.Errorf("recorded %s %+v", a.book.events(), a.book.records)
+				}
+			})
+		})
+	}
+}
+
+// Approvers change nothing for a client that cannot be asked, unless the profile
+// queues or nobody else may answer.
+func TestFallbackBesideApprovers(t *testing.T) {
+	manual := "manual"
+	for _, row := range []struct {
+		fallback string
+		reach    Reach
+		action   *string
+		reason   approval.Reason // empty: it was sent
+		waits    bool
+	}{
+		{"deny", NoElicitation, nil, approval.ElicitationUnsupported, false},
+		{"allow", NoElicitation, nil, "", false},
+		{"queue", NoElicitation, nil, "", true},
+		{"deny", ByAddress, nil, approval.ElicitationUnsupported, false},
+		{"allow", ByAddress, nil, approval.ElicitationUnsupported, false},
+		{"queue", ByAddress, nil, "", true},
+		{"deny", NoElicitation, &manual, "", true},
+		{"allow", NoElicitation, &manual, "", true},
+	} {
+		t.Run(fmt.Sprint(row.fallback, row.reach, row.action != nil), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := asksFs
+				p.ElicitationFallback = &row.fallback
+				if row.action != nil {
+					p.Rules = []profiles.RuleSpec{{Tools: []string{"fs__delete"}, Action: row.action}}
+				}
+				caller, b := &fakeCaller{reply: okReply}, &book{}
+				g := newGate(t, supervised(p), caller, b)
+				g.approvers, g.desk.Approvers = yesThereAre, yesThereAre
+				a := askAt(t, g, caller, b, row.reach, deletion)
+				if waits := a.g.Broker().Waiting("r1") > 0; waits != row.waits {
+					t.Fatalf("waits for approvers: %v", waits)
+				}
+				if row.waits {
+					a.answer(approval.Verdict{Approve: true, By: "ann", Channel: "page", Strong: true, Typed: "delete"})
+				}
+				if row.reason != "" {
+					a.refused(row.reason)
+				} else {
+					a.sent()
+				}
+			})
+		})
+	}
+}
+
+func yesThereAre() bool { return true }
+
+// That nobody answers at the client ends a question, unless it is approvers' then.
+func TestNobodyAtTheClientBesideApprovers(t *testing.T) {
+	for fallback, waits := range map[string]bool{"deny": false, "allow": false, "queue": true} {
+		t.Run(fallback, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := asksFs
+				p.ElicitationFallback = &fallback
+				caller, b := &fakeCaller{reply: okReply}, &book{}
+				g := newGate(t, supervised(p), caller, b)
+				g.approvers, g.desk.Approvers = yesThereAre, yesThereAre
+				a := askAt(t, g, caller, b, ByElicitation, deletion)
+				a.answer(approval.Verdict{Reason: approval.NoApprover, Channel: "elicitation", Text: "the question was dismissed"})
+				synctest.Wait()
+				if left := a.g.Broker().Waiting("r1") > 0; left != waits {
+					t.Errorf("waits for approvers: %v", left)
+				}
+				if waits {
+					a.answer(approval.Verdict{Approve: true, By: "ann", Channel: "page", Strong: true})
+					a.sent()
+				} else {
+					a.refused(approval.NoApprover)
 				}
 			})
 		})

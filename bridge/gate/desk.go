@@ -11,6 +11,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/profiles"
 )
 
 // A Desk is where every channel brings the verdicts of people: it settles
@@ -52,12 +53,12 @@ func (d *Desk) Listen() {
 // Where another bridge judges whether it counts, Settle waits for that, for a
 // while: [approval.ErrKept] means that it has not done so yet.
 func (d *Desk) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.Entry, error) {
-	if v.Reason == approval.NoApprover && !v.Approve && d.Approvers != nil && d.Approvers() {
-		return approval.Entry{}, nil
-	}
 	e, err := d.entry(ctx, id)
 	if err != nil {
 		return approval.Entry{}, err
+	}
+	if v.Reason == approval.NoApprover && !v.Approve && d.queues(e.Decision) {
+		return e, nil
 	}
 	if v.Approve || v.Reason != approval.NoApprover { // else nobody has said anything
 		if err := d.record(ctx, ledger.Answered, id, e, v, nil); err != nil {
@@ -76,6 +77,12 @@ func (d *Desk) Settle(ctx context.Context, id string, about canon.Digest, v appr
 		err = lost
 	}
 	return e, err
+}
+
+// queues reports whether approvers answer a question with this decision that
+// nobody answers at the client.
+func (d *Desk) queues(of profiles.Decision) bool {
+	return d.Approvers != nil && d.Approvers() && (of.Fallback == profiles.FallbackQueue || d.Broker.NeedsApprover(of))
 }
 
 // Refuse records that somebody said something to a request which they may not

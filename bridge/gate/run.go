@@ -55,6 +55,12 @@ type Origin struct {
 	Also func() []string
 	// Reach says how a person can be asked. The zero value is Nobody.
 	Reach Reach
+	// ByItself reports whether the client answers questions by itself, before
+	// anybody can read them: then nobody is there to be asked. Nil means never.
+	ByItself func() bool
+	// ApproveAt returns where approvers answer for the run; "" and nil mean
+	// nowhere that is known.
+	ApproveAt func() string
 	// CallTimeout bounds one upstream call; 0 leaves it to the upstream.
 	CallTimeout time.Duration
 	// Attached reports whether a client holds the run; nil means always.
@@ -73,6 +79,7 @@ const (
 	Nobody        Reach = iota // there is no client with a person: a pipeline
 	NoElicitation              // the client has declared that it cannot ask
 	ByElicitation              // the client can ask
+	ByAddress                  // the client has declared that it opens addresses, and shows no forms
 	ByApprovers                // there is no client: approvers are asked whatever the profile's fallback
 )
 
@@ -153,6 +160,12 @@ func (g *Gate) run(o Origin) *Run {
 	}
 	if o.Unasked == nil {
 		o.Unasked = func(*approval.DeniedError) {}
+	}
+	if o.ByItself == nil {
+		o.ByItself = func() bool { return false }
+	}
+	if o.ApproveAt == nil {
+		o.ApproveAt = func() string { return "" }
 	}
 	r := &Run{Origin: o, gate: g, started: g.now()}
 	view := g.View()

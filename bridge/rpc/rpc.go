@@ -6,7 +6,10 @@ package rpc
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -122,7 +125,37 @@ func Read(text []byte) (Message, *Error) {
 			return refuse(jsonrpc.CodeInvalidParams, "invalid params: initialize takes protocolVersion, capabilities and clientInfo")
 		}
 	}
+	if m.Method == "tools/call" {
+		if err := checkAnswers(m.Params); err != nil {
+			return refuse(jsonrpc.CodeInvalidParams, "invalid params: %v", err)
+		}
+	}
 	return m, nil
+}
+
+// checkAnswers says which answer to a question of ours cannot be read. What else
+// is wrong with the parameters is for others to say.
+func checkAnswers(params json.RawMessage) error {
+	var sent struct {
+		Answers json.RawMessage `json:"inputResponses"`
+	}
+	if json.Unmarshal(params, &sent) != nil || sent.Answers == nil {
+		return nil
+	}
+	var all map[string]json.RawMessage
+	if json.Unmarshal(sent.Answers, &all) != nil {
+		return errors.New("inputResponses must be an object: the answers by the names that inputRequests gave the questions")
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		text, err := json.Marshal(map[string]json.RawMessage{name: all[name]})
+		if err == nil {
+			err = json.Unmarshal(text, new(mcp.InputResponseMap))
+		}
+		if err != nil {
+			return fmt.Errorf(`inputResponses[%q] cannot be read; the answer to a form is {"action": "accept", "content": {...}}, or an action "decline" or "cancel" without content`, name)
+		}
+	}
+	return nil
 }
 
 // Peek reads a message that has been checked before, or that we wrote ourselves.

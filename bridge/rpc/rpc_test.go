@@ -16,6 +16,7 @@ func FuzzRead(f *testing.F) {
 		`{"jsonrpc":"2.0","id":-0,"method":"ping"}`, `{"jsonrpc":"2.0","id":1.0,"method":"ping"}`, `{"jsonrpc":"2.0","id":"\ud800","method":"ping"}`,
 		`{"jsonrpc":"2.0","Method":"ping"}`, `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, `[]`, `null`, ``, ` `, `{`, `{"jsonrpc":"2.0","method":""}`,
 		strings.Repeat("[", 100), `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":7}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"eval","inputResponses":{"q1":{"action":"accept"},"q2":7}}}`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -45,4 +46,25 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%q is read as %+v and %+v", text, m, read)
 		}
 	})
+}
+
+// An answer to a question that cannot be read is named, with what one looks like.
+func TestAnswersThatCannotBeRead(t *testing.T) {
+	for answers, want := range map[string]string{
+		`{"q1":{"action":"accept","content":{"decision":"no"}},"q2":{"action":"cancel"}}`: "",
+		`null`:                           "",
+		`7`:                              "inputResponses must be an object",
+		`[]`:                             "inputResponses must be an object",
+		`{"q1":{"action":"x"},"q2":"y"}`: `inputResponses["q2"] cannot be read`,
+		`{"q1":{"content":{}}}`:          `inputResponses["q1"] cannot be read; the answer to a form is {"action": "accept"`,
+		`{"q1":{"action":7}}`:            `inputResponses["q1"] cannot be read`,
+	} {
+		_, bad := Read([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"eval","arguments":{},"inputResponses":` + answers + `}}`))
+		switch {
+		case want == "" && bad != nil:
+			t.Errorf("%s: %v", answers, bad)
+		case want != "" && (bad == nil || bad.Code != jsonrpc.CodeInvalidParams || !strings.Contains(bad.Message, want)):
+			t.Errorf("%s: %+v, want %s", answers, bad, want)
+		}
+	}
 }

@@ -91,6 +91,13 @@ func (a *app) approversCommand() *cobra.Command {
 			if !first {
 				defer fmt.Fprintln(a.err, "a bridge that runs lets them in once an admin has confirmed it, on the page or with: codemode-bridge config confirm")
 			}
+			if a.json {
+				made := map[string]any{"name": args[0], "role": one["role"]}
+				if login == "" {
+					made["token"] = token
+				}
+				return a.printJSON(made)
+			}
 			if login != "" {
 				_, err = fmt.Fprintf(a.err, "%s signs in on the page as %s; there is no token\n", args[0], login)
 				return err
@@ -102,6 +109,7 @@ func (a *app) approversCommand() *cobra.Command {
 			return err
 		},
 	}
+	a.jsonFlag(add)
 	add.Flags().StringVar(&role, "role", "", "what they may do: `viewer`, approver, admin; without it, the first one is an admin and the others are approvers")
 	add.Flags().StringVar(&risk, "risk", "", "the highest `risk` that they may allow: low, medium, high, critical")
 	add.Flags().StringSliceVar(&groups, "group", nil, "`groups` that a quorum may ask for")

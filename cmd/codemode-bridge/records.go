@@ -106,6 +106,8 @@ func (r *recorder) say(ctx context.Context, rec ledger.Record) {
 		message = "requested"
 	case rec.Event == ledger.Verdict && rec.Outcome == ledger.Refused:
 		level, message = slog.LevelWarn, "verdict refused" // it came too late, or from who may not give it
+	case rec.Event == ledger.Verdict && rec.Channel == "fallback" && strings.HasPrefix(rec.Answer, "yes"):
+		level, message = slog.LevelWarn, "allowed by fallback" // and by nobody
 	case rec.Event == ledger.Verdict && strings.HasPrefix(rec.Answer, "yes"):
 		message = "approved"
 	case rec.Event == ledger.Verdict, rec.Event == ledger.Refusal && rec.Disposition == profiles.Deny.String():

@@ -1,0 +1,423 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/gate"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A dialog is one question before the person at a client with a session. How
+// long it stays there depends on the way to the client:
+//
+//	pipe           until it is answered, settled elsewhere, or its time is over: also
+//	               after the call that brought it was answered "paused"
+//	HTTP session   the same, and no longer than that call, whose stream it takes
+//
+// One that no longer counts is withdrawn (notifications/cancelled). An answer
+// that is neither a yes that counts nor a no is asked for once more, with what
+// was missing; then it is a no for that reason.
+
+// dialogs are the open ones of a server.
+type dialogs struct {
+	mu    sync.Mutex
+	over  bool
+	left  map[*mcp.ServerSession]bool // connections that are being closed
+	open  map[place]openDialog
+	under sync.WaitGroup // one for each
+}
+
+// A place is where a question is open: at a connection.
+type place struct {
+	conn    *mcp.ServerSession
+	request string
+}
+
+// An openDialog is of a run and stays until a time, unless it is withdrawn.
+type openDialog struct {
+	run      string
+	until    time.Time
+	ctx      context.Context
+	withdraw context.CancelFunc
+}
+
+func newDialogs() *dialogs {
+	return &dialogs{open: map[place]openDialog{}, left: map[*mcp.ServerSession]bool{}}
+}
+
+// begin notes a dialog that is about to be opened, and reports whether it may
+// be: the question is not open at that connection.
+func (d *dialogs) begin(at place, one openDialog) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, open := d.open[at]; open || d.over || d.left[at.conn] {
+		return false
+	}
+	d.open[at] = one
+	d.under.Add(1)
+	return true
+}
+
+// end notes that a dialog is over.
+func (d *dialogs) end(at place) {
+	d.mu.Lock()
+	delete(d.open, at)
+	d.mu.Unlock()
+	d.under.Done()
+}
+
+// way returns the context of an open dialog, and what withdraws it.
+func (d *dialogs) way(at place) (context.Context, context.CancelFunc) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.open[at].ctx, d.open[at].withdraw
+}
+
+// of returns until when the last of a run's dialogs at a connection stays open;
+// zero if there is none.
+func (d *dialogs) of(conn *mcp.ServerSession, run string) (until time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for at, one := range d.open {
+		if at.conn == conn && one.run == run && one.until.After(until) {
+			until = one.until
+		}
+	}
+	return until
+}
+
+// leave withdraws the dialogs at a connection that is about to be closed, which
+// would wait for their answers. What it returns is to be called afterwards.
+func (d *dialogs) leave(conn *mcp.ServerSession) (closed func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.left[conn] = true
+	for at, one := range d.open {
+		if at.conn == conn {
+			one.withdraw()
+		}
+	}
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.left, conn)
+	}
+}
+
+// close withdraws all dialogs, and returns when they are over.
+func (d *dialogs) close() {
+	d.mu.Lock()
+	d.over = true
+	for _, one := range d.open {
+		one.withdraw()
+	}
+	d.mu.Unlock()
+	d.under.Wait()
+}
+
+// pipe reports whether the request came over a connection that is the client's
+// alone, on which questions may follow at any time.
+func (a *attachment) pipe() bool { return a.req.Extra == nil || a.req.Extra.Header == nil }
+
+// lasting reports whether the client has a session that outlives the request.
+func (a *attachment) lasting() bool {
+	return a.req.ProtocolVersion() < statelessProtocol || a.pipe()
+}
+
+// begin notes that a question is put to the person at the client, from ctx on the
+// way of this request, and reports whether it may be: it is not before them
+// already.
+func (a *attachment) begin(ctx context.Context, q approval.Request) bool {
+	one := openDialog{run: q.Run, until: q.Until}
+	if a.pipe() { // the request may end before it
+		ctx = context.WithoutCancel(ctx)
+	}
+	one.ctx, one.withdraw = context.WithDeadline(ctx, q.Until)
+	if !a.s.dialogs.begin(place{a.req.Session, q.ID}, one) {
+		one.withdraw()
+		return false
+	}
+	a.r.session.floor.dialog(1)
+	return true
+}
+
+// end notes that it no longer is.
+func (a *attachment) end(q approval.Request) {
+	a.s.dialogs.end(place{a.req.Session, q.ID})
+	a.r.session.floor.dialog(-1) // whoever looks now finds it closed
+}
+
+// converse asks the person at a client with a session, and once more where the
+// first answer does not count. When the dialog is withdrawn, or nobody has answered
+// in the time that it said, the question stays open for whoever attaches next.
+func (a *attachment) converse(q approval.Request) {
+	defer a.end(q)
+	ctx, withdraw := a.s.dialogs.way(place{a.req.Session, q.ID})
+	var watching sync.WaitGroup
+	watching.Go(func() { defer withdraw(); a.s.untilSettled(ctx, a.r, q.ID) })
+	defer watching.Wait()
+	defer withdraw()
+
+	q = a.say(ctx, q)
+	missing := ""
+	for {
+		asked := a.s.o.Now()
+		res, err := a.elicit(ctx, a.question(q, missing))
+		if err != nil && (ctx.Err() != nil || a.disconnected()) {
+			return
+		}
+		if err != nil {
+			a.settle(q.ID, q.Digest(), approval.Verdict{Reason: approval.NoApprover, Channel: "elicitation", Text: "the client could not ask"})
+			return
+		}
+		if missing = a.take(q, readAnswer(q, res, a.s.o.Now().Sub(asked), true), missing != ""); missing == "" {
+			return
+		}
+	}
+}
+
+// take does with an answer what is to be done with it. What it returns is what
+// the answer lacked, if the person is to be asked again; that happens once.
+func (a *attachment) take(q approval.Request, got formAnswer, again bool) (missing string) {
+	a.reflex().note(got)
+	if got.machine {
+		got.verdict.Text += a.r.gate.Elsewhere(q.Decision)
+	}
+	if got.missing == "" {
+		got.missing = a.settle(q.ID, q.Digest(), got.verdict)
+	}
+	switch {
+	case got.missing == "":
+		return ""
+	case !again && !(got.dismissed && a.s.o.Gate.Queues(q.Decision)): // else approvers have it
+		return got.missing
+	}
+	a.settle(q.ID, q.Digest(), approval.Verdict{Reason: approval.NoApprover, Channel: "elicitation", Text: got.missing})
+	return ""
+}
+
+// A heard is what a client answered to a form, also where the SDK finds that it
+// does not fit the form.
+type heard struct{ res *mcp.ElicitResult }
+
+type heardKey struct{}
+
+// overhear keeps what clients answer to forms for elicit.
+func overhear(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		if h, ok := ctx.Value(heardKey{}).(*heard); ok && err == nil {
+			h.res, _ = res.(*mcp.ElicitResult)
+		}
+		return res, err
+	}
+}
+
+// elicit puts a form to the client and returns its answer, whatever that holds.
+func (a *attachment) elicit(ctx context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	var h heard
+	res, err := a.req.Session.Elicit(context.WithValue(ctx, heardKey{}, &h), form)
+	if err != nil && h.res != nil {
+		return h.res, nil
+	}
+	return res, err
+}
+
+// untilSettled returns when nobody waits for the answer to a request of r any
+// more, or another bridge does; or ctx ends.
+func (s *Server) untilSettled(ctx context.Context, r *run, id string) {
+	broker := s.o.Gate.Broker()
+	changed, end := broker.Watch(r.id)
+	defer end()
+	done := r.done
+	var elsewhere <-chan struct{} // once the run is put away, its requests change where no watcher of it is told
+	for {
+		if done == nil {
+			elsewhere = broker.Requested() // before looking: nothing is missed
+		}
+		found, err := broker.Entries(ctx, approval.Filter{ID: id})
+		if err == nil && (len(found) == 0 || found[0].Verdict != nil || found[0].Bridge != "" && found[0].Bridge != s.o.Bridge) {
+			return
+		}
+		select {
+		case <-changed:
+		case <-done:
+			done = nil
+		case <-elsewhere:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// settle brings a verdict to the broker. One that comes too late, or twice,
+// changes nothing. What it returns says why a yes does not count, where the
+// person may still mend that.
+func (a *attachment) settle(id string, about canon.Digest, v approval.Verdict) (missing string) {
+	v.By = "the person at " + canon.Visible(clipRunes(a.client(), 100))
+	ctx := context.Background() // what a person said counts even if the request ends now
+	_, err := a.s.o.Gate.Settle(ctx, id, about, v)
+	if err == nil {
+		return ""
+	}
+	a.s.o.Logger.Info("a verdict settled nothing", "run", a.r.id, "request", id, "why", err)
+	var settled *approval.SettledError
+	var refused *approval.RefusedError
+	switch {
+	case !v.Approve || errors.As(err, &settled):
+	case errors.As(err, &refused):
+		return refused.Error()
+	default: // a yes that does not count must not leave the question open
+		a.settle(id, about, approval.Verdict{Reason: approval.NoApprover, Channel: v.Channel, Text: err.Error()})
+	}
+	return ""
+}
+
+// A formAnswer is what came of a question at a client: a verdict, or what is missing
+// for one.
+type formAnswer struct {
+	verdict   approval.Verdict
+	missing   string
+	dismissed bool // the question was closed and not answered
+	atOnce    bool // faster than a person could have read it
+	machine   bool // and not meant for a yes: nobody's no
+}
+
+// instant is what a person needs at least to say no to a question. Clients are
+// known that say it by themselves to all questions.
+const instant = 300 * time.Millisecond
+
+// readAnswer reads an elicitation's result that came so long after the question
+// was delivered. Only an accepted form with one of the choices that were offered
+// can be a yes.
+func readAnswer(q approval.Request, res *mcp.ElicitResult, after time.Duration, session bool) formAnswer {
+	got := formAnswer{verdict: approval.Verdict{Reason: approval.ElicitationDeclined, Channel: "elicitation"}, atOnce: after < instant}
+	reason, _ := res.Content["reason"].(string)
+	text := canon.Visible(clipRunes(reason, 500))
+	switch {
+	case res.Action == "accept":
+		decision, _ := res.Content["decision"].(string)
+		switch scope := approval.Scope(decision); {
+		case decision == "no", decision == "stop":
+			got.verdict.Stop, got.verdict.Text = decision == "stop", text
+		case scope == approval.Once, session && q.Decision.Remember && (scope == approval.Same || scope == approval.AnyArgs):
+			got.verdict = approval.Verdict{Approve: true, Scope: scope, Channel: "elicitation", Text: text}
+		default:
+			got.missing = "the client sent no decision"
+		}
+	case got.atOnce:
+		got.machine = true
+		got.verdict.Reason = approval.NoApprover
+		got.verdict.Text = fmt.Sprintf("the client answered by itself, %d ms after it was asked, before anybody could read the question", after.Milliseconds())
+	case res.Action == "decline":
+		got.verdict.Text = text
+	default:
+		got.missing, got.dismissed = "the question was dismissed", true
+	}
+	return got
+}
+
+// A reflex finds out whether a client answers by itself. Its two answers in a row
+// that nobody can have given say so, until one comes that somebody can.
+type reflex struct {
+	mu    sync.Mutex
+	inRow int
+}
+
+func (x *reflex) note(got formAnswer) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case got.machine:
+		x.inRow++
+	case !got.atOnce:
+		x.inRow = 0
+	}
+}
+
+// byItself reports whether the client answers by itself, so that nobody can be
+// asked there.
+func (x *reflex) byItself() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.inRow >= 2
+}
+
+// reflex is of the client of this request: its session, or where it has none
+// that lasts, its principal, or at least the run.
+func (a *attachment) reflex() *reflex {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	if sess := a.s.sessions[a.req.Session]; sess != nil && !sess.brief {
+		return sess.reflex
+	}
+	return a.r.session.reflex
+}
+
+// reflexOf is the reflex of a new session.
+func (s *Server) reflexOf(brief bool, principal string) *reflex {
+	if !brief || principal == "" {
+		return new(reflex)
+	}
+	x, _ := s.reflexes.LoadOrStore(principal, new(reflex))
+	return x.(*reflex)
+}
+
+// answerable reports whether a request can be put to the person at the client of
+// this attachment. One that answers by itself is asked only by a resume, which a
+// person has wished for.
+func (a *attachment) answerable(q approval.Request) bool {
+	return a.r.gate.Reach == gate.ByElicitation && !q.NeedsApprover() && (a.resumed || !a.reflex().byItself())
+}
+
+// question is a request as an elicitation: the text, with what an earlier answer
+// lacked if there was one, and a form whose one required field is the decision.
+// "No" comes first. A reason is not required even where a yes needs one, since
+// clients would not send a no without it.
+func (a *attachment) question(q approval.Request, missing string) *mcp.ElicitParams {
+	choices := []choice{{"no", "No"}, {"stop", "No, and stop the script"}, {"once", "Yes, once"}}
+	if q.Decision.Remember && a.lasting() {
+		choices = append(choices, choice{string(approval.Same), "Yes, and again in this session with the same arguments"},
+			choice{string(approval.AnyArgs), "Yes, and again in this session with any arguments"})
+	}
+	decision := map[string]any{"type": "string", "title": "Decision"}
+	if a.req.ProtocolVersion() >= newestSessionProtocol {
+		var one []any
+		for _, c := range choices {
+			one = append(one, map[string]any{"const": c.value, "title": c.title})
+		}
+		decision["oneOf"] = one
+	} else {
+		var values, titles []any
+		for _, c := range choices {
+			values, titles = append(values, c.value), append(titles, c.title)
+		}
+		decision["enum"], decision["enumNames"] = values, titles
+	}
+	reason := map[string]any{"type": "string", "title": "Reason", "description": "for a no: the script can read it"}
+	if q.Decision.RequireReason {
+		reason["title"], reason["description"] = "Reason (required for a yes)", "why this call is to be made; a no needs none, and the script can read it"
+	}
+	how := a.s.o.ReadAt(q.ID)
+	how.DidNotCount = missing
+	return &mcp.ElicitParams{Message: approval.Describe(q, how).Prompt(), RequestedSchema: map[string]any{"type": "object",
+		"properties": map[string]any{"decision": decision, "reason": reason}, "required": []any{"decision"}}}
+}
+
+type choice struct{ value, title string }
+
+// whenText is a time of day as dialogs write it, with the date if that is another.
+func whenText(t, now time.Time) string {
+	t, now = t.Local(), now.Local()
+	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
+		return t.Format("15:04:05")
+	}
+	return t.Format("15:04:05 on Mon 2 Jan")
+}

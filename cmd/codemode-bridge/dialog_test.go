@@ -1,0 +1,62 @@
+package main_test
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A person who takes longer than their client waits is heard all the same: over
+// stdio the dialog stays open, and their yes moves the paused run on, whether the
+// client has a bridge of its own or a window at a shared one.
+func TestAYesOverStdioAfterThePause(t *testing.T) {
+	for _, flags := range [][]string{{"run", "--alone"}, {"run"}} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			t.Parallel()
+			h := newHome(t, map[string]any{
+				"servers": map[string]any{"fake": fakeServer(t, filepath.Join(t.TempDir(), "effects"), "x")},
+				"evaluation": map[string]any{"defaultProfile": "p", "clientPatience": "1ms",
+					"profiles": map[string]any{"p": map[string]any{"asklist": []string{"fake__*"}}}},
+			})
+			asked, answer := make(chan string, 8), make(chan struct{})
+			person := func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				asked <- r.Params.Message
+				select {
+				case <-answer:
+					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "once"}}, nil
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			}
+			session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: person}).
+				Connect(t.Context(), &mcp.CommandTransport{Command: h.command(flags...)}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+			if err != nil {
+				t.Fatalf("%v\n%s", err, h.talk.String())
+			}
+			defer session.Close()
+			c := &client{ClientSession: session}
+
+			out := c.call(t, "eval", map[string]any{"code": write})
+			<-asked
+			var paused struct {
+				StructuredContent struct{ Status, Run, Next string }
+			}
+			if err := json.Unmarshal([]byte(out), &paused); err != nil || paused.StructuredContent.Status != "paused" || !strings.Contains(paused.StructuredContent.Next, "still open at this client") {
+				t.Fatalf("got %s", out)
+			}
+			close(answer)
+			eventually(t, "the run does not go on", func() bool { return h.count("--event-type", "outcome", "--run", paused.StructuredContent.Run) == 1 })
+			eventually(t, "the run has no result", func() bool {
+				out = c.call(t, "eval_resume", map[string]any{"run": paused.StructuredContent.Run})
+				return !strings.Contains(out, `"paused"`)
+			})
+			if strings.Contains(out, "isError") || len(asked) > 0 || h.count("--event-type", "run_ended") != 1 {
+				t.Errorf("asked %d more times, got %s", len(asked), out)
+			}
+		})
+	}
+}
