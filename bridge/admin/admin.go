@@ -283,5 +283,5 @@ func (s *Site) LoginURL(base string) (link string, ok bool) {
 	if s.o.Approvers().Any() {
 		return "", false
 	}
-	return base + "/login#code=" + s.door.newCode(), true
+	return base + "/login#code=" + s.door.newCode(nil), true
 }

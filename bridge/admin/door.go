@@ -50,9 +50,15 @@ type door struct {
 	wrong *rate.Limiter
 
 	mu      sync.Mutex
-	codes   map[digest]time.Time // until when they are good
-	entered map[digest]*entered  // by cookie
-	flows   map[digest]flow      // by state
+	codes   map[digest]code
+	entered map[digest]*entered // by cookie
+	flows   map[digest]flow     // by state
+}
+
+// A code lets somebody in once: an approver, or, without one, the owner.
+type code struct {
+	who   *approval.Approver
+	until time.Time
 }
 
 // An entered is somebody who came in on the page.
@@ -65,19 +71,20 @@ type entered struct {
 
 func newDoor(now func() time.Time, stay time.Duration) *door {
 	return &door{now: now, stay: stay, wrong: rate.NewLimiter(rate.Every(wrongEvery), wrongBurst),
-		codes: map[digest]time.Time{}, entered: map[digest]*entered{}, flows: map[digest]flow{}}
+		codes: map[digest]code{}, entered: map[digest]*entered{}, flows: map[digest]flow{}}
 }
 
-// newCode makes a code that lets the owner in once.
-func (d *door) newCode() string {
-	code := rand.Text()
+// newCode makes a code that lets an approver in once, or, without one, the
+// owner.
+func (d *door) newCode(who *approval.Approver) string {
+	text := rand.Text()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.codes) >= maxCodes {
-		dropFirst(d.codes, func(until time.Time) time.Time { return until })
+		dropFirst(d.codes, func(c code) time.Time { return c.until })
 	}
-	d.codes[sha256.Sum256([]byte(code))] = d.now().Add(codeTime)
-	return code
+	d.codes[sha256.Sum256([]byte(text))] = code{who, d.now().Add(codeTime)}
+	return text
 }
 
 // dropFirst removes what ends first.
@@ -92,14 +99,14 @@ func dropFirst[V any](m map[digest]V, ends func(V) time.Time) {
 	delete(m, first)
 }
 
-// takeCode uses a code up, and reports whether it was good.
-func (d *door) takeCode(code string) bool {
+// takeCode uses a code up, and reports whether it was good and for whom.
+func (d *door) takeCode(text string) (who *approval.Approver, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	sum := sha256.Sum256([]byte(code))
-	until, ok := d.codes[sum]
+	sum := sha256.Sum256([]byte(text))
+	c, ok := d.codes[sum]
 	delete(d.codes, sum)
-	return ok && d.now().Before(until)
+	return c.who, ok && d.now().Before(c.until)
 }
 
 // enter lets somebody in, and returns their cookie and their second secret.
@@ -245,7 +252,12 @@ func (s *Site) login(_ *caller, w http.ResponseWriter, r *http.Request) error {
 		}
 		ok, detail = true, json.RawMessage(`{"by":"single sign-on"}`)
 	case code != "":
-		if ok = s.door.takeCode(code); ok {
+		var who *approval.Approver
+		switch who, ok = s.door.takeCode(code); {
+		case !ok:
+		case who != nil: // as they are by now, if they still are one
+			e.who, ok = s.o.Approvers().Still(*who)
+		default:
 			if e.who, ok = s.o.Approvers().Owner(); !ok {
 				return &failure{http.StatusForbidden, "no_owner", "the owner's link is void: somebody configured may answer by now", "sign in as an approver"}
 			}
@@ -264,6 +276,18 @@ func (s *Site) login(_ *caller, w http.ResponseWriter, r *http.Request) error {
 	http.SetCookie(w, &http.Cookie{Name: cookieFor(r, cookieName, e.secure), Value: cookie, Path: "/", Secure: e.secure,
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int(s.o.SessionTime.Seconds())})
 	return answer(w, http.StatusOK, map[string]any{"name": canon.Visible(e.who.Name), "role": e.who.Role, "secret": secret})
+}
+
+// signInCode gives somebody with a token a code for their own browser, so that
+// the token need not go there. It is theirs alone, for once and ten minutes.
+func (s *Site) signInCode(c *caller, w http.ResponseWriter, r *http.Request) error {
+	if c.channel != "api" { // who is in on the page stays as long as that lasts, and no longer
+		return &failure{http.StatusBadRequest, "token", "a code is given for a token alone", "send the token as \"Authorization: Bearer ...\""}
+	}
+	if err := s.read(w, r, fields{}); err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, map[string]any{"code": s.door.newCode(&c.Approver)})
 }
 
 // logout ends one's being in.

@@ -37,6 +37,7 @@ func (r route) api() bool { return strings.HasPrefix(r.path, "/api/") }
 var routes = []route{
 	{"POST", "/api/login", "", (*Site).login},
 	{"POST", "/api/login/begin", "", (*Site).beginSignOn},
+	{"POST", "/api/login/code", approval.Look, (*Site).signInCode},
 	{"POST", "/api/logout", "", (*Site).logout},
 	{"GET", "/api/me", approval.Look, (*Site).me},
 

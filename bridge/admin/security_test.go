@@ -245,6 +245,33 @@ func TestSignInByLink(t *testing.T) {
 	}
 }
 
+// Who has a token gets a code for their browser, which lets in them, as they are
+// by then, once.
+func TestSignInCode(t *testing.T) {
+	b := newBench(t)
+	nobody := visitor{b: b}
+	code := func() string {
+		var got struct{ Code string }
+		b.as("bob").do("POST", "/api/login/code", "{}").want(200).into(&got)
+		if len(got.Code) < 26 {
+			t.Fatalf("the code is %q", got.Code)
+		}
+		return fmt.Sprintf(`{"code":%q}`, got.Code)
+	}
+	good := code()
+	nobody.signIn(good).do("GET", "/api/me", "").want(200).says(`"name":"bob"`, `"role":"approver"`)
+	nobody.do("POST", "/api/login", good).refused(401, "unauthorized") // once
+	b.atPage("bob").do("POST", "/api/login/code", "{}").refused(400, "token")
+	nobody.do("POST", "/api/login/code", "{}").refused(401, "unauthorized")
+
+	late := code()
+	b.later(10*time.Minute + time.Second)
+	nobody.do("POST", "/api/login", late).refused(401, "unauthorized")
+	unused := code()
+	b.appoint([]approval.Approver{{Name: "vic", Role: approval.Viewer}})
+	nobody.do("POST", "/api/login", unused).refused(401, "unauthorized")
+}
+
 func TestCookieAndSecret(t *testing.T) {
 	b := newBench(t)
 	e, verdicts := b.ask(question{})

@@ -3,6 +3,7 @@ package approval
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -10,11 +11,12 @@ import (
 )
 
 // What a prompt may take up: terminal clients show it in a small window. It
-// has at most 20 rows of 72 columns, or 25 for several calls and where there
-// is much to warn of; a longer line is wrapped by whoever shows it.
+// has 20 rows of 72 columns, and at most 25 where there are several calls, or
+// much to warn of; a longer line is wrapped by whoever shows it.
 const (
 	promptWidth    = 72
 	promptRows     = 20
+	promptMost     = 25
 	promptArgs     = 5 // rows of arguments, at least
 	promptWarnings = 4 // rows of them
 	promptLong     = 2 // rows of a sentence with a list, or with much from others, in it
@@ -37,16 +39,19 @@ func (d Description) Prompt() string {
 	if d.Own {
 		top = append(top, "Summary: "+theirs(d.Summary)+".")
 	}
-	bottom := d.warningLines()
-	bottom = append(bottom, listed("Why: ", dialogs(d.said.why), "; ", "reason", promptLong*promptWidth-1)+".", d.coversLine())
+	long := promptLong*promptWidth - 1
+	if len(d.Calls) > promptArgs {
+		long = promptWidth - 1
+	}
+	bottom := []string{listed("Why: ", dialogs(d.said.why), "; ", "reason", long) + ".", d.coversLine()}
 	if len(d.Checks) > 0 {
-		bottom = append(bottom, listed("Checked before sending: ", spansOf(d.Checks), ", ", "check", promptLong*promptWidth-1)+".")
+		bottom = append(bottom, listed("Checked before sending: ", spansOf(d.Checks), ", ", "check", long)+".")
 	}
 	if len(d.Model.said) > 0 {
-		bottom = append(bottom, listed("Written by the model, unchecked: its script has ", dialogs(d.Model.said), ", ", "tool", promptLong*promptWidth-1)+".")
+		bottom = append(bottom, listed("Written by the model, unchecked: its script has ", dialogs(d.Model.said), ", ", "tool", long)+".")
 	}
 	if d.Model.Says != "" {
-		bottom = append(bottom, "A model's summary, unchecked: "+theirsWithin(d.Model.Says, promptLong*promptWidth-40)+".")
+		bottom = append(bottom, "A model's summary, unchecked: "+theirsWithin(d.Model.Says, long-len("A model's summary, unchecked: "))+".")
 	}
 	number := 0
 	if len(d.Calls) > 0 {
@@ -54,10 +59,15 @@ func (d Description) Prompt() string {
 	}
 	bottom = append(bottom, fmt.Sprintf("Call %d, %d made before. Unanswered at %s = not sent.", number, d.Done, d.Until))
 
-	taken := 1 // by the line that says where to read the rest
-	for _, line := range append(top, bottom...) {
+	taken := promptLong // by the line that says where to read the rest
+	for _, line := range slices.Concat(top, bottom) {
 		taken += rows(line)
 	}
+	warnings := d.warningLines(min(promptWarnings, promptMost-taken-max(promptArgs, len(d.Calls))))
+	for _, line := range warnings {
+		taken += rows(line)
+	}
+	bottom = append(warnings, bottom...)
 	lines := append(append(top, d.argumentLines(max(promptArgs, promptRows-taken))...), bottom...)
 	text := strings.Join(lines, "\n")
 	at := d.At
@@ -98,14 +108,14 @@ func (d Description) coversLine() string {
 	return text
 }
 
-// warningLines are the warnings, as far as they fit.
-func (d Description) warningLines() []string {
+// warningLines are the warnings, as far as they fit into room rows.
+func (d Description) warningLines(room int) []string {
 	var lines []string
 	used := 0
 	for i, w := range d.said.warnings {
 		line := "! " + strings.ToUpper(w.dialog[:1]) + w.dialog[1:] + "."
 		left := len(d.said.warnings) - i - 1
-		if used += rows(line); used > promptWarnings || left > 0 && used == promptWarnings {
+		if used += rows(line); used > room || left > 0 && used == room {
 			return append(lines, fmt.Sprintf("! And %s.", Counted(left+1, "more warning")))
 		}
 		lines = append(lines, line)

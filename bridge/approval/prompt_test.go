@@ -171,7 +171,7 @@ func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 		at = i
 		needed = slices.DeleteFunc(needed, func(s string) bool { return s == starts[i] })
 	}
-	if len(needed) > 0 || used > promptRows+5 {
+	if len(needed) > 0 || used > promptMost {
 		t.Errorf("%d rows, and these are missing: %q\n%s", used, needed, prompt)
 	}
 }

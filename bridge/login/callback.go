@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"time"
@@ -134,13 +135,27 @@ func OpenBrowser(link string) error {
 	if _, err := checkURL(link); err != nil {
 		return fmt.Errorf("opening the browser: %w", err)
 	}
+	return open(link)
+}
+
+// open hands something to the person's browser.
+func open(what string) error {
 	name, args := opener(runtime.GOOS)
-	cmd := exec.Command(name, append(args, link)...)
+	cmd := exec.Command(name, append(args, what)...)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("opening the browser: %w", err)
 	}
 	go func() { _ = cmd.Wait() }() // it may stay as long as the browser does
 	return nil
+}
+
+// OpenFile opens a file, by its absolute path, in the person's browser. What it
+// holds is not in the arguments of any process, unlike a link.
+func OpenFile(path string) error {
+	if !filepath.IsAbs(path) {
+		return fmt.Errorf("opening the browser: %s is no absolute path", path)
+	}
+	return open(path)
 }
 
 func opener(system string) (name string, args []string) {

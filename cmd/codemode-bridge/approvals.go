@@ -31,7 +31,7 @@ import (
 // log, whether it serves a page or not.
 func (a *app) approvalsCommand() *cobra.Command {
 	group := &cobra.Command{Use: "approvals", Short: "The calls that wait for a person, and their answers"}
-	group.AddCommand(a.approvalsList(), a.approvalsShow(), a.approvalsApprove(), a.approvalsDeny(), a.approvalsWatch())
+	group.AddCommand(a.approvalsList(), a.approvalsShow(), a.approvalsApprove(), a.approvalsDeny(), a.approvalsWatch(), a.approvalsOpen())
 	return group
 }
 
@@ -507,7 +507,7 @@ func (a *app) answer(ctx context.Context, ids []string, o answering) error {
 				fmt.Fprintln(a.err, strings.Join(lines, "\n"))
 			}
 		}
-		people, who, err := a.authenticate(cfg, o.fromStdin)
+		people, who, _, err := a.authenticate(cfg, o.fromStdin)
 		if err != nil {
 			return err
 		}
@@ -550,24 +550,23 @@ func withIdentical(ctx context.Context, store *sqlstore.Requests, entries []appr
 
 // authenticate finds out which approver sits at the terminal, by their token:
 // a terminal alone proves nothing.
-func (a *app) authenticate(cfg *config.Config, fromStdin bool) (*approval.Approvers, approval.Approver, error) {
-	var nobody approval.Approver
-	people, err := approversOf(cfg, realmOf(cfg))
+func (a *app) authenticate(cfg *config.Config, fromStdin bool) (people *approval.Approvers, who approval.Approver, token string, err error) {
+	people, err = approversOf(cfg, realmOf(cfg))
 	if err != nil {
-		return nil, nobody, err
+		return nil, who, "", err
 	}
 	if len(people.All()) == 0 {
-		return nil, nobody, &configError{errors.New("there are no approvers"), "codemode-bridge approvers add NAME makes one; without, answer at the client, or on the page of codemode-bridge serve"}
+		return nil, who, "", &configError{errors.New("there are no approvers"), "codemode-bridge approvers add NAME makes one; without, answer at the client, or on the page of codemode-bridge serve"}
 	}
-	token, err := a.readToken(fromStdin)
+	token, err = a.readToken(fromStdin)
 	if err != nil {
-		return nil, nobody, err
+		return nil, who, "", err
 	}
-	who, ok := people.Authenticate(token)
-	if !ok {
-		return nil, nobody, &usageError{errors.New("that is no approver's token")}
+	var ok bool
+	if who, ok = people.Authenticate(token); !ok {
+		return nil, who, "", &usageError{errors.New("that is no approver's token")}
 	}
-	return people, who, nil
+	return people, who, token, nil
 }
 
 // readToken reads a token that nobody sees, not even one that is typed before
@@ -640,7 +639,7 @@ func (a *app) grantsCommand() *cobra.Command {
 			return a.withRequests(c.Context(), func(cfg *config.Config, store *sqlstore.Requests) (err error) {
 				var who string
 				if len(cfg.Approvals.Approvers) > 0 {
-					_, one, err := a.authenticate(cfg, fromStdin)
+					_, one, _, err := a.authenticate(cfg, fromStdin)
 					if err != nil {
 						return err
 					}

@@ -360,11 +360,13 @@ func TestModelCannotApprove(t *testing.T) {
 				"yes | codemode-bridge approvals approve " + id,
 				"echo cmb_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa | codemode-bridge approvals approve " + id + " --token-stdin",
 				"codemode-bridge approvals watch </dev/null",
+				"codemode-bridge approvals open --at " + input.page + " </dev/null",
+				"(echo y; sleep 1; echo y) | " + pty("codemode-bridge approvals open --print --at " + input.page),
 				"(echo y; echo y; sleep 1; echo y) | " + pty("codemode-bridge approvals approve " + id),
 				"(echo y; sleep 1; echo a; echo y) | " + pty("codemode-bridge approvals watch"),
 			]) told.push(await codemode.hands__shell({command}));
 			return told`, nil)
-		if strings.Contains(got, "approved") || !strings.Contains(got, "there is no terminal") || !strings.Contains(got, "no approver's token") {
+		if strings.Contains(got, "approved") || strings.Contains(got, "code=") || !strings.Contains(got, "there is no terminal") || !strings.Contains(got, "no approver's token") {
 			t.Errorf("it was told %s", got)
 		}
 		b.unmoved("the command line")
@@ -379,6 +381,51 @@ func TestModelCannotApprove(t *testing.T) {
 			t.Errorf("a way in stands there: %s", got)
 		}
 		b.unmoved("its environment")
+	})
+
+	t.Run("the page of an approver", func(t *testing.T) {
+		if runtime.GOOS != "linux" {
+			t.Skip("the browser is opened by xdg-open here")
+		}
+		// A browser that says what it was given, and what stands there.
+		dir := t.TempDir()
+		given, browser := filepath.Join(dir, "given"), "#!/bin/sh\nprintf '%s\\n' \"$@\" > "+dir+"/part; cat \"$1\" >> "+dir+"/part; mv "+dir+"/part "+dir+"/given\n"
+		if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte(browser), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		open := b.command("approvals", "open", "--token-stdin", "--at", b.page)
+		open.Env[0] = "PATH=" + dir + string(filepath.ListSeparator) + os.Getenv("PATH")
+		open.Stdin = strings.NewReader(b.token + "\n")
+		if err := open.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var text []byte
+		eventually(t, "no browser is opened", func() bool {
+			var err error
+			text, err = os.ReadFile(given)
+			return err == nil
+		})
+		file, shown, _ := strings.Cut(string(text), "\n")
+		code := regexp.MustCompile(`url=` + regexp.QuoteMeta(b.page) + `/login#code=([A-Z0-9]+)"`).FindStringSubmatch(shown)
+		if code == nil || strings.Contains(file, "code=") || strings.Contains(strings.Join(open.Args, " "), code[1]) {
+			t.Fatalf("the browser was given %s", text)
+		}
+		if err := open.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		_ = open.Wait() // it was interrupted
+		if _, err := os.Stat(file); !os.IsNotExist(err) {
+			t.Errorf("%s stays: %v", file, err)
+		}
+		for _, want := range []int{http.StatusOK, http.StatusUnauthorized} { // once
+			res, err := http.Post(b.page+"/api/login", "application/json", strings.NewReader(`{"code":"`+code[1]+`"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Body.Close(); res.StatusCode != want {
+				t.Errorf("the code: %d, want %d", res.StatusCode, want)
+			}
+		}
 	})
 
 	// All of that is in the log, and whoever has a token can still decide. What

@@ -83,7 +83,7 @@ func (a *app) configVerdict(confirm bool) *cobra.Command {
 		if err := printHeld(a.err, w.row); err != nil {
 			return err
 		}
-		_, who, err := a.authenticate(w.inForce, fromStdin)
+		_, who, _, err := a.authenticate(w.inForce, fromStdin)
 		switch {
 		case err != nil:
 			return err

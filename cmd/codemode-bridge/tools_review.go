@@ -245,7 +245,7 @@ func (a *app) whoReviews(ctx context.Context, cfg *config.Config, fromStdin bool
 		return "", err
 	}
 	if len(cfg.Approvals.Approvers) > 0 {
-		_, who, err := a.authenticate(cfg, fromStdin)
+		_, who, _, err := a.authenticate(cfg, fromStdin)
 		if err != nil {
 			return "", err
 		}

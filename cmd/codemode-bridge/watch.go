@@ -35,7 +35,7 @@ func (a *app) approvalsWatch() *cobra.Command {
 				if out, isFile := a.out.(*os.File); !ok || !isFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
 					return &usageError{errors.New("there is no terminal here; approvals list, approve and deny work without one")}
 				}
-				_, who, err := a.authenticate(cfg, fromStdin)
+				_, who, _, err := a.authenticate(cfg, fromStdin)
 				if err != nil {
 					return err
 				}

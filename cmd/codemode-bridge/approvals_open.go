@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/login"
+
+	"github.com/spf13/cobra"
+)
+
+// openFor is how long a browser may take to read the file that leads it to the
+// page.
+const openFor = 20 * time.Second
+
+// approvalsOpen signs an approver in on the page without bringing their token
+// into a browser: by a code, good once. The code stands in no text that a model
+// reads and in the arguments of no process.
+func (a *app) approvalsOpen() *cobra.Command {
+	var at string
+	var fromStdin, show bool
+	c := &cobra.Command{
+		Use: "open", Short: "Open the approval page in your browser, signed in", Args: noArgs,
+		Long: "Opens the approval page in your browser, signed in as you. Your approver's token is asked for on the\nterminal and not shown; it goes to the page's bridge, and the browser gets a code that is good once.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := a.load()
+			if err != nil {
+				return err
+			}
+			if cfg, err = a.inForce(c.Context(), cfg); err != nil {
+				return err
+			}
+			base, err := pageOf(cfg, at)
+			if err != nil {
+				return err
+			}
+			_, _, token, err := a.authenticate(cfg, fromStdin)
+			if err != nil {
+				return err
+			}
+			code, err := signInCode(c.Context(), base, token)
+			if err != nil {
+				return err
+			}
+			link := base + "/login#code=" + code
+			if show {
+				fmt.Fprintln(a.out, link)
+				return nil
+			}
+			return a.openPrivately(c.Context(), base, link)
+		},
+	}
+	c.Flags().StringVar(&at, "at", "", "the page's `address`, where approvals.listen does not say it")
+	c.Flags().BoolVar(&fromStdin, "token-stdin", false, "read your token from standard input")
+	c.Flags().BoolVar(&show, "print", false, "print the link instead, which lets in whoever follows it first")
+	return c
+}
+
+// pageOf is the address of a configuration's page, or the one that was given.
+func pageOf(cfg *config.Config, at string) (string, error) {
+	if at != "" {
+		u, err := url.Parse(at)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
+			return "", &usageError{fmt.Errorf("--at takes the address of a page, such as http://127.0.0.1:7421, not %q", at)}
+		}
+		return u.Scheme + "://" + u.Host, nil
+	}
+	listen := cfg.Approvals.Listen.Reveal()
+	if listen == config.ListenOff {
+		return "", &configError{errors.New("there is no page: approvals.listen is off"), "codemode-bridge approvals watch answers in the terminal"}
+	}
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil || port == "0" {
+		return "", &configError{fmt.Errorf("approvals.listen is %s, which does not say where the page is", canon.Visible(listen)), "--at names the address that codemode-bridge serve printed"}
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port), nil
+}
+
+// signInCode asks the page for a code, as whoever has the token.
+func signInCode(ctx context.Context, base, token string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/api/login/code", bytes.NewReader([]byte("{}")))
+	if err != nil {
+		return "", fmt.Errorf("asking the page for a code: %w", err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+token)
+	// The token goes there and nowhere else.
+	client := &http.Client{Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	defer client.CloseIdleConnections()
+	res, err := client.Do(r)
+	if err != nil {
+		return "", &configError{fmt.Errorf("asking the page for a code: %w", err), "codemode-bridge serve has the page, as long as it runs"}
+	}
+	defer res.Body.Close()
+	var answer struct{ Code string }
+	if res.StatusCode == http.StatusUnauthorized {
+		return "", &configError{fmt.Errorf("the page at %s does not know that token", base), "the bridge there may have another configuration"}
+	}
+	err = json.NewDecoder(http.MaxBytesReader(nil, res.Body, 4096)).Decode(&answer)
+	if err != nil || res.StatusCode != http.StatusOK || url.QueryEscape(answer.Code) != answer.Code || answer.Code == "" {
+		return "", fmt.Errorf("asking the page for a code: %s answered %s", base, res.Status)
+	}
+	return answer.Code, nil
+}
+
+// openPrivately leads the browser to a link by a file that only this user can
+// read: arguments of a process can be read by all.
+func (a *app) openPrivately(ctx context.Context, base, link string) (err error) {
+	dir, err := os.MkdirTemp("", "codemode-bridge-") // of mode 0700
+	if err != nil {
+		return fmt.Errorf("leading the browser to the page: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	file := filepath.Join(dir, "open.html")
+	to := html.EscapeString(link)
+	text := `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0; url=` + to + `"><title>codemode-bridge</title><a href="` + to + `">To the approval page</a>`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("leading the browser to the page: %w", err)
+	}
+	if err := login.OpenFile(file); err != nil {
+		return &configError{err, "--print prints the link instead"}
+	}
+	fmt.Fprintf(a.err, "opening %s in your browser; if nothing comes up there, sign in with your token, or use --print\n", base)
+	select {
+	case <-ctx.Done():
+	case <-time.After(openFor):
+	}
+	return nil
+}
