@@ -497,7 +497,7 @@ func TestHistory(t *testing.T) {
 	} {
 		b.as("vic").do("GET", "/api/history"+query, "").refused(422, "invalid").says(want)
 	}
-	b.atPage("vic").do("GET", "/history?risk=&run=", "").want(200).says("/history?before=52", "mail__send")
+	b.atPage("vic").do("GET", "/history?risk=&run=&limit=100", "").want(200).says("/history?before=52", "mail__send")
 	b.atPage("vic").do("GET", "/history?colour=red", "").want(200).says("there is no filter")
 	b.atPage("vic").do("GET", "/history?since=yesterday", "").want(200).says("since must be a time")
 }

@@ -352,10 +352,16 @@ func TestWebhookQueueIsBounded(t *testing.T) {
 			b.as("bob").do("POST", "/api/decide/"+e.ID, decision(e, "approve")).want(200)
 			synctest.Wait()
 		}
+		last, _ := b.ask(question{run: "last"})
+		synctest.Wait()
 		close(c.hold)
 		synctest.Wait()
 		if n := len(c.got); n == 0 || n > webhookQueue+1 {
-			t.Errorf("%d of 300 events were delivered", n)
+			t.Errorf("%d of 301 events were delivered", n)
+		}
+		// The oldest made room: what can still be answered is told.
+		if got := c.bodies[len(c.bodies)-1]; !strings.Contains(got, last.ID) {
+			t.Errorf("the last event is %s, and request %s waits", got, last.ID)
 		}
 	})
 }

@@ -2,12 +2,14 @@ package admin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -22,26 +24,34 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// served are the assets that the page loads, with their types.
+// pageScripts are the page's, in the order in which it loads them: each stands on
+// those before it, and the last begins.
+var pageScripts = []string{"base.js", "reading.js", "json.js", "list.js", "request.js", "events.js", "tabs.js", "login.js", "page.js"}
+
+// served has the types of the assets that the page loads, by their names' ends.
 var served = map[string]string{
-	"page.css": "text/css; charset=utf-8",
-	"page.js":  "text/javascript; charset=utf-8",
-	"icon.svg": "image/svg+xml",
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"upper":     strings.ToUpper,
-	"join":      func(lines []string) string { return strings.Join(lines, "\n") },
-	"brief":     brief,
-	"millis":    time.Time.UnixMilli,
-	"stamp":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"shown":     canon.Visible,
-	"count":     approval.Counted,
-	"pretty":    pretty,
-	"mark":      diffMark,
-	"uncounted": func(r ledger.Record) bool { return r.Counted != nil && !*r.Counted },
-	"head":      func(lines []string) string { return strings.Join(lines[:min(len(lines), headLines)], "\n") },
-	"long":      func(lines []string) bool { return len(lines) > openLines },
+	"scripts": func() []string { return pageScripts },
+	"upper":   strings.ToUpper,
+	"join":    func(lines []string) string { return strings.Join(lines, "\n") },
+	"brief":   brief,
+	"millis":  time.Time.UnixMilli,
+	"stamp":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"shown":   canon.Visible,
+	"count":   approval.Counted,
+	"pretty":  pretty,
+	"mark":    diffMark,
+	"event":   func(e ledger.Event) string { return strings.ReplaceAll(string(e), "_", " ") },
+	"grave":   grave,
+	"fold":    func(all []approval.Field, whole bool) shownFields { return shownFields{all, whole} },
+	"lines":   func(text string) []string { return strings.Split(text, "\n") },
+	"head":    func(lines []string) string { return strings.Join(lines[:min(len(lines), headLines)], "\n") },
+	"long":    func(lines []string) bool { return len(lines) > openLines },
 }).ParseFS(assets, "assets/*.html"))
 
 // A value of more than openLines lines is folded up; headLines are shown of it.
@@ -49,6 +59,13 @@ const (
 	openLines = 12
 	headLines = 4
 )
+
+// shownFields are arguments as the page shows them: Whole says that nothing of
+// them is folded up.
+type shownFields struct {
+	Fields []approval.Field
+	Whole  bool
+}
 
 // A frame is what every page has, with what stands in it.
 type frame struct {
@@ -106,13 +123,13 @@ func (s *Site) loginPage(_ *caller, w http.ResponseWriter, _ *http.Request) erro
 
 func (s *Site) asset(_ *caller, w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
-	kind, ok := served[name]
+	kind, ok := served[path.Ext(name)]
 	if !ok {
 		return ErrUnknown
 	}
 	text, err := assets.ReadFile("assets/" + name)
 	if err != nil {
-		return fmt.Errorf("reading an asset: %w", err)
+		return ErrUnknown
 	}
 	w.Header().Set("Content-Type", kind)
 	w.Write(text)
@@ -130,6 +147,60 @@ type detail struct {
 	// Script is what the model wrote, if the records have it.
 	Script []scriptLine
 	Wait   int64 // milliseconds before a yes is taken
+	// Whole reports that a yes is taken only once all arguments were in sight.
+	Whole bool
+}
+
+// Over reports that the request can be answered no more.
+func (d *detail) Over() bool { return d.Status != "pending" }
+
+// Heading says in a sentence what is asked, or what became of it.
+func (d *detail) Heading() string {
+	calls := "the call of " + d.Tool
+	if n := len(d.Description.Calls); n > 1 {
+		calls = fmt.Sprintf("the %d calls of %s", n, d.Tool)
+	}
+	switch allowed := len(d.Allowed()); {
+	case !d.Over() && len(d.Description.Calls) > 1:
+		return fmt.Sprintf("Make %d calls of %s?", len(d.Description.Calls), d.Tool)
+	case !d.Over():
+		return "Call " + d.Tool + "?"
+	case d.Status == "timeout":
+		return "Nobody answered in time: " + calls + " was not sent"
+	case allowed == 0:
+		return "Not sent: " + calls
+	case allowed < len(d.Description.Calls):
+		return fmt.Sprintf("Allowed: %d of %s", allowed, calls)
+	}
+	return "Allowed: " + calls
+}
+
+// Allowed are the numbers of the calls that a yes was for.
+func (d *detail) Allowed() []int {
+	v := d.Verdict
+	if v == nil || !v.Approve {
+		return nil
+	}
+	var all []int
+	for _, c := range d.Description.Calls {
+		if v.Rows == nil || slices.Contains(v.Rows, c.Number) {
+			all = append(all, c.Number)
+		}
+	}
+	return all
+}
+
+// Outcome is what became of one call, as far as it is known.
+func (d *detail) Outcome(call int) CallState {
+	for _, c := range d.Calls {
+		if c.Call == call {
+			return c
+		}
+	}
+	if slices.Contains(d.Allowed(), call) {
+		return CallState{Call: call, State: "allowed"} // no record says more
+	}
+	return CallState{Call: call, State: ledger.Refused}
 }
 
 type scriptLine struct {
@@ -147,6 +218,8 @@ type table struct {
 type tableRow struct {
 	Call  approval.DescribedCall
 	Cells []cell
+	// Rest reports that the cells do not show all of the call.
+	Rest bool
 }
 
 type cell struct{ Name, Value string }
@@ -170,6 +243,9 @@ func tabled(calls []approval.DescribedCall) *table {
 		for _, f := range c.Fields {
 			if i := slices.Index(t.Names, f.Name); i >= 0 {
 				row.Cells[i].Value = brief(f)
+				row.Rest = row.Rest || !short(f)
+			} else {
+				row.Rest = true
 			}
 		}
 		t.Rows = append(t.Rows, row)
@@ -179,11 +255,14 @@ func tabled(calls []approval.DescribedCall) *table {
 
 // brief is a value in a cell: as it is, or how much it is.
 func brief(f approval.Field) string {
-	if len(f.Lines) == 1 && f.Characters <= 80 {
+	if short(f) {
 		return f.Lines[0]
 	}
 	return fmt.Sprintf("%s, %s", approval.Counted(f.Characters, "character"), approval.Counted(len(f.Lines), "line"))
 }
+
+// short reports whether a value stands in a cell as it is.
+func short(f approval.Field) bool { return len(f.Lines) == 1 && f.Characters <= 80 }
 
 // pretty indents JSON that is shown.
 func pretty(raw json.RawMessage) string {
@@ -220,7 +299,7 @@ func readTime(r Request) int64 {
 
 func (s *Site) detailed(ctx context.Context, who *caller, r Request, e approval.Entry) (*detail, error) {
 	d := &detail{Request: r, May: func(verb string) bool { return who.May(approval.Verb(verb)) },
-		Name: canon.Visible(e.Tool), Wait: readTime(r)}
+		Name: canon.Visible(e.Tool), Wait: readTime(r), Whole: grave(r)}
 	for _, i := range e.Items {
 		d.Raw = append(d.Raw, pretty(i.Shown.JSON))
 	}
@@ -248,6 +327,12 @@ func (s *Site) detailed(ctx context.Context, who *caller, r Request, e approval.
 	return d, nil
 }
 
+// mostUrgent orders requests by when they end, to the minute, then by risk, then
+// by age.
+func mostUrgent(a, b approval.Entry) int {
+	return cmp.Or(a.Until.Truncate(time.Minute).Compare(b.Until.Truncate(time.Minute)), cmp.Compare(b.Decision.Risk, a.Decision.Risk), a.Asked.Compare(b.Asked))
+}
+
 func (s *Site) pendingPage(who *caller, w http.ResponseWriter, r *http.Request) error {
 	entries, err := s.pending(r.Context())
 	if err != nil {
@@ -257,6 +342,7 @@ func (s *Site) pendingPage(who *caller, w http.ResponseWriter, r *http.Request) 
 		List   []Request
 		Detail *detail // of the first
 	}
+	slices.SortStableFunc(entries, mostUrgent)
 	for _, e := range entries {
 		one := s.shown(who, e)
 		one.Identical = identical(e, entries)
@@ -279,7 +365,7 @@ func (s *Site) requestPage(who *caller, w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return err
 	}
-	return s.page(who, w, r, "request", shown.Headline, d)
+	return s.page(who, w, r, "request", d.Heading(), d)
 }
 
 func (s *Site) runsPage(who *caller, w http.ResponseWriter, r *http.Request) error {
@@ -342,38 +428,4 @@ func (s *Site) profilesPage(who *caller, w http.ResponseWriter, r *http.Request)
 		body.Sessions = s.o.Sessions.List()
 	}
 	return s.page(who, w, r, "profiles", "Profiles", body)
-}
-
-// historyFilters are the filters of the history's form, in its order.
-var historyFilters = []string{"event", "run", "tool", "risk", "outcome", "approver", "channel", "since"}
-
-func (s *Site) historyPage(who *caller, w http.ResponseWriter, r *http.Request) error {
-	given := r.URL.Query()
-	for name, v := range given { // an empty field of the form says nothing
-		if len(v) == 1 && v[0] == "" {
-			given.Del(name)
-		}
-	}
-	type filter struct{ Name, Value string }
-	var body struct {
-		Filters []filter
-		Rows    []Row
-		Older   template.URL // of the page with older rows
-		Problem string
-	}
-	for _, name := range historyFilters {
-		body.Filters = append(body.Filters, filter{name, given.Get(name)})
-	}
-	rows, err := s.rows(r.Context(), given)
-	if f := classify(err); err != nil && f.status == http.StatusUnprocessableEntity {
-		body.Problem = f.message
-	} else if err != nil {
-		return err
-	}
-	body.Rows = rows
-	if n := len(rows); n >= 100 {
-		given.Set("before", fmt.Sprint(rows[n-1].Seq))
-		body.Older = template.URL("/history?" + given.Encode()) // which escapes what it must
-	}
-	return s.page(who, w, r, "history", "History", body)
 }

@@ -308,3 +308,7 @@ const maxReason = 4000
 
 // critical reports whether a request is one that has to be read for a while.
 func critical(r Request) bool { return r.Risk == profiles.Critical.String() }
+
+// grave reports whether a request is one that has to be read to its end before a
+// yes, by itself.
+func grave(r Request) bool { return critical(r) || r.Risk == profiles.High.String() }

@@ -28,7 +28,8 @@ import (
 //
 // Any answer from 200 to 299 takes it. After 408, 429, 5xx or no answer it is
 // sent again, five times in all, with growing pauses. Redirects are not
-// followed. Of more than 100 that wait, the newest are dropped.
+// followed. Of more than 100 that wait, the oldest are dropped: what was asked
+// last can still be answered.
 type Webhook struct {
 	URL    string
 	Secret []byte
@@ -84,10 +85,8 @@ func (s *Site) announce(queues []chan delivery) {
 			}
 			d := delivery{newSecret(), body}
 			for i, queue := range queues {
-				select {
-				case queue <- d:
-				default:
-					s.o.Logger.Warn("a webhook does not keep up: an event is dropped", "webhook", i, "request", e.ID)
+				if enqueue(queue, d) {
+					s.o.Logger.Warn("a webhook does not keep up: its oldest event is dropped", "webhook", i)
 				}
 			}
 		}
@@ -95,6 +94,23 @@ func (s *Site) announce(queues []chan delivery) {
 		case <-requested:
 		case <-s.ctx.Done():
 			return
+		}
+	}
+}
+
+// enqueue puts a delivery into a queue, of which it is the only writer, and
+// reports whether the oldest one had to make room.
+func enqueue(queue chan delivery, d delivery) (dropped bool) {
+	for {
+		select {
+		case queue <- d:
+			return dropped
+		default:
+		}
+		select {
+		case <-queue:
+			dropped = true
+		default: // the reader was quicker
 		}
 	}
 }

@@ -144,6 +144,10 @@ type Request struct {
 	// Says is what the client's model made of long arguments, once it was
 	// asked: see [Broker.Say]. It is no part of what a yes covers.
 	Says string `json:"says,omitempty"`
+	// ToolSays is the tool's description as its server gave it when it was asked,
+	// unchecked and cut where it is long. It is no part of what a yes covers, which
+	// the digest of the definition is.
+	ToolSays string `json:"tool_says,omitempty"`
 	// Items are the calls, in the order they were made. There is at least one.
 	Items []Item `json:"items"`
 	// Decision is why it is asked, with the risk and the time to answer. It

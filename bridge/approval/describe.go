@@ -32,6 +32,9 @@ type Description struct {
 	Own    bool   `json:"own_summary,omitempty"`
 	Tool   string `json:"tool"` // server__tool, as policy matches it
 	Server string `json:"server"`
+	// ToolSays is what the server says of the tool: nobody has checked it. It is the
+	// one string here that may have several lines.
+	ToolSays string `json:"tool_says,omitempty"`
 	// Risk is low, medium, high or critical, and RiskSays what that means.
 	Risk     string `json:"risk"`
 	RiskSays string `json:"risk_says"`
@@ -134,7 +137,7 @@ var riskSays = map[profiles.Risk]string{
 // Describe writes a request in words.
 func Describe(r Request, o DescribeOptions) Description {
 	d := Description{
-		Headline: headline(r), Tool: canon.Visible(r.path()), Server: canon.Visible(r.Server),
+		Headline: headline(r), Tool: canon.Visible(r.path()), Server: canon.Visible(r.Server), ToolSays: canon.VisibleLines(r.ToolSays),
 		Risk: r.Decision.Risk.String(), RiskSays: riskSays[r.Decision.Risk],
 		Covers: r.covers(), Missing: (&Entry{Request: r, Votes: o.Votes}).Missing(),
 		Difference: r.Difference, // made visible by whoever compared

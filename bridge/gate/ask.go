@@ -254,6 +254,9 @@ func (c *call) allowed() bool {
 	return c.decision.Disposition == profiles.Allow || c.decision.Disposition == profiles.Ask && c.verdict != nil && c.verdict.Approve
 }
 
+// maxToolSays is how many bytes of a tool's description a question holds.
+const maxToolSays = 4000
+
 // request is the question about c.
 func (r *Run) request(c *call) approval.Request {
 	view := r.gate.View()
@@ -283,6 +286,7 @@ func (r *Run) request(c *call) approval.Request {
 	return approval.Request{
 		Difference: held.Difference,
 		Run:        r.ID, Configuration: r.gate.conf.Name, Folder: r.Folder, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
+		ToolSays: canon.Clip(c.tool.Description, maxToolSays),
 		Decision: decision, Checks: checks,
 		Preview: r.preview, Done: len(r.effects), Again: c.Again && !c.Lost,
 		Items: []approval.Item{{

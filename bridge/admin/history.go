@@ -1,0 +1,154 @@
+package admin
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/profiles"
+)
+
+// historyPageRows is how many records one page of the history is made of.
+const historyPageRows = 400
+
+// A historyFilter is one field of the history's form: a text, or one of Options.
+type historyFilter struct {
+	Name, Value string
+	Example     string
+	Options     []option
+}
+
+type option struct{ Value, Words string }
+
+// historyFilters are those of the form, in its order.
+var historyFilters = []historyFilter{
+	{Name: "run"}, {Name: "tool", Example: "mail__*"},
+	{Name: "event", Options: words(ledger.RunStarted, ledger.RunEnded, ledger.RunPaused, ledger.RunResumed, ledger.Preview, ledger.Intent, ledger.Outcome, ledger.Refusal,
+		ledger.Asked, ledger.Answered, ledger.Verdict, ledger.ServerAsked, ledger.SavedScript, ledger.Granted, ledger.Revoked, ledger.ConfigChanged, ledger.BridgeStarted,
+		ledger.BridgeEnded, ledger.SignedIn, ledger.StopAsked, ledger.ToolChanged, ledger.ToolAccepted, ledger.ToolBlocked, ledger.Pruned, ledger.Repaired)},
+	{Name: "risk", Options: words(profiles.Low.String(), profiles.Medium.String(), profiles.High.String(), profiles.Critical.String())},
+	{Name: "outcome", Options: words(ledger.Done, ledger.Failed, ledger.Refused, ledger.Unknown, ledger.Stopped, ledger.Held, ledger.Vote)},
+	{Name: "approver"},
+	{Name: "channel", Options: words("elicitation", "page", "terminal", "api", "fallback", "grant", "timeout", "limit", "run")},
+	{Name: "since", Options: []option{{"1h", "the last hour"}, {"24h", "the last day"}, {"168h", "the last week"}, {"720h", "the last 30 days"}}},
+}
+
+func words[T ~string](values ...T) []option {
+	var all []option
+	for _, v := range values {
+		all = append(all, option{string(v), strings.ReplaceAll(string(v), "_", " ")})
+	}
+	return all
+}
+
+// A historyRow is one line of the history: all that a page's records say of one
+// call, or one record that is of no call.
+type historyRow struct {
+	ledger.Record // the newest; empty fields have what older ones say
+	Answers       []historyAnswer
+}
+
+// A historyAnswer is what one person, or what stood in for one, said to a call.
+type historyAnswer struct {
+	Answer, By, For, Channel, Comment string
+	Uncounted                         bool
+}
+
+// folded are records, the newest first, with those of one call as one row.
+func folded(rows []Row) []*historyRow {
+	type key struct {
+		run  string
+		call int
+	}
+	var all []*historyRow
+	of := map[key]*historyRow{}
+	for _, row := range rows {
+		rec := row.Record
+		k := key{rec.Run, rec.Call}
+		line := of[k]
+		if line == nil || rec.Call == 0 {
+			line = &historyRow{Record: ledger.Record{Event: rec.Event, Time: rec.Time, Run: rec.Run, Call: rec.Call}}
+			all = append(all, line)
+			of[k] = line
+		}
+		line.add(rec)
+	}
+	return all
+}
+
+// add puts what an older record says where the newer ones say nothing.
+func (h *historyRow) add(rec ledger.Record) {
+	answer := historyAnswer{rec.Answer, rec.Approver, rec.OnBehalfOf, rec.Channel, rec.Comment, rec.Counted != nil && !*rec.Counted}
+	// Several records may be of one answer: that it was given, and that it counts.
+	is := slices.IndexFunc(h.Answers, func(has historyAnswer) bool {
+		return has.By == answer.By && has.Channel == answer.Channel && has.Uncounted == answer.Uncounted && (has.Answer == answer.Answer || has.Answer == "" || answer.Answer == "")
+	})
+	switch {
+	case is >= 0:
+		has := &h.Answers[is]
+		has.Answer, has.For, has.Comment = cmp.Or(has.Answer, answer.Answer), cmp.Or(has.For, answer.For), cmp.Or(has.Comment, answer.Comment)
+	case answer.Answer != "" || answer.By != "":
+		h.Answers = append(h.Answers, answer)
+	}
+	h.Request, h.Server, h.Tool = cmp.Or(h.Request, rec.Request), cmp.Or(h.Server, rec.Server), cmp.Or(h.Tool, rec.Tool)
+	h.Disposition, h.Risk = cmp.Or(h.Disposition, rec.Disposition), cmp.Or(h.Risk, rec.Risk)
+	if h.Args == nil {
+		h.Args = rec.Args
+	}
+	if h.Reasons == nil {
+		h.Reasons = rec.Reasons
+	}
+	switch rec.Event {
+	case ledger.Asked, ledger.Answered, ledger.Verdict:
+		if h.Call > 0 {
+			return // what a person said is no outcome of the call
+		}
+	}
+	if h.Outcome == "" {
+		h.Outcome, h.Error = rec.Outcome, cmp.Or(h.Error, rec.Error)
+	}
+}
+
+func (s *Site) historyPage(who *caller, w http.ResponseWriter, r *http.Request) error {
+	given := r.URL.Query()
+	for name, v := range given { // an empty field of the form says nothing
+		if len(v) == 1 && v[0] == "" {
+			given.Del(name)
+		}
+	}
+	var body struct {
+		Filters []historyFilter
+		Rows    []*historyRow
+		Older   template.URL // of the page with older rows
+		Problem string
+	}
+	for _, f := range historyFilters {
+		f.Value = given.Get(f.Name)
+		if f.Options != nil && f.Value != "" && !slices.ContainsFunc(f.Options, func(o option) bool { return o.Value == f.Value }) {
+			f.Options = append(slices.Clone(f.Options), option{f.Value, f.Value}) // of an address that somebody wrote
+		}
+		body.Filters = append(body.Filters, f)
+	}
+	asked := url.Values(maps.Clone(given))
+	if !asked.Has("limit") {
+		asked.Set("limit", fmt.Sprint(historyPageRows))
+	}
+	rows, err := s.rows(r.Context(), asked)
+	if f := classify(err); err != nil && f.status == http.StatusUnprocessableEntity {
+		body.Problem = f.message
+	} else if err != nil {
+		return err
+	}
+	body.Rows = folded(rows)
+	if n := len(rows); n > 0 && fmt.Sprint(n) == asked.Get("limit") {
+		given.Set("before", fmt.Sprint(rows[n-1].Seq))
+		body.Older = template.URL("/history?" + given.Encode()) // which escapes what it must
+	}
+	return s.page(who, w, r, "history", "History", body)
+}
