@@ -360,10 +360,11 @@ func (r *realm) call(op wire.Op, name, label string, encode func() ([]byte, erro
 	}
 	if err != nil {
 		p.settled, p.failed = true, true
-		r.callOf[p.promise] = p
 		if limit := limitOf(err); limit != nil {
 			panic(err)
 		}
+		r.callOf[p.promise] = p
+		defer r.letGo(p)
 		r.must(p.reject(r.errorValue(p, err)))
 		return promise
 	}

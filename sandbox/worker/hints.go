@@ -80,7 +80,7 @@ func (r *realm) remember(p *pending, v goja.Value, text string) {
 	}
 	if len(r.replies) == maxReplies {
 		r.textBytes -= len(r.replies[0].text)
-		r.replies = r.replies[1:]
+		r.replies = slices.Delete(r.replies, 0, 1)
 	}
 	r.textBytes += len(m.text)
 	r.replies = append(r.replies, m)
