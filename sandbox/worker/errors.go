@@ -163,7 +163,7 @@ func (r *realm) failureOf(err error) *wire.Failure {
 	case errors.As(err, &size):
 		return resultFailure(size.limit)
 	case errors.As(err, &overflow):
-		fail := failText("RangeError", "maximum call stack size exceeded ("+strconv.Itoa(maxCalls)+" calls deep)", "look for a function that calls itself without end")
+		fail := failText("RangeError", "maximum call stack size exceeded ("+strconv.Itoa(maxCalls)+" calls deep)", beyond["deep recursion"].hint)
 		fail.Position, fail.Stack = r.trace(overflow.Stack())
 		fail.Frame = r.script.frame(fail.Position)
 		return fail

@@ -119,12 +119,17 @@ func (r *realm) load(n *names, source string, input []byte) (analysis.Report, *w
 	r.script = script
 	report := preview.Script(script.program, script.at)
 	script.repairRegexps()
+	script.repairArguments()
+	caught := script.repairCaught()
 	boundRegexps(r.host.limits().CPU) // literals are compiled with the program, so this comes before it
 	if r.program, fail = script.compile(); fail != nil {
 		return report, fail
 	}
 	r.input = input
 	r.prepare()
+	if caught {
+		r.installCaught()
+	}
 	return report, nil
 }
 
@@ -372,6 +377,10 @@ func (r *realm) finish() ([]byte, []string, *wire.Failure) {
 		}
 	}
 	notes := append(r.notes, r.rejectionNotes()...)
+	if r.failed == nil && body == nil && r.script != nil && r.script.uncalled != "" {
+		name := r.script.uncalled
+		notes = append(notes, name+" was defined and never called: end with: return await "+name+"()")
+	}
 	if n := r.timerNote(); n != "" && r.failed == nil {
 		notes = append(notes, n)
 	}
