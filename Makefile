@@ -80,8 +80,8 @@ test-real: ## npm reference servers, TypeScript clients and readers of Markdown 
 	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(TEST) -tags real -count=1 -p 2 -timeout 30m -run '^TestReal' \
 		./cmd/codemode-bridge ./bridge/sqlstore ./bridge
 
-soak: ## the long forms: bridges killed at every entry of 50 journals, and minutes of chaos (CHAOS=5m)
-	UPSTREAM_CHAOS=$(CHAOS) $(TEST) -tags long -count=1 -p 1 -timeout 60m -run '^TestLong' -v ./bridge ./bridge/upstream
+soak: ## the long forms: bridges killed at every entry of 50 journals, 50,000 large answers, and minutes of chaos (CHAOS=5m)
+	UPSTREAM_CHAOS=$(CHAOS) $(TEST) -tags long -count=1 -p 1 -timeout 60m -run '^TestLong' -v ./bridge ./bridge/upstream ./sandbox
 
 bench: build ## direct calls beside the same through the bridge, as a table with targets
 	$(GO) run ./bridge/bench -bridge bin/codemode-bridge

@@ -89,6 +89,38 @@ func TestRealWorker(t *testing.T) {
 	}
 }
 
+// A script that lets its answers go may have any number of them.
+func TestAnswersAreNotKept(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector itself needs more memory than a worker gets here")
+	}
+	answersAreNotKept(t, 24)
+}
+
+func answersAreNotKept(t *testing.T, calls int) {
+	s := workers(t, Options{Limits: Limits{Heap: 32 << 20, CPU: time.Hour, Calls: 4 * calls}}).Session()
+	text, large := strings.Repeat("a text, ", 2<<20/8), strings.Repeat("x", 400<<10)
+	for name, row := range map[string]struct {
+		reply Reply
+		want  string
+		times int
+	}{
+		"text":      {Reply{Text: &text}, "2097152", 1},
+		"JSON text": {Reply{Text: new(`["` + text + `"]`)}, "2097156", 1},
+		"JSON":      {Reply{Value: []byte(`"` + text + `"`)}, "2097152", 1},
+		"an object": {Reply{Value: []byte(`{"length":1,"text":"` + text + `"}`)}, "1", 1},
+		"an error":  {Reply{Err: &ReplyError{Name: "ToolError", Message: "no", Fields: json.RawMessage(`{"content":"` + large + `"}`)}}, "409600", 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source := "let last; for (let i = 0; i < " + fmt.Sprint(row.times*calls) + "; i++) { try { last = (await codemode.echo__say({})).length } catch (e) { last = e.content.length } } return last"
+			r, err := s.Run(t.Context(), Script{Source: source, Names: tools}, &recorder{answer: func(_ context.Context, _ Call, settle func(Reply)) { settle(row.reply) }})
+			if err != nil || string(r.Value) != row.want {
+				t.Errorf("%d answers: %s, %v; want %s", row.times*calls, r.Value, err, row.want)
+			}
+		})
+	}
+}
+
 // A run's own limit holds in the worker, which says so in its words.
 func TestRealWorkerBoundsResult(t *testing.T) {
 	s := workers(t, Options{}).Session()

@@ -36,6 +36,8 @@ func TestBeyond(t *testing.T) {
 	}
 	scripts := map[string]string{
 		"import()":          `return import("fs")`,
+		"deep recursion":    "function f() { f() }\nf()",
+		"JSX":               "return <b>1</b>",
 		"namespace":         "namespace A { export const x = 1 }",
 		"{a: [b = 1] = []}": "const { a: [b = 1] = [] } = {}",
 		"block":             "if (true) { function inner() {} }\ninner()",

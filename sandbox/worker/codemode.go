@@ -214,6 +214,11 @@ func (r *realm) server(name string) *goja.Object {
 // function, and through its members the tools of a server of that name.
 func (r *realm) unknown(name string) goja.Value {
 	f := r.tool(name)
+	if callers[name] {
+		f = r.function(name, func(c goja.FunctionCall) goja.Value {
+			return r.call(wire.OpTool, name, "codemode."+name, func() ([]byte, error) { return nil, r.notByName(name, c.Argument(0)) })
+		})
+	}
 	p := r.vm.NewProxy(f, &goja.ProxyTrapConfig{
 		Get: func(target *goja.Object, property string, receiver goja.Value) goja.Value {
 			if v := target.Get(property); v != nil || silent[property] {
@@ -223,6 +228,31 @@ func (r *realm) unknown(name string) goja.Value {
 		},
 	})
 	return r.vm.ToValue(p)
+}
+
+// callers are what other hosts call tools with.
+var callers = map[string]bool{"call": true, "callTool": true, "call_tool": true, "execute": true, "invoke": true, "tool": true, "use": true}
+
+// notByName says how to call a tool instead of codemode.call("name", args).
+func (r *realm) notByName(caller string, first goja.Value) error {
+	member := ".server__tool"
+	if o, ok := first.(*goja.Object); ok && !isProxy(o) {
+		if name := r.dataProperty(o, "name"); name != nil {
+			first = name
+		}
+	}
+	if s, ok := first.(goja.String); ok {
+		name := s.String()
+		if flat := strings.Replace(name, ".", "__", 1); r.names.has(flat) {
+			name = flat
+		}
+		if r.names.has(name) {
+			member = accessor(name)
+		} else if near := nearest(name, r.names.list); near != "" {
+			member = accessor(near)
+		}
+	}
+	return &typeError{fmt.Sprintf("there is no codemode.%s: tools are called by their names: codemode%s({...})", caller, member)}
 }
 
 // parameters are what the methods of codemode.resources and codemode.prompts
@@ -360,10 +390,11 @@ func (r *realm) call(op wire.Op, name, label string, encode func() ([]byte, erro
 	}
 	if err != nil {
 		p.settled, p.failed = true, true
-		r.callOf[p.promise] = p
 		if limit := limitOf(err); limit != nil {
 			panic(err)
 		}
+		r.callOf[p.promise] = p
+		defer r.letGo(p)
 		r.must(p.reject(r.errorValue(p, err)))
 		return promise
 	}

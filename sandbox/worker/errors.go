@@ -122,7 +122,7 @@ func (r *realm) thrownError(p *pending, t *wire.Thrown) goja.Value {
 		stack += "\tat " + line + "\n"
 	}
 	e.DefineDataProperty("stack", r.vm.ToValue(stack), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
-	r.thrown[e] = p
+	r.thrown.add(e, p)
 	return e
 }
 
@@ -138,7 +138,7 @@ func (r *realm) errorValue(p *pending, err error) goja.Value {
 		return r.thrownError(p, &wire.Thrown{Name: "LimitError", Message: p.label + " was not sent: " + limit.Error(), Fields: fields})
 	}
 	e := r.vm.NewTypeError(err.Error())
-	r.thrown[e] = p
+	r.thrown.add(e, p)
 	return e
 }
 
@@ -163,7 +163,7 @@ func (r *realm) failureOf(err error) *wire.Failure {
 	case errors.As(err, &size):
 		return resultFailure(size.limit)
 	case errors.As(err, &overflow):
-		fail := failText("RangeError", "maximum call stack size exceeded ("+strconv.Itoa(maxCalls)+" calls deep)", "look for a function that calls itself without end")
+		fail := failText("RangeError", "maximum call stack size exceeded ("+strconv.Itoa(maxCalls)+" calls deep)", beyond["deep recursion"].hint)
 		fail.Position, fail.Stack = r.trace(overflow.Stack())
 		fail.Frame = r.script.frame(fail.Position)
 		return fail
@@ -192,9 +192,10 @@ func (r *realm) failureFrom(v goja.Value, stack []goja.StackFrame) *wire.Failure
 	for f := fail; f != nil; f = f.Cause {
 		r.explain(f)
 	}
-	if o, ok := v.(*goja.Object); ok && r.thrown[o] != nil && r.thrown[o].within != nil {
-		p := r.thrown[o]
-		fail.Frame, fail.Hint = r.savedFrame(p.at, p.name, p.within.Frame), p.within.Hint
+	if o, ok := v.(*goja.Object); ok {
+		if p := r.thrown.call(o); p != nil && p.within != nil {
+			fail.Frame, fail.Hint = r.savedFrame(p.at, p.name, p.within.Frame), p.within.Hint
+		}
 	}
 	return fail
 }
@@ -210,7 +211,7 @@ func (r *realm) describeThrown(v goja.Value, depth int) *wire.Failure {
 		return failText("Error", "the script threw "+describeKind(v)+": "+text, "throw new Error(...) to have a line and a stack")
 	}
 	fail := failText(cutText(propertyText(o, "name", "Error"), 200), propertyText(o, "message", ""), "")
-	if p := r.thrown[o]; p != nil {
+	if p := r.thrown.call(o); p != nil {
 		fail.Call, fail.Position, fail.Stack = p.number, p.at, p.stack
 	} else {
 		fail.Position, fail.Stack = r.parseStack(propertyText(o, "stack", ""))
@@ -343,13 +344,13 @@ func (r *realm) rejectionNotes() []string {
 		}
 		text := "a value that can't be shown"
 		r.guard(func() {
-			fail := r.describeThrown(p.Result(), wire.MaxCauses)
+			fail := r.describeThrown(p.promise.Result(), wire.MaxCauses)
 			text = fail.Name + ": " + cutText(fail.Message, 500)
 			if fail.Position.Line > 0 {
 				text += " (line " + strconv.Itoa(fail.Position.Line) + ")"
 			}
 		})
-		if c := r.callOf[p]; c != nil && c.number > 0 {
+		if c := p.call; c != nil && c.number > 0 {
 			notes = append(notes, "call "+strconv.Itoa(c.number)+" "+c.title()+" failed and nobody awaited it: "+text)
 		} else if c != nil {
 			notes = append(notes, c.title()+" was not sent and nobody awaited it: "+text)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -31,6 +32,16 @@ var lowered = map[string]bool{
 	"regexp-set-notation":  false,
 }
 
+// loweredFields is for classes with fields that goja takes for something else:
+// those called get, set, async and static. All fields are then set by calls.
+var loweredFields = func() map[string]bool {
+	m := maps.Clone(lowered)
+	m["class-field"], m["class-static-field"] = false, false
+	return m
+}()
+
+var oddField = regexp.MustCompile(`\b(get|set|async|static)\s*=`)
+
 // A frontError is the front end's first message.
 type frontError struct {
 	text         string
@@ -42,7 +53,7 @@ func (e *frontError) Error() string { return e.text }
 
 // transform strips types and rewrites what goja cannot parse. The output is
 // plain ASCII, so that its columns are bytes and UTF-16 units alike.
-func transform(text string) (code string, sourceMap []byte, err *frontError) {
+func transform(text string, lowered map[string]bool) (code string, sourceMap []byte, err *frontError) {
 	r := api.Transform(text, api.TransformOptions{
 		Loader:         api.LoaderTS,
 		Target:         api.ESNext,
@@ -226,6 +237,11 @@ func (s *scriptText) syntaxFailure(first error, front *frontError) *wire.Failure
 			fail.Hint = "write async before the function; of a map: await Promise.all(list.map(async (x) => ...))"
 		case namespace.MatchString(s.lineOf(front.line)):
 			fail.Message, fail.Hint = beyond["namespace"].message, beyond["namespace"].hint
+		case strings.ContainsAny(front.text, "“”„‘’"):
+			fail.Hint = "write straight quotes: \" or '"
+		case markup.MatchString(s.text) && closing.MatchString(s.text):
+			fail.Message, fail.Hint = beyond["JSX"].message, beyond["JSX"].hint
+			fail.Position = s.placeOf(markup.FindStringSubmatchIndex(s.text)[2])
 		case front.suggestion != "":
 			fail.Hint = "write " + front.suggestion
 		}
@@ -274,6 +290,8 @@ func (s *scriptText) unsupported(first, err error) *wire.Failure {
 var (
 	typeImport    = regexp.MustCompile(`(?m)^[ \t]*import type [\w$*{,} \t]+ from ("[^"\n]*"|'[^'\n]*');?[ \t]*$`)
 	staticImport  = regexp.MustCompile(`^\s*import(\s+type)?\s*([\w$*{][^;]*?\sfrom\s*)?["'][^"']+["']`)
+	markup        = regexp.MustCompile(`(?:\breturn|[=(,?:&|>])\s*(<[A-Za-z][\w.]*(?:\s+[\w-]+(?:=(?:"[^"]*"|'[^']*'|\{[^{}]*\}))?)*\s*/?>|<>)`)
+	closing       = regexp.MustCompile(`</[\w.]*\s*>|/>`)
 	namespace     = regexp.MustCompile(`^\s*(export\s+)?(namespace|module)\s+[\w$.]+\s*\{`)
 	dynamicImport = regexp.MustCompile(`\bimport\s*\(`)
 )
@@ -304,7 +322,7 @@ var languages = []struct {
 	name string
 	sign *regexp.Regexp
 }{
-	{"a shell script", regexp.MustCompile(`^\s*(#!.*sh\b|(\$ )?(sudo|curl|wget|ls|cd|cat|grep|echo|npm|npx|pip3?|git|mkdir|rm|cp|mv|export|docker|kubectl|chmod|python3?|node|bash|sh|apt(-get)?|brew|find|sed|awk) +["'$/~.\w-])`)},
+	{"a shell script", regexp.MustCompile(`^\s*(#!.*sh\b|(\$ )?(sudo|curl|wget|ls|cd|cat|grep|echo|npm|npx|pip3?|git|mkdir|rm|cp|mv|docker|kubectl|chmod|python3?|node|bash|sh|apt(-get)?|brew|find|sed|awk) +["'$/~.\w-]|export +\w+=)`)},
 	{"a shell script", regexp.MustCompile(`(?m)^\s*(for [A-Za-z_]\w*( in [^\n;]*)?|(while|until) [^(\n;][^\n;]*)(;[ \t]*|[ \t]*\r?\n\s*)do(\s|$)|^\s*(el)?if \[[^\n]*\](;[ \t]*|[ \t]*\r?\n\s*)then(\s|$)`)},
 	{"Python", regexp.MustCompile(`(?m)^#!.*python|^\s*(async\s+)?def \w+\(.*\).*:\s*(#.*)?$|^\s*(if|elif|for|while|with|try|else|except)\b[^{]*:\s*(#.*)?$|^from [\w.]+ import |^import \w+(\.\w+)*( as \w+)?\s*$|^\s*print\(.*\)\s*$`)},
 	{"SQL", regexp.MustCompile(`(?i)^\s*(select\s.+\sfrom\s|insert\s+into\s|update\s+\S+\s+set\s|create\s+table\s|delete\s+from\s)`)},

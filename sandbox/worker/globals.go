@@ -4,6 +4,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -23,6 +24,7 @@ type feature struct {
 }
 
 var features = []feature{
+	{[]string{"captureStackTrace"}, (*realm).installCapture},
 	{[]string{"console"}, func(r *realm) { r.fix("console", r.newConsole()) }},
 	{[]string{"json"}, func(r *realm) { r.fix("json", r.function("json", r.json)) }},
 	{[]string{"emit"}, func(r *realm) { r.fix("emit", r.function("emit", r.emit)) }},
@@ -69,6 +71,9 @@ func (r *realm) installGlobals() {
 			}
 		}
 	}
+	if globalName.MatchString(text) {
+		r.set("global", r.vm.GlobalObject())
+	}
 	for _, name := range errorClasses {
 		if strings.Contains(text, name) {
 			if c := r.class(name); c != nil {
@@ -97,6 +102,9 @@ func (r *realm) installGlobals() {
 		r.mapEach = r.forEachOf("Map")
 	}
 }
+
+// globalName is what Node calls the global object.
+var globalName = regexp.MustCompile(`\bglobal\b`)
 
 // fix defines a global that the script can't replace.
 func (r *realm) fix(name string, v goja.Value) {
@@ -317,6 +325,40 @@ func installBase64(r *realm) {
 		}
 		return r.vm.ToValue(base64.StdEncoding.EncodeToString(b))
 	}))
+}
+
+// installCapture gives Error.captureStackTrace, which V8 has. Its second argument
+// is the function from which on frames are left out: the one that calls it.
+func (r *realm) installCapture() {
+	class := r.vm.Get("Error").(*goja.Object)
+	class.DefineDataProperty("captureStackTrace", r.function("captureStackTrace", func(c goja.FunctionCall) goja.Value {
+		o, ok := c.Argument(0).(*goja.Object)
+		if !ok {
+			panic(r.vm.NewTypeError("Error.captureStackTrace: the first argument must be an object, got %s", describe(c.Argument(0))))
+		}
+		e, err := r.vm.New(class)
+		if err != nil {
+			panic(r.rethrow(err))
+		}
+		head := propertyText(o, "name", "Error")
+		if m := propertyText(o, "message", ""); m != "" {
+			head += ": " + m
+		}
+		var lines []string
+		for line := range strings.Lines(e.Get("stack").String()) {
+			if strings.Contains(line, scriptName+":") {
+				lines = append(lines, line)
+			}
+		}
+		if _, leaveOut := c.Argument(1).(*goja.Object); leaveOut && len(lines) > 1 {
+			lines = lines[1:]
+		}
+		stack := r.vm.ToValue(head + "\n" + strings.Join(lines, ""))
+		if err := o.DefineDataProperty("stack", stack, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE); err != nil {
+			panic(r.rethrow(err))
+		}
+		return goja.Undefined()
+	}), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
 }
 
 // elapsed gives the prelude the script's clock, in milliseconds since the

@@ -20,6 +20,17 @@ var absent = map[string]string{
 	"fetch":          "there is no network here: use a server's tool, find one with codemode.search_tools({query: \"...\"})",
 	"XMLHttpRequest": "there is no network here: use a server's tool, find one with codemode.search_tools({query: \"...\"})",
 	"WebSocket":      "there is no network here: use a server's tool, find one with codemode.search_tools({query: \"...\"})",
+	"Headers":        "there is no network here: use a server's tool, find one with codemode.search_tools({query: \"...\"})",
+	"Request":        "there is no network here: use a server's tool, find one with codemode.search_tools({query: \"...\"})",
+	"Response":       "there is no network here: use a server's tool, find one with codemode.search_tools({query: \"...\"})",
+	"FormData":       "there is no network here: use a server's tool, find one with codemode.search_tools({query: \"...\"})",
+	"Blob":           "use Uint8Array, TextEncoder and TextDecoder",
+	"_":              "there are no modules here: write with Object.groupBy, Set, structuredClone and the methods of arrays",
+	"lodash":         "there are no modules here: write with Object.groupBy, Set, structuredClone and the methods of arrays",
+	"moment":         "there are no modules here: write with Date and Intl.DateTimeFormat",
+	"dayjs":          "there are no modules here: write with Date and Intl.DateTimeFormat",
+	"cheerio":        "this is no browser: use a server's tool for web pages",
+	"uuid":           "write crypto.randomUUID()",
 	"axios":          "there is no network here: use a server's tool, find one with codemode.search_tools({query: \"...\"})",
 	"import":         "there are no modules here: codemode, json, emit, console and input are globals, and what a library would do, a server's tool does",
 	"require":        "there are no modules here: codemode, json, emit, console and input are globals, and what a library would do, a server's tool does",
@@ -40,7 +51,6 @@ var absent = map[string]string{
 	"sessionStorage": "nothing is kept between scripts: pass data in `input`, return what is needed later",
 	"alert":          "there is nobody to talk to here: return the result, or use console.log",
 	"prompt":         "there is nobody to talk to here: pass values in `input`",
-	"global":         "write globalThis",
 	"self":           "write globalThis",
 	"print":          "write console.log",
 	"printf":         "write console.log",
@@ -80,7 +90,7 @@ func (r *realm) remember(p *pending, v goja.Value, text string) {
 	}
 	if len(r.replies) == maxReplies {
 		r.textBytes -= len(r.replies[0].text)
-		r.replies = r.replies[1:]
+		r.replies = slices.Delete(r.replies, 0, 1)
 	}
 	r.textBytes += len(m.text)
 	r.replies = append(r.replies, m)
@@ -117,6 +127,7 @@ var (
 	notAFunction = regexp.MustCompile(`^Not a function: `)
 	notAnObject  = regexp.MustCompile(`^Value is not an object: `)
 	noProperty   = regexp.MustCompile(`^Cannot read property '(.*)' of (undefined|null|undefined or null)`)
+	caughtBefore = regexp.MustCompile(`^Cannot read properties of (?:undefined or null|undefined|null) \(reading '(.*)'\)$`)
 	assigned     = regexp.MustCompile(`(?:\b(?:const|let|var)\s+)?([\w$]+|\{[^{}]*\})\s*(?::[^=;\n]*)?=\s*(?:\(\s*)?(await\s+)?(codemode[\w.$\["'\]]*)\(`)
 	iterated     = regexp.MustCompile(`\bof\s+([\w$.\[\]"']+)\s*\)|\]\s*(?::[^=]*)?=\s*(?:await\s+)?([\w$.]+)|\.\.\.([\w$.]+)`)
 	chain        = regexp.MustCompile(`[\w$]+(?:\??\.[\w$]+|\[[^\[\]]*\]|\([^()]*\))*$`)
@@ -175,10 +186,12 @@ func (r *realm) explainType(f *wire.Failure, line string) {
 			return
 		}
 		f.Message = name + " is not a function"
-	case noProperty.MatchString(f.Message):
+	case noProperty.MatchString(f.Message), caughtBefore.MatchString(f.Message):
 		m := noProperty.FindStringSubmatch(f.Message)
-		// The engine does not tell the two apart.
-		f.Message = "cannot read properties of undefined or null (reading '" + m[1] + "')"
+		if m == nil {
+			m = caughtBefore.FindStringSubmatch(f.Message)
+		}
+		f.Message = "cannot read properties of " + r.nothing(line, f.Position, m[1]) + " (reading '" + m[1] + "')"
 		member = m[1]
 		missing = r.missing(line, f.Position, member)
 	case strings.Contains(f.Message, "Cannot mix BigInt"):
@@ -213,8 +226,26 @@ func (r *realm) explainType(f *wire.Failure, line string) {
 }
 
 // missing is what has no members, as it is written before the member that is
-// read at, or after, a position.
+// read at, or after, a position; empty where everybody sees it.
 func (r *realm) missing(line string, at analysis.Position, member string) string {
+	text := r.owner(line, at, member)
+	if text == "null" || text == "undefined" {
+		return ""
+	}
+	return cutText(text, 80)
+}
+
+// nothing is which of the two it is that has no members, where that can be read
+// from the line: the engine does not tell them apart.
+func (r *realm) nothing(line string, at analysis.Position, member string) string {
+	if text := r.owner(line, at, member); text == "null" || text == "undefined" {
+		return text
+	}
+	return "undefined or null"
+}
+
+// owner is what stands before a member that is read at, or after, a position.
+func (r *realm) owner(line string, at analysis.Position, member string) string {
 	runes := []rune(line)
 	if at.Column < 1 || at.Column > len(runes) {
 		return ""
@@ -224,11 +255,7 @@ func (r *realm) missing(line string, at analysis.Position, member string) string
 	if end < 0 {
 		return ""
 	}
-	text := chain.FindString(strings.TrimRight(line[:from+end], "?!"))
-	if text == "null" || text == "undefined" {
-		return "" // as everybody sees
-	}
-	return cutText(text, 80)
+	return chain.FindString(strings.TrimRight(line[:from+end], "?!"))
 }
 
 // hintAwait says that a call's promise was taken for its answer, if the

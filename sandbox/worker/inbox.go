@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 
 	"codemode-bridge/sandbox/wire"
@@ -60,7 +61,7 @@ func (b *inbox) next() (wire.Frame, error) {
 		return wire.Frame{}, b.fail
 	}
 	f := b.queue[0]
-	b.queue = b.queue[1:]
+	b.queue = slices.Delete(b.queue, 0, 1)
 	return f, nil
 }
 

@@ -485,7 +485,7 @@ func (in *inspector) errorText(o *goja.Object) string {
 		s += ": " + m
 	}
 	var lines []string
-	if p := in.r.thrown[o]; p != nil {
+	if p := in.r.thrown.call(o); p != nil {
 		lines = p.stack
 	} else {
 		_, lines = in.r.parseStack(propertyText(o, "stack", ""))

@@ -37,6 +37,9 @@ type scriptText struct {
 	typed   bool // went through the TypeScript front end: columns are UTF-16 units
 	rebased bool // columns that goja tells do not count the wrapper
 
+	exported string // the name of what the script exports as its default; "return" if that has none
+	uncalled string // a function that is declared and stands nowhere else, in a script that may have meant it to run
+
 	lowersRegexps bool              // the front end made calls of RegExp of literals
 	patterns      map[string]string // of regular expressions: what the model wrote, by what translate made of it
 }
@@ -78,12 +81,12 @@ func intake(source string) (*scriptText, *wire.Failure) {
 		}
 		first = err
 	}
-	plain := unexport(text)
-	code, sourceMap, front := transform(wrapHead + plain + wrapTail)
+	plain := s.unexport(text)
+	code, sourceMap, front := transform(wrapHead+plain+wrapTail, lowered)
 	if front != nil {
 		// An anonymous function is no statement, but a fine expression.
 		if e, ok := functionText(plain); ok {
-			if c, m, err := transform(wrapExprHead + e + wrapExprTail); err == nil {
+			if c, m, err := transform(wrapExprHead+e+wrapExprTail, lowered); err == nil {
 				code, sourceMap, front = c, m, nil
 			}
 		}
@@ -92,6 +95,13 @@ func intake(source string) (*scriptText, *wire.Failure) {
 		return nil, s.syntaxFailure(first, front)
 	}
 	p, err := parse(code)
+	if err != nil && oddField.MatchString(text) {
+		if c, m, front := transform(wrapHead+plain+wrapTail, loweredFields); front == nil {
+			if again, e := parse(c); e == nil {
+				p, sourceMap, code, err = again, m, c, nil
+			}
+		}
+	}
 	if err != nil {
 		if _, extra := unmatched(text); extra >= 0 {
 			return nil, s.syntaxFailure(errUnbalanced, nil) // what follows stands outside of the wrapper
@@ -227,18 +237,42 @@ func functionText(text string) (string, bool) {
 	return strings.TrimRight(text, "; \t\r\n"), true
 }
 
-var exports = regexp.MustCompile(`(?m)^[ \t]*export[ \t]+(default[ \t]+)?(?:async|function|const|let|var|class|enum|type|interface|abstract|\(|[A-Za-z_$])`)
+var (
+	exports       = regexp.MustCompile(`(?m)^[ \t]*export[ \t]+(?:async|function|const|let|var|class|enum|type|interface|abstract)\b`)
+	exportList    = regexp.MustCompile(`(?m)^[ \t]*export[ \t]*\{([^{}"']*)\}[ \t]*;?[ \t]*$`)
+	exportDefault = regexp.MustCompile(`(?m)(?:^|;)[ \t]*export[ \t]+default\b`)
+	asDefault     = regexp.MustCompile(`([\w$]+)\s+as\s+default\b`)
+	declared      = regexp.MustCompile(`^\s*(?:abstract\s+)?(?:async\s+function|function|class|interface)\b\s*\*?\s*([\w$]+)`)
+)
 
-// unexport blanks `export` and `export default` at the start of lines:
-// a script has nobody to export to, but models write it.
-func unexport(text string) string {
-	return exports.ReplaceAllStringFunc(text, func(m string) string {
-		for _, word := range []string{"export", "default"} {
-			m = strings.Replace(m, word, strings.Repeat(" ", len(word)), 1)
+// unexport blanks `export` at the start of lines: a script has nobody to
+// export to, but models write it. What is exported as the default is what the
+// script is: it is returned, or if it is a function called, see adopt.
+func (s *scriptText) unexport(text string) string {
+	spaces := func(m string) string { return strings.Repeat(" ", len(m)) }
+	blank := func(m string) string { return strings.Replace(m, "export", spaces("export"), 1) }
+	text = exports.ReplaceAllStringFunc(text, blank)
+	text = exportList.ReplaceAllStringFunc(text, func(m string) string {
+		if name := asDefault.FindStringSubmatch(m); name != nil {
+			s.exported = name[1]
 		}
-		return m
+		return notLineEnds.ReplaceAllString(m, " ")
 	})
+	at := exportDefault.FindStringIndex(text)
+	if at == nil {
+		return text
+	}
+	head, rest := blank(text[:at[1]]), text[at[1]:]
+	word := spaces("default")
+	if name := declared.FindStringSubmatch(rest); name != nil && name[1] != "extends" {
+		s.exported = name[1]
+	} else {
+		s.exported, word = "return", "return "
+	}
+	return strings.TrimSuffix(head, "default") + word + rest
 }
+
+var notLineEnds = regexp.MustCompile(`[^\r\n]`)
 
 // adoptExpression takes a program whose arrow function is one expression.
 func (s *scriptText) adoptExpression(p *ast.Program) bool {
@@ -280,9 +314,10 @@ func (s *scriptText) adopt(p *ast.Program) bool {
 		body.List = body.List[:n-1]
 	}
 	s.program = p
-	if len(body.List) == 0 || returns(body.List) {
+	if len(body.List) == 0 || s.callsDefault(body) || returns(body.List) {
 		return true
 	}
+	s.uncalled = uncalled(body.List, s.text)
 	last := &body.List[len(body.List)-1]
 	switch st := (*last).(type) {
 	case *ast.ExpressionStatement:
@@ -291,12 +326,67 @@ func (s *scriptText) adopt(p *ast.Program) bool {
 			value = callWith(value)
 		}
 		*last = &ast.ReturnStatement{Return: st.Idx0(), Argument: value}
-	case *ast.FunctionDeclaration:
+	default:
 		if name := entry(body.List); name != nil {
+			s.uncalled = ""
 			body.List = append(body.List, &ast.ReturnStatement{Return: st.Idx1(), Argument: callWith(name)})
 		}
 	}
 	return true
+}
+
+// callsDefault has the script call what it exports as its default, if that is a
+// function, and reports whether it is one.
+func (s *scriptText) callsDefault(body *ast.BlockStatement) bool {
+	named := func(name string) *ast.Identifier {
+		for _, st := range body.List {
+			if id := functionIn(st); id != nil && id.Name.String() == name {
+				return id
+			}
+		}
+		return nil
+	}
+	switch s.exported {
+	case "":
+		return false
+	case "return":
+		for _, st := range body.List {
+			r, ok := st.(*ast.ReturnStatement)
+			if !ok {
+				continue
+			}
+			id, _ := r.Argument.(*ast.Identifier)
+			if isFunction(r.Argument) || id != nil && named(id.Name.String()) != nil {
+				r.Argument = callWith(r.Argument)
+			}
+			return true
+		}
+		return false
+	}
+	id := named(s.exported)
+	if id != nil {
+		body.List = append(body.List, &ast.ReturnStatement{Return: body.RightBrace, Argument: callWith(id)})
+	}
+	return id != nil
+}
+
+// functionIn returns the name of the function that a statement declares, if that
+// is all it does.
+func functionIn(st ast.Statement) *ast.Identifier {
+	var list []*ast.Binding
+	switch st := st.(type) {
+	case *ast.FunctionDeclaration:
+		return st.Function.Name
+	case *ast.LexicalDeclaration:
+		list = st.List
+	case *ast.VariableStatement:
+		list = st.List
+	}
+	if len(list) != 1 || !isFunction(list[0].Initializer) {
+		return nil
+	}
+	id, _ := list[0].Target.(*ast.Identifier)
+	return id
 }
 
 // entry returns the function to call of a script that only declares
@@ -304,15 +394,35 @@ func (s *scriptText) adopt(p *ast.Program) bool {
 func entry(list []ast.Statement) *ast.Identifier {
 	var only *ast.Identifier
 	for _, st := range list {
-		f, ok := st.(*ast.FunctionDeclaration)
-		if !ok {
+		name := functionIn(st)
+		if name == nil {
 			return nil
 		}
-		if f.Function.Name.Name == "main" || len(list) == 1 {
-			only = f.Function.Name
+		if name.Name == "main" || len(list) == 1 {
+			only = name
 		}
 	}
 	return only
+}
+
+// uncalled returns the function that a script most likely forgot to call: main,
+// or the only one, if its name stands nowhere else.
+func uncalled(list []ast.Statement, text string) string {
+	var names []string
+	for _, st := range list {
+		if id := functionIn(st); id != nil {
+			names = append(names, id.Name.String())
+		}
+	}
+	for _, name := range names {
+		if name != "main" && len(names) > 1 {
+			continue
+		}
+		if word := regexp.MustCompile(`(^|[^\w$])` + regexp.QuoteMeta(name) + `($|[^\w$])`); len(word.FindAllStringIndex(text, 2)) == 1 {
+			return name
+		}
+	}
+	return ""
 }
 
 // wrapper returns the arrow function that the wrapper made, or nil if the

@@ -129,6 +129,13 @@ func (s *scriptText) end() analysis.Position {
 	return analysis.Position{}
 }
 
+// placeOf returns the place of an offset, in bytes, of the text.
+func (s *scriptText) placeOf(offset int) analysis.Position {
+	before := s.text[:offset]
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	return analysis.Position{Line: 1 + strings.Count(before, "\n"), Column: 1 + utf8.RuneCountInString(line)}
+}
+
 // frame shows the lines around a position, two before and two after, with a
 // caret under it:
 //

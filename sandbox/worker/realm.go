@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/dlclark/regexp2/v2"
 	"github.com/dop251/goja"
@@ -38,11 +40,11 @@ type realm struct {
 	done    bool
 
 	pending   map[int]*pending
-	tools     map[string]goja.Value     // function objects by name, so that they are equal to themselves
-	thrown    map[*goja.Object]*pending // errors that answers threw
-	rejected  []*goja.Promise           // without a handler, in order; looked at in the end
-	callOf    map[*goja.Promise]*pending
-	replies   []remembered // the newest answers, for hints
+	tools     map[string]goja.Value // function objects by name, so that they are equal to themselves
+	thrown    thrown
+	rejected  []rejection                // without a handler, in order; looked at in the end
+	callOf    map[*goja.Promise]*pending // of calls that are not settled
+	replies   []remembered               // the newest answers, for hints
 	textBytes int
 	classes   map[string]*goja.Object // error classes made so far
 	console   *console
@@ -59,8 +61,21 @@ type realm struct {
 	mapEach, setEach, keysOf, describeProperty goja.Callable
 }
 
+// A rejection is a promise that was rejected, and the call that it is of, if any.
+type rejection struct {
+	promise *goja.Promise
+	call    *pending
+}
+
+// thrown are the calls that errors are of. It keeps no error from being collected
+// that the script has let go.
+type thrown map[weak.Pointer[goja.Object]]*pending
+
+func (t thrown) add(e *goja.Object, p *pending)   { t[weak.Make(e)] = p }
+func (t thrown) call(e *goja.Object) (p *pending) { return t[weak.Make(e)] }
+
 // A pending is a call that was made; it is kept until it is answered, or for
-// as long as its error or promise may have to be explained.
+// as long as its error may have to be explained.
 type pending struct {
 	number          int
 	op              wire.Op
@@ -88,7 +103,7 @@ func newRealm(h host) *realm {
 	vm.SetMaxCallStackSize(maxCalls)
 	r := &realm{
 		host: h, vm: vm,
-		pending: make(map[int]*pending), thrown: make(map[*goja.Object]*pending), callOf: make(map[*goja.Promise]*pending),
+		pending: make(map[int]*pending), thrown: make(thrown), callOf: make(map[*goja.Promise]*pending),
 	}
 	vm.SetPromiseRejectionTracker(r.trackRejection)
 	r.blockCompilers()
@@ -104,25 +119,31 @@ func (r *realm) load(n *names, source string, input []byte) (analysis.Report, *w
 	r.script = script
 	report := preview.Script(script.program, script.at)
 	script.repairRegexps()
+	script.repairArguments()
+	caught := script.repairCaught()
 	boundRegexps(r.host.limits().CPU) // literals are compiled with the program, so this comes before it
 	if r.program, fail = script.compile(); fail != nil {
 		return report, fail
 	}
 	r.input = input
 	r.prepare()
+	if caught {
+		r.installCaught()
+	}
 	return report, nil
 }
 
 // regexpsBound guards regexp2.DefaultMatchTimeout, which is the process's.
 var regexpsBound sync.Mutex
 
-// boundRegexps bounds the regular expressions that are compiled from now on. It
-// is regexp2's only bound: it never returns to the engine in between. Workers
-// that share a process have the same limit.
+// boundRegexps bounds the regular expressions that are compiled from now on, by
+// time on the wall. It is regexp2's only bound: it never returns to the engine in
+// between. A match that is given up counts as none, so no run may go on after
+// that. Workers that share a process have the same limit.
 func boundRegexps(limit time.Duration) {
 	regexpsBound.Lock()
 	defer regexpsBound.Unlock()
-	if regexp2.DefaultMatchTimeout != limit {
+	if limit *= wire.WallFactor; regexp2.DefaultMatchTimeout != limit {
 		regexp2.DefaultMatchTimeout = limit
 	}
 }
@@ -138,15 +159,10 @@ func (r *realm) prepare() {
 
 func (r *realm) trackRejection(p *goja.Promise, op goja.PromiseRejectionOperation) {
 	if op == goja.PromiseRejectionReject {
-		r.rejected = append(r.rejected, p)
+		r.rejected = append(r.rejected, rejection{p, r.callOf[p]})
 		return
 	}
-	for i, q := range r.rejected {
-		if q == p {
-			r.rejected = append(r.rejected[:i], r.rejected[i+1:]...)
-			return
-		}
-	}
+	r.rejected = slices.DeleteFunc(r.rejected, func(q rejection) bool { return q.promise == p })
 }
 
 func (r *realm) begin() {
@@ -184,6 +200,7 @@ func (r *realm) answer(number int, reply wire.Reply, body []byte) {
 	case reply.Err != nil:
 		p.failed = true
 		err = p.reject(r.thrownError(p, reply.Err))
+		r.letGo(p)
 	case p.op == wire.OpRun:
 		err = r.runSaved(p, body)
 	default:
@@ -194,12 +211,20 @@ func (r *realm) answer(number int, reply wire.Reply, body []byte) {
 		} else {
 			err = p.resolve(v)
 		}
+		r.letGo(p)
 	}
 	if err != nil {
 		r.stop(err)
 		return
 	}
 	r.look()
+}
+
+// letGo lets the answer of a settled call be collected as soon as the script has
+// no more use for it.
+func (r *realm) letGo(p *pending) {
+	delete(r.callOf, p.promise)
+	p.promise, p.resolve, p.reject, p.input = nil, nil, nil, nil
 }
 
 // replyValue makes the value of an answer.
@@ -352,6 +377,10 @@ func (r *realm) finish() ([]byte, []string, *wire.Failure) {
 		}
 	}
 	notes := append(r.notes, r.rejectionNotes()...)
+	if r.failed == nil && body == nil && r.script != nil && r.script.uncalled != "" {
+		name := r.script.uncalled
+		notes = append(notes, name+" was defined and never called: end with: return await "+name+"()")
+	}
 	if n := r.timerNote(); n != "" && r.failed == nil {
 		notes = append(notes, n)
 	}

@@ -110,6 +110,7 @@ func (r *realm) runSaved(p *pending, body []byte) error {
 // checked answers the call that only asks whether a script can be run, with
 // the place of what is wrong in fields of the error.
 func (r *realm) checked(p *pending, fail *wire.Failure) error {
+	defer r.letGo(p)
 	if fail == nil {
 		return p.resolve(goja.Undefined())
 	}
@@ -182,6 +183,7 @@ func (r *realm) follow(c *realm) error {
 		c.stuck() // whatever else is open, nothing can move it
 	}
 	p := r.saved.running[c]
+	defer r.letGo(p)
 	body, notes, fail := c.finish()
 	r.dropSaved(c)
 	for _, n := range notes {
@@ -209,6 +211,7 @@ func (r *realm) follow(c *realm) error {
 // failSaved rejects the call that ran a saved script, with an error of the
 // same class and fields as the one that ended it.
 func (r *realm) failSaved(p *pending, fail *wire.Failure) error {
+	defer r.letGo(p)
 	p.failed, p.within = true, fail
 	text := fail.Message + " (in saved script " + cutText(p.name, 80)
 	if at := fail.Position; at.Line > 0 {

@@ -1,2 +1,2 @@
-// expect: error InternalError: the script engine failed at this script
+// expect: result [true,true]
 function f() { return [f.caller === null || f.caller === undefined, (() => { try { return arguments.callee === f } catch (e) { return e.name } })()] } try { return f() } catch (e) { return e.name }

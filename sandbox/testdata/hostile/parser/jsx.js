@@ -1,2 +1,2 @@
-// expect: error SyntaxError: unexpected "/" || limit memory || limit recursion
+// expect: error SyntaxError: JSX can't be read || limit memory || limit recursion
 return {{30000 x "<a>"}}{{30000 x "</a>"}};
