@@ -109,7 +109,7 @@ func TestWhatBecomesOfTheSameCall(t *testing.T) {
 		name      string
 		policy    string // the profile; {"asklist": ["*"]} unless set
 		args      string
-		change    func(*again)
+		change    func(*again, *gate.Run)
 		meanwhile func(*again, *gate.Run)
 		reason    approval.Reason // of a denial
 		retryable bool
@@ -119,31 +119,40 @@ func TestWhatBecomesOfTheSameCall(t *testing.T) {
 		inAnother string
 	}{
 		{name: "policy", policy: `{"denylist": ["*"]}`, reason: approval.Denied, says: "is denied again", effects: refuses, inRun: "refused", inAnother: "refused"},
-		{name: "deciding fails", change: func(a *again) { a.set, _ = profiles.Parse(profiles.Spec{}); a.with("", "1") },
+		{name: "deciding fails", change: func(a *again, _ *gate.Run) { a.set, _ = profiles.Parse(profiles.Spec{}); a.with("", "1") },
 			reason: approval.PolicyError, says: "is denied again", effects: refuses, inRun: "refused"},
 		{name: "the person says no", meanwhile: no(approval.ElicitationDeclined), reason: approval.ElicitationDeclined, says: "refused without asking in this run", effects: refuses, inRun: "refused", inAnother: "asked"},
 		{name: "an approver says no", meanwhile: no(approval.Declined), reason: approval.Declined, says: "refused without asking in this run", effects: refuses, inRun: "refused", inAnother: "asked"},
-		{name: "the client cannot ask", change: func(a *again) { a.reach = gate.NoElicitation }, reason: approval.ElicitationUnsupported, says: "refused again until", effects: refuses, inRun: "refused", inAnother: "refused"},
-		{name: "there is nobody", change: func(a *again) { a.reach = gate.Nobody }, reason: approval.NoApprover, says: "refused again until", effects: refuses, inRun: "refused", inAnother: "refused"},
+		{name: "the client cannot ask", change: func(a *again, _ *gate.Run) { a.reach = gate.NoElicitation }, reason: approval.ElicitationUnsupported, says: "refused again until", effects: refuses, inRun: "refused", inAnother: "refused"},
+		{name: "there is nobody", change: func(a *again, _ *gate.Run) { a.reach = gate.Nobody }, reason: approval.NoApprover, says: "refused again until", effects: refuses, inRun: "refused", inAnother: "refused"},
 		{name: "nobody is reached", meanwhile: no(approval.NoApprover), reason: approval.NoApprover, retryable: true, says: "may be made again: then a person is asked", effects: safe, inRun: "asked", inAnother: "asked"},
 		{name: "silence", meanwhile: func(*again, *gate.Run) { time.Sleep(300 * time.Second) }, reason: approval.Timeout, says: "refused without asking in this run; another run asks again", effects: safe, inRun: "refused", inAnother: "asked"},
 		{name: "the run ends", meanwhile: func(a *again, r *gate.Run) { _ = r.End(a.Context(), ledger.Stopped, "", gate.Entries{}) }, reason: approval.Expired, says: "Another run may make the call", effects: safe, inAnother: "asked"},
-		{name: "too many questions", policy: `{"asklist": ["*"], "rules": [{"tools": ["*"], "risk": "low"}]}`, change: func(a *again) {
+		{name: "too many questions", policy: `{"asklist": ["*"], "rules": [{"tools": ["*"], "risk": "low"}]}`, change: func(a *again, _ *gate.Run) {
 			r := a.begin()
-			for range 2 {
+			for range 4 {
 				_, _ = a.made(r, `{"path": "other"}`, func() { no(approval.NoApprover)(a, r) })
 			}
 		}, reason: approval.RateLimited, retryable: true, says: "may be made again later", effects: safe, inRun: "asked", inAnother: "asked"},
+		{name: "after three noes", args: `{"path": "4"}`, change: func(a *again, r *gate.Run) {
+			for _, path := range []string{"1", "2", "3"} {
+				_, _ = a.made(r, `{"path": "`+path+`"}`, func() { no(approval.Declined)(a, r) })
+			}
+		}, reason: approval.RateLimited, says: "refused without asking in this run", effects: refuses, inRun: "refused", inAnother: "asked"},
 		{name: "the tool changes", meanwhile: func(a *again, r *gate.Run) { a.with("another", "1"); a.says(r, yes) }, reason: approval.Stale, retryable: true, says: "is judged anew", effects: safe, inRun: "asked", inAnother: "asked"},
 		{name: "the server is another one", meanwhile: func(a *again, _ *gate.Run) { a.with("", "2") }, reason: approval.Stale, says: "Run the script again to make the call", effects: safe, inRun: "refused", inAnother: "asked"},
-		{name: "no record", policy: `{}`, change: func(a *again) { a.broken = errors.New("disk full") }, reason: approval.AuditUnavailable, retryable: true, says: "may be made again later", effects: safe, inRun: "sent", inAnother: "sent"},
+		{name: "no record", policy: `{}`, change: func(a *again, _ *gate.Run) { a.broken = errors.New("disk full") }, reason: approval.AuditUnavailable, retryable: true, says: "may be made again later", effects: safe, inRun: "sent", inAnother: "sent"},
 		{name: "ArgumentError", policy: `{}`, args: `{"path": 1}`, says: "was not sent: ", effects: "Safe to run again once the call that was refused is corrected.", inRun: "refused", inAnother: "refused"},
-		{name: "UnknownOutcomeError", policy: `{}`, change: func(a *again) { a.answer = func() (string, error) { return "", errors.New("broken pipe") } },
+		{name: "UnknownOutcomeError", policy: `{}`, change: func(a *again, _ *gate.Run) {
+			a.answer = func() (string, error) { return "", errors.New("broken pipe") }
+		},
 			says: "check before making it again", effects: "Sent with no answer, check before repeating", inRun: "sent", inAnother: "sent"},
-		{name: "UnknownOutcomeError of what may be repeated", policy: `{"rules": [{"tools": ["*"], "repeatable": true}]}`, change: func(a *again) { a.answer = func() (string, error) { return "", errors.New("broken pipe") } },
+		{name: "UnknownOutcomeError of what may be repeated", policy: `{"rules": [{"tools": ["*"], "repeatable": true}]}`, change: func(a *again, _ *gate.Run) {
+			a.answer = func() (string, error) { return "", errors.New("broken pipe") }
+		},
 			says: "does no harm to make it again", effects: safe, inRun: "sent", inAnother: "sent"},
-		{name: "CallError", policy: `{}`, change: func(a *again) { a.answer = func() (string, error) { return "", unsent{} } }, says: "is down", effects: safe, inRun: "sent", inAnother: "sent"},
-		{name: "ToolError", policy: `{}`, change: func(a *again) {
+		{name: "CallError", policy: `{}`, change: func(a *again, _ *gate.Run) { a.answer = func() (string, error) { return "", unsent{} } }, says: "is down", effects: safe, inRun: "sent", inAnother: "sent"},
+		{name: "ToolError", policy: `{}`, change: func(a *again, _ *gate.Run) {
 			a.answer = func() (string, error) { return `{"isError": true, "content": [{"type": "text", "text": "full"}]}`, nil }
 		}, effects: safe, inRun: "sent", inAnother: "sent"},
 	} {
@@ -162,10 +171,10 @@ func TestWhatBecomesOfTheSameCall(t *testing.T) {
 				a := &again{T: t, reach: gate.ByElicitation, answer: func() (string, error) { return `{"content": []}`, nil }}
 				a.set, _ = profiles.Parse(profiles.Spec{Profiles: map[string]*profiles.ProfileSpec{"p": &p}})
 				a.with("", "1")
-				a.Gate = gate.New(a.view, gate.Options{Caller: a, Recorder: a, Broker: approval.New(approval.Options{Limits: approval.Limits{Budget: 2}})})
+				a.Gate = gate.New(a.view, gate.Options{Caller: a, Recorder: a, Broker: approval.New(approval.Options{Limits: approval.Limits{Budget: 4}})})
 				r := a.begin()
 				if row.change != nil {
-					row.change(a)
+					row.change(a, r)
 				}
 				if row.reason == approval.ElicitationUnsupported || row.reason == approval.NoApprover || row.name == "too many questions" {
 					r = a.begin() // as the client is now

@@ -153,9 +153,9 @@ const [open, mine] = (await Promise.all([
 return open.filter(i => !mine.some(m => m.title === i.title)).map(i => ({n: i.number, t: i.title}));
 RULES
 - Tool failures throw ToolError: catch it to go on with the rest.
-- Some calls wait for a person. ToolCallDeniedError is final: no retry, no other route; tell the user its reason.
+- Some calls wait for a person. ToolCallDeniedError is final unless .retryable; take no other route; tell the user its reason.
 - {status:"paused", run} is not an error: tell the user and stop. Call eval_resume only after they say they are ready.
-- A failed script lists "effects", the calls already made. Do not make those again.
+- A failed script lists "effects": the calls already made, and which not to make again.
 - Large results come back as {shape, sample, handle}; next script: codemode.read(handle, "items[0:50]").
 - Media arrive as handles; emit(handle) shows one to the user.
 - Resources, prompts: codemode.resources.list(server?), .read(server, uri); codemode.prompts.list(server?), .get(server, name, args).

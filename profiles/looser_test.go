@@ -235,7 +235,6 @@ func TestLooserInWords(t *testing.T) {
 		"another condition":   {policy(strings.Replace(base, `'prod'`, `'test'`, 1), ""), `profile safe: rule prod is gone or changed, and asked`},
 		"a rule lets pass":    {policy(strings.Replace(base, `"rules":[`, `"rules":[{"name":"ok","tools":["mail__get"],"action":"allow"},`, 1), ""), `profile safe: rule ok is new or changed, and lets calls pass`},
 		"a rule says low":     {policy(strings.Replace(base, `"rules":[`, `"rules":[{"name":"ok","tools":["mail__get"],"risk":"low"},`, 1), ""), `profile safe: rule ok is new or changed, and says low risk of tools that may have counted as riskier`},
-		"less than guessed":   {policy(strings.Replace(base, `"rules":[`, `"rules":[{"name":"ok","tools":["mail__send"],"risk":"medium"},`, 1), `,"risk":{"unknown":"medium"}`), `profile safe: rule ok is new or changed, and says medium risk of tools that may have counted as riskier`},
 		"repeatable":          {policy(strings.Replace(base, `"rules":[`, `"rules":[{"name":"ok","tools":["mail__get"],"repeatable":true},`, 1), ""), `profile safe: rule ok is new or changed, and says that calls may be made twice`},
 		"not repeatable":      {policy(strings.Replace(base, `"rules":[`, `"rules":[{"name":"ok","tools":["mail__get"],"repeatable":false},`, 1), ""), ""},
 		"a higher limit":      {policy(strings.Replace(base, `"calls":10`, `"calls":11`, 1), ""), `profile safe: limits: calls is higher or gone`},
@@ -253,6 +252,12 @@ func TestLooserInWords(t *testing.T) {
 				t.Errorf("got %q, want %q", said, c.want)
 			}
 		})
+	}
+	// What words suggest is high, whatever a tool is of which nothing is known.
+	const known = `,"risk":{"unknown":"medium"}`
+	more := strings.Replace(base, `"rules":[`, `"rules":[{"name":"ok","tools":["mail__send"],"risk":"medium"},`, 1)
+	if said := Looser(policy(base, known), policy(more, known)); !slices.Contains(said, "profile safe: rule ok is new or changed, and says medium risk of tools that may have counted as riskier") {
+		t.Errorf("less than guessed: %q", said)
 	}
 	own := set(t, `{}`, Options{OwnFiles: []string{"/home/x/config.json"}})
 	if said := Looser(own, set(t, `{}`)); len(said) != 1 {

@@ -263,6 +263,8 @@ type Verdict struct {
 	Scope   Scope  `json:"scope,omitempty"`  // of a yes; empty means Once
 	Reason  Reason `json:"reason,omitempty"` // of a no
 	Stop    bool   `json:"stop,omitempty"`   // of a no: the run is to end
+	// Final says of a no that needed nobody that its reason stays as long as the run.
+	Final bool `json:"-"`
 	// Stopped says who stopped the run, where that is why nobody answered.
 	Stopped string `json:"stopped,omitempty"`
 	// Rows are the calls of the request that a yes is for, by number; nil

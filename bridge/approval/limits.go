@@ -130,7 +130,7 @@ func (b *Broker) overBudgetLocked(session string) bool {
 // not be asked again.
 func (b *Broker) enoughLocked(r Request) (Verdict, bool) {
 	said := b.noes[r.Run]
-	v := Verdict{Reason: RateLimited, Channel: "limit", Time: time.Now()}
+	v := Verdict{Reason: RateLimited, Final: true, Channel: "limit", Time: time.Now()}
 	switch {
 	case said.tools[r.path()] >= noesToTool:
 		v.Text = fmt.Sprintf("people said no %d times to this tool in this script: its other calls are refused unasked", noesToTool)

@@ -105,7 +105,7 @@ func denied(c *call, reason approval.Reason, text string) *approval.DeniedError 
 // answered says that c was not sent because of a verdict. One that is stale stays
 // so: the broker gives it to the same call again.
 func answered(c *call, v approval.Verdict) *approval.DeniedError {
-	return refused(c, v.Reason, v.Text, v.Reason == approval.Stale)
+	return refused(c, v.Reason, v.Text, v.Final || v.Reason == approval.Stale)
 }
 
 // refused is denied; final is that of the error.
@@ -171,6 +171,9 @@ func again(e *approval.DeniedError) string {
 	case approval.Expired:
 		return "Another run may make the call"
 	case approval.RateLimited:
+		if e.Final {
+			return "The same call is refused without asking in this run"
+		}
 		return "The same call may be made again later"
 	case approval.Stale:
 		if e.Final {
