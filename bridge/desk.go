@@ -42,11 +42,14 @@ const (
 	RunDone    = "done"
 	RunFailed  = "failed"
 	RunStopped = "stopped" // before its script ended
+	// RunInterrupted is one whose bridge ended without a word: it goes on when it is
+	// resumed.
+	RunInterrupted = "interrupted"
 )
 
 // Over reports whether the run has ended.
 func (s RunState) Over() bool {
-	return s.State != RunRunning && s.State != RunWaiting && s.State != RunPaused
+	return s.State == RunDone || s.State == RunFailed || s.State == RunStopped
 }
 
 // Start begins a run that no MCP client asked for, once the tools of servers

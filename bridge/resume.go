@@ -51,6 +51,9 @@ type beginning struct {
 	Secret []byte `json:"secret,omitempty"`
 }
 
+// ErrEnded: the run has ended, and its answer is still kept.
+var ErrEnded = errors.New("the run has ended")
+
 // ErrNoRun: nobody knows the run, or it has ended, or it is another's.
 var ErrNoRun = errors.New("there is no such run")
 
@@ -367,6 +370,9 @@ func (s *Server) awayState(ctx context.Context, k ledger.Kept) RunState {
 		}
 	}
 	st := RunState{ID: k.Run, State: RunPaused, Started: k.Began}
+	if k.State == ledger.Live && k.Owner != s.o.Bridge { // else this bridge is about to take it up
+		st.State = RunInterrupted
+	}
 	if b, ok := b.(beginning); ok {
 		st.Session, st.Client, st.Requester, st.Profile = b.Session, b.Client, b.Principal, b.Profile
 	}
@@ -444,8 +450,11 @@ func (s *Server) Resume(ctx context.Context, id, by string, unasked func(*approv
 }
 
 // GoOn is Resume without waiting: the run goes on, and its answer is kept for a
-// while, for the client that comes back.
+// while, for the client that comes back. It is [ErrEnded] for a run that is over.
 func (s *Server) GoOn(ctx context.Context, id, by string) error {
+	if r, ok := s.lookup(id); ok && r.over() {
+		return ErrEnded
+	}
 	_, err := s.takeUp(ctx, id, claim{by: by, anyone: true, reach: gate.ByApprovers, left: true})
 	if errors.Is(err, errElsewhere) {
 		return nil // it goes on there

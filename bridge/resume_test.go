@@ -231,6 +231,37 @@ func TestQuestionsSayWhereTheRunWorks(t *testing.T) {
 	}
 }
 
+// A run whose bridge was killed is interrupted, not paused, until it goes on; one
+// that has ended does not go on, and nobody is told that it does.
+func TestInterruptedAndEndedRuns(t *testing.T) {
+	f := newFleet()
+	id := f.endsAsking(t, `return await codemode.a__echo({n: 1})`, 1)
+	b := f.bridge(t, "two", queued())
+	for kept, want := range map[ledger.Kept]string{{State: ledger.Paused}: RunPaused, {State: ledger.Live, Owner: "dead"}: RunInterrupted} {
+		f.gone["dead"] = true
+		if _, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.Kept) error { k.State, k.Owner = kept.State, kept.Owner; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if st, ok := b.Run(id); !ok || st.State != want || st.Over() || len(b.Runs()) != 1 || b.Runs()[0].State != want {
+			t.Errorf("it is %+v (%v), want %s", st, ok, want)
+		}
+	}
+	if err := b.GoOn(t.Context(), id, "the test"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // twice is once
+		if err := b.GoOn(t.Context(), id, "the test"); err != nil {
+			t.Errorf("while it goes on: %v", err)
+		}
+	}
+	waitUntil(t, func() bool { return b.o.Gate.Broker().Waiting(id) == 1 })
+	f.answer(t, f.open(t, 1)[0], yes)
+	waitUntil(t, func() bool { st, ok := b.Run(id); return ok && st.Over() })
+	if err := b.GoOn(t.Context(), id, "the test"); !errors.Is(err, ErrEnded) {
+		t.Errorf("once it has ended: %v", err)
+	}
+}
+
 // waitUntil returns when what a test waits for has come.
 func waitUntil(t testing.TB, done func() bool) {
 	t.Helper()

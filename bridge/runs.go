@@ -266,6 +266,16 @@ func (s *Server) names(profile string) *sandbox.Names {
 	return names
 }
 
+// over reports whether the run has ended.
+func (r *run) over() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // soFar says in a few words what the run has done.
 func (r *run) soFar() string {
 	r.mu.Lock()

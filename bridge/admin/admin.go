@@ -114,6 +114,9 @@ const (
 	Done    RunState = "done"
 	Failed  RunState = "failed"
 	Stopped RunState = "stopped"
+	// Interrupted is one whose bridge ended without a word: it goes on when it is
+	// resumed.
+	Interrupted RunState = "interrupted"
 )
 
 // Over reports whether the run has ended.
@@ -161,6 +164,8 @@ type Profile struct {
 var (
 	// ErrUnknown: there is nothing of that id.
 	ErrUnknown = errors.New("there is none of that id")
+	// ErrEnded: the run that is to go on has ended.
+	ErrEnded = errors.New("the run has ended")
 	// ErrChanged: what is to be replaced is not what was read any more.
 	ErrChanged = errors.New("it was changed meanwhile")
 )

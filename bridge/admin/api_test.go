@@ -363,9 +363,12 @@ func TestStartRun(t *testing.T) {
 		if list := bob.do("GET", "/api/runs", "").want(200).says(`"run":"r3"`); strings.Contains(list.body, "sent") {
 			t.Errorf("the list has results: %s", list.body)
 		}
-		b.runs.set(append(b.runs.List(), Run{ID: "r4", State: Paused}))
+		b.runs.set(append(b.runs.List(), Run{ID: "r4", State: Paused}, Run{ID: "r5", State: Interrupted}))
+		b.as("ada").do("GET", "/api/result/r5", "").want(202).says(`"state":"interrupted"`)
+		b.atPage("ada").do("GET", "/runs", "").want(200).says(`data-do="resume-run" data-id="r4"`, `data-do="resume-run" data-id="r5"`)
 		bob.do("POST", "/api/runs/r4/resume", `{}`).want(200)
-		bob.do("POST", "/api/runs/r3/resume", `{}`).refused(404, "not_found")
+		bob.do("POST", "/api/runs/r2/resume", `{}`).refused(409, "ended").says("the run has ended")
+		bob.do("POST", "/api/runs/none/resume", `{}`).refused(404, "not_found")
 		b.as("vic").do("POST", "/api/runs/r4/resume", `{}`).refused(403, "role")
 		if !slices.Equal(b.runs.resumed, []string{"r4 by bob (api)"}) {
 			t.Errorf("resumed %v", b.runs.resumed)

@@ -399,8 +399,13 @@ func (f *fakeRuns) Stop(_ context.Context, id, by string) error {
 
 func (f *fakeRuns) Resume(_ context.Context, id, by string) error {
 	run, ok := f.Run(id)
-	if !ok || run.State != Paused {
+	switch {
+	case !ok:
 		return ErrUnknown
+	case run.State.Over():
+		return ErrEnded
+	case run.State != Paused && run.State != Interrupted: // it is going on
+		return nil
 	}
 	f.mu.Lock()
 	f.resumed = append(f.resumed, id+" by "+by)

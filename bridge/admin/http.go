@@ -196,6 +196,8 @@ func classify(err error) *failure {
 		return &failure{http.StatusConflict, "changed", "the request is not what you saw any more", "look at it again"}
 	case errors.Is(err, approval.ErrUnknown), errors.Is(err, ErrUnknown):
 		return &failure{http.StatusNotFound, "not_found", "there is none of that id", ""}
+	case errors.Is(err, ErrEnded):
+		return &failure{http.StatusConflict, "ended", "the run has ended", "GET /api/result/{id} has its result"}
 	case errors.Is(err, ErrChanged):
 		return &failure{http.StatusConflict, "changed", "it was changed meanwhile", "load it again"}
 	case errors.Is(err, ledger.ErrUnavailable), errors.Is(err, ledger.ErrDamaged):

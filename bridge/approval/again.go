@@ -58,6 +58,28 @@ func (b *Broker) Leave(run string) {
 	b.admitLocked()
 }
 
+// Abandon settles the open requests that are over: no call waits for them, or
+// will. Why says what ended their runs; nil is that their processes have.
+func (b *Broker) Abandon(ctx context.Context, why error, over func(Entry) bool) error {
+	all, err := b.store.Entries(ctx, Filter{Open: time.Now()})
+	for _, e := range all {
+		if !over(e) {
+			continue
+		}
+		_, failed := b.store.Update(ctx, e.ID, func(e *Entry) error {
+			if e.Verdict == nil {
+				e.settle(unanswered(why), time.Now())
+			}
+			return nil
+		})
+		err = errors.Join(err, failed)
+	}
+	if err != nil {
+		return fmt.Errorf("ending the questions of bridges that are gone: %w", err)
+	}
+	return nil
+}
+
 // forgetLocked drops what is remembered of a run besides its requests.
 func (b *Broker) forgetLocked(run string) {
 	delete(b.refused, run)

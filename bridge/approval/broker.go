@@ -621,28 +621,6 @@ func (b *Broker) NeedsApprover(d profiles.Decision) bool {
 	return Request{Decision: d, Separate: b.o.Separate()}.NeedsApprover()
 }
 
-// Abandon settles the open requests that are over: no call waits for them, or
-// will. Why says what ended their runs; nil is that their processes have.
-func (b *Broker) Abandon(ctx context.Context, why error, over func(Entry) bool) error {
-	all, err := b.store.Entries(ctx, Filter{Open: time.Now()})
-	for _, e := range all {
-		if !over(e) {
-			continue
-		}
-		_, failed := b.store.Update(ctx, e.ID, func(e *Entry) error {
-			if e.Verdict == nil {
-				e.settle(unanswered(why), time.Now())
-			}
-			return nil
-		})
-		err = errors.Join(err, failed)
-	}
-	if err != nil {
-		return fmt.Errorf("ending the questions of bridges that are gone: %w", err)
-	}
-	return nil
-}
-
 // Tidy forgets requests that ended before a time, and grants that are over.
 func (b *Broker) Tidy(ctx context.Context, before time.Time) error {
 	now := time.Now()

@@ -51,12 +51,15 @@ func (c commandLine) run(stdin string, args ...string) (stdout, stderr string, c
 	return out.String(), talk.String(), cmd.ProcessState.ExitCode()
 }
 
-// does runs it and wants it to succeed.
+// does runs it and wants it to succeed, without a line of a log beside its answer.
 func (c commandLine) does(stdin string, args ...string) string {
 	c.Helper()
 	out, talk, code := c.run(stdin, args...)
 	if code != 0 {
 		c.Fatalf("%v: exit code %d\n%s%s", args, code, out, talk)
+	}
+	if strings.Contains(talk, `"level":"INFO"`) || strings.Contains(talk, `"level":"WARN"`) {
+		c.Errorf("%v: a log stands beside the answer:\n%s%s", args, out, talk)
 	}
 	return out
 }

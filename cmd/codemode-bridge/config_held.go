@@ -287,7 +287,7 @@ func (w *waiting) record(ctx context.Context, a *app, verb string, said approval
 	if !with.Audit.Enabled {
 		with = w.cfg
 	}
-	l, err := a.openLogs(with, true)
+	l, err := a.openQuietLogs(with)
 	if err != nil {
 		return err
 	}

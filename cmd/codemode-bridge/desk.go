@@ -312,8 +312,11 @@ func (r runsOf) Resume(ctx context.Context, id, by string) error {
 }
 
 func noSuchRun(err error) error {
-	if errors.Is(err, bridge.ErrNoRun) {
+	switch {
+	case errors.Is(err, bridge.ErrNoRun):
 		return admin.ErrUnknown
+	case errors.Is(err, bridge.ErrEnded):
+		return admin.ErrEnded
 	}
 	return err
 }

@@ -155,10 +155,7 @@ func (a *app) apart(ctx context.Context, do func(context.Context, *parts) error)
 func (a *app) onceWith(ctx context.Context, cfg *config.Config, do func(context.Context, *parts) error, open func(context.Context, config.Audit, *slog.Logger) (*recorder, error)) (err error) {
 	cfg.Sandbox.Result = profiles.Size(sandbox.DefaultLimits().Result) // no model reads it
 	cfg.Sandbox.Workers, cfg.Sandbox.Warm = 1, 0                       // for one script, if any
-	if cfg.Log.Level != config.LogDebug {
-		cfg.Log.Level = config.LogError // what is wrong with a server is said below, once
-	}
-	l, err := a.openLogs(cfg, true)
+	l, err := a.openQuietLogs(cfg)                                     // what is wrong with a server is said below, once
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,16 @@ func (a *app) openLogs(cfg *config.Config, toFile bool) (*logs, error) {
 	return l, nil
 }
 
+// openQuietLogs opens the logs of a command that answers and ends. What it does is
+// in the file; beside the answer stand errors alone, unless log.level is debug.
+func (a *app) openQuietLogs(cfg *config.Config) (*logs, error) {
+	quiet := *cfg
+	if quiet.Log.Level != config.LogDebug {
+		quiet.Log.Level = config.LogError
+	}
+	return a.openLogs(&quiet, true)
+}
+
 func (l *logs) Close() {
 	if l.file != nil {
 		l.file.Close()

@@ -40,6 +40,9 @@ func TestARunOutlivesItsBridge(t *testing.T) {
 				b.does(annsToken+"\n", "approvals", "approve", q.ID, "--token-stdin")
 			}
 			b.start()
+			if _, runs := b.api(annsToken, "GET", "/api/runs", nil); !strings.Contains(runs, `"state":"interrupted"`) {
+				t.Errorf("the list says interrupted, and the API %s", runs)
+			}
 			if !strings.Contains(b.status(), `"paused":1`) {
 				t.Errorf("the status does not count it: %s", b.status())
 			}
@@ -52,6 +55,9 @@ func TestARunOutlivesItsBridge(t *testing.T) {
 			if how == "verdict" {
 				_, raw := b.ends(run)
 				result = string(raw)
+				if status, text := b.api(annsToken, "POST", "/api/runs/"+run+"/resume", map[string]any{}); status != http.StatusConflict || !strings.Contains(text, "the run has ended") {
+					t.Errorf("going on with what has ended: %d %s", status, text)
+				}
 			} else {
 				result = b.does("", "runs", "resume", run[:6]) // the beginning is enough
 			}

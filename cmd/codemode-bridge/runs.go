@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"codemode-bridge/bridge"
 	"codemode-bridge/bridge/alive"
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/ledger"
@@ -121,12 +122,6 @@ func (a *app) shownRuns(others bool) func(configuration string) bool {
 	return func(string) bool { return true }
 }
 
-// The states of runs that have not ended and that no bridge has.
-const (
-	paused      = "paused"      // it was put away while it waited for a person
-	interrupted = "interrupted" // its bridge ended without a word
-)
-
 // sayPaused finds out which of the open runs wait for somebody to resume them.
 func (a *app) sayPaused(ctx context.Context, store *sqlstore.DB, rows []runRow) error {
 	place, err := a.storePlace()
@@ -141,9 +136,9 @@ func (a *app) sayPaused(ctx context.Context, store *sqlstore.DB, rows []runRow) 
 	for _, k := range kept {
 		switch {
 		case k.State == ledger.Paused:
-			states[k.Run] = paused
+			states[k.Run] = bridge.RunPaused
 		case k.State == ledger.Live && alive.Gone(bridgesOf(place), k.Owner):
-			states[k.Run] = interrupted
+			states[k.Run] = bridge.RunInterrupted
 		}
 	}
 	for i := range rows {

@@ -17,11 +17,15 @@ import (
 // A settling is where a command brings verdicts.
 type settling struct {
 	desk     *gate.Desk
+	logs     *logs
 	recorder *recorder
 	people   *atomic.Pointer[approval.Approvers] // of this moment
 }
 
-func (s settling) Close() error { return s.recorder.Close() }
+func (s settling) Close() error {
+	defer s.logs.Close()
+	return s.recorder.Close()
+}
 
 // openSettling opens what a verdict needs: it is recorded in the same log as
 // the bridge's own.
@@ -31,15 +35,16 @@ func (a *app) openSettling(ctx context.Context, cfg *config.Config, store approv
 	if err != nil {
 		return settling{}, err
 	}
-	l, err := a.openLogs(cfg, true)
+	l, err := a.openQuietLogs(cfg)
 	if err != nil {
 		return settling{}, err
 	}
 	rec, err := a.openRecorder(ctx, cfg.Audit, l.logger)
 	if err != nil {
+		l.Close()
 		return settling{}, err
 	}
-	s := settling{recorder: rec, people: new(atomic.Pointer[approval.Approvers])}
+	s := settling{logs: l, recorder: rec, people: new(atomic.Pointer[approval.Approvers])}
 	s.people.Store(people)
 	s.desk = &gate.Desk{Recorder: rec, Broker: approval.New(approval.Options{
 		Store: store, Approvers: s.people.Load, Configuration: realm.Configuration,

@@ -203,7 +203,7 @@ func (a *app) decideTools(ctx context.Context, cfg *config.Config, k *known, sto
 	if err != nil {
 		return err
 	}
-	l, err := a.openLogs(cfg, true)
+	l, err := a.openQuietLogs(cfg)
 	if err != nil {
 		return err
 	}
