@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/upstream"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -410,11 +413,18 @@ func (l *levels) of(conn *mcp.ServerSession) string {
 	return l.known[conn]
 }
 
-// hear notes the level that a client sets, as long as its session lasts.
+// logLevels are those of the protocol, which are those of RFC 5424.
+var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// hear notes the level that a client sets, as long as its session lasts, and
+// refuses one that there is none of.
 func (l *levels) hear(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		res, err := next(ctx, method, req)
 		params, ok := req.GetParams().(*mcp.SetLoggingLevelParams)
+		if ok && (params == nil || !slices.Contains(logLevels, string(params.Level))) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid params: the level is one of " + strings.Join(logLevels, ", ")}
+		}
+		res, err := next(ctx, method, req)
 		conn, session := req.GetSession().(*mcp.ServerSession)
 		if err != nil || !ok || params == nil || !session {
 			return res, err

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -20,28 +19,21 @@ import (
 
 // What the protocol demands of a server and the SDK leaves out.
 
-// logLevels are those of the protocol, which are those of RFC 5424.
-var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
-
 // resourceNotFound is the code up to 2025-11-25; since 2026-07-28 it is that of
 // invalid params.
 const resourceNotFound = -32002
 
-// strict refuses a level of logging that there is none of, and lists that the
-// bridge does not declare, which the SDK answers as if they were empty.
+// strict refuses lists that the bridge does not declare, which the SDK answers as
+// if they were empty, and gives a resource that is not there the code of the era.
 func strict(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		switch params := req.GetParams().(type) {
-		case *mcp.SetLoggingLevelParams:
-			if params == nil || !slices.Contains(logLevels, string(params.Level)) {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid params: the level is one of " + strings.Join(logLevels, ", ")}
-			}
+		switch req.GetParams().(type) {
 		case *mcp.ListResourcesParams, *mcp.ListResourceTemplatesParams, *mcp.ListPromptsParams:
 			return nil, methodNotFound(method)
 		}
 		res, err := next(ctx, method, req)
 		var failed *jsonrpc.Error
-		if read, ok := req.(*mcp.ReadResourceRequest); ok && read.ProtocolVersion() < statelessProtocol && errors.As(err, &failed) && failed.Code == mcp.CodeResourceNotFound {
+		if read, ok := req.(*mcp.ReadResourceRequest); ok && read.ProtocolVersion() < statelessProtocol && errors.As(err, &failed) && failed.Code == jsonrpc.CodeInvalidParams {
 			return nil, &jsonrpc.Error{Code: resourceNotFound, Message: failed.Message, Data: failed.Data}
 		}
 		return res, err

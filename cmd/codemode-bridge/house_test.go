@@ -57,6 +57,7 @@ var table = map[string][]string{
 	"bridge/alive":      {"bridge/filelock"},
 	"bridge/confirmed":  {"bridge/filelock"},
 	"bridge/join":       {"bridge/filelock"},
+	"bridge/rpc":        {"bridge/canon"},
 	"bridge/ledger":     {"bridge/canon", "profiles"},
 	"bridge/login":      {"bridge/canon", "bridge/webguard"},
 	"bridge/logintest":  {},
@@ -73,14 +74,14 @@ var table = map[string][]string{
 	"bridge/admin":      {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/webguard", "profiles"},
 	"bridge": {
 		"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/gate", "bridge/ledger",
-		"bridge/upstream", "bridge/webguard", "profiles", "sandbox",
+		"bridge/rpc", "bridge/upstream", "bridge/webguard", "profiles", "sandbox",
 	},
 	"bridge/bench": {"sandbox/wire"},
 
 	"cmd/codemode-worker": {"sandbox/worker"},
 	"cmd/codemode-bridge": {
 		"analysis", "bridge", "bridge/admin", "bridge/alive", "bridge/approval", "bridge/audit", "bridge/builtin", "bridge/canon", "bridge/catalog", "bridge/clients",
-		"bridge/config", "bridge/confirmed", "bridge/gate", "bridge/join", "bridge/ledger", "bridge/login", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/openapi", "bridge/pins", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
+		"bridge/config", "bridge/confirmed", "bridge/gate", "bridge/join", "bridge/ledger", "bridge/login", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/openapi", "bridge/pins", "bridge/rpc", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
 		"bridge/upstream", "bridge/webguard", "profiles", "profiles/templates", "sandbox",
 	},
 }
