@@ -45,6 +45,7 @@ const (
 	RateLimited            Reason = "rate_limited"            // too many questions
 	Stale                  Reason = "stale"                   // tool, policy or arguments changed since the yes
 	AuditUnavailable       Reason = "audit_unavailable"       // the call could not be written down
+	PolicyError            Reason = "policy_error"            // deciding failed, or the profile is gone
 )
 
 // A DeniedError is a call that was not sent because it may not be. In a

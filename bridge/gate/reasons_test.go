@@ -99,6 +99,13 @@ func TestReasonsOccurAndAreDocumented(t *testing.T) {
 			a.answer(agreed)
 			return a
 		},
+		approval.PolicyError: func(t *testing.T) *asking {
+			a := start(t, ByElicitation)
+			a.question()
+			a.replace(profiles.Spec{})
+			a.answer(agreed)
+			return a
+		},
 		approval.AuditUnavailable: func(t *testing.T) *asking {
 			a := ask(t, supervised(asksFs), &book{refuse: ledger.Intent}, ByElicitation, deletion)
 			a.answer(agreed)
