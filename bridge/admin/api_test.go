@@ -285,9 +285,10 @@ func TestTenApproversAtOnce(t *testing.T) {
 		wait.Go(func() { answers <- v.do("POST", "/api/decide/"+e.ID, decision(e, word)) })
 	}
 	wait.Wait()
+	close(answers)
 	won := 0
-	for range 10 {
-		if r := <-answers; r.status == 200 {
+	for r := range answers {
+		if r.status == 200 {
 			won++
 		} else {
 			r.refused(409, "settled")
