@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"codemode-bridge/bridge/approval"
@@ -37,6 +38,8 @@ type attachment struct {
 	resumed bool // by eval_resume
 	asked   map[string]bool
 
+	withdrew atomic.Bool // a dialog before it was answered
+
 	// Of the stateless protocol.
 	round  int
 	missed map[string]string // by request: what an answer lacked, for which it is asked once more
@@ -58,10 +61,9 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 	ctx, let := context.WithCancel(ctx)
 	var asking sync.WaitGroup
 	defer func() { // ends what the client is asked on the way of this request; the run is not ended by it
-		withdrawn := !a.pipe() && !a.s.dialogs.of(a.req.Session, a.r.id).IsZero()
 		let()
 		asking.Wait()
-		if withdrawn {
+		if !a.pipe() && a.withdrew.Load() {
 			a.flush(request)
 		}
 	}()
@@ -107,7 +109,11 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 			}
 			continue
 		case <-patience:
-			return a.paused("a person has not answered yet")
+			if broker.Waiting(a.r.id) > 0 {
+				return a.paused("a person has not answered yet")
+			}
+			patience = nil // the answer has come in this moment
+			continue
 		case <-ask.C:
 		}
 		// A stateless client hears of all questions in one answer, so wait

@@ -171,6 +171,7 @@ func (a *attachment) converse(q approval.Request) {
 		asked := a.s.o.Now()
 		res, err := a.elicit(ctx, a.question(q, missing))
 		if err != nil && (ctx.Err() != nil || a.disconnected()) {
+			a.withdrew.Store(true)
 			return
 		}
 		if err != nil {
@@ -188,6 +189,9 @@ func (a *attachment) converse(q approval.Request) {
 func (a *attachment) take(q approval.Request, got formAnswer, again bool) (missing string) {
 	a.reflex().note(got)
 	if got.machine {
+		if a.s.o.Gate.HasApprovers() { // who answer it then
+			return ""
+		}
 		got.verdict.Text += a.r.gate.Elsewhere(q.Decision)
 	}
 	if got.missing == "" {

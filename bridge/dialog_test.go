@@ -359,7 +359,10 @@ func TestAClientThatTakesProgressIsPatient(t *testing.T) {
 	c := b.connect(t, p.options())
 	params := &mcp.CallToolParams{Name: "eval", Arguments: map[string]any{"code": tryEcho}}
 	params.SetProgressToken("t")
-	time.AfterFunc(50*time.Millisecond, func() { p.says("once") }) // which is fifty times its patience
+	go func() {
+		<-p.asked
+		time.AfterFunc(50*time.Millisecond, func() { p.says("once") }) // which is fifty times its patience
+	}()
 	res, err := c.CallTool(t.Context(), params)
 	if err != nil || !strings.Contains(res.Content[0].(*mcp.TextContent).Text, "/tmp/x") {
 		t.Errorf("got %+v, %v", res, err)
@@ -446,28 +449,33 @@ func TestSessionGrantThroughAPipe(t *testing.T) {
 	}
 }
 
-// A client that answers by itself leaves its questions to approvers where the
-// profile queues, and is asked again by a resume, which finds out whether somebody
-// is there by now.
+// A client that answers by itself leaves its questions to approvers, whatever the
+// profile's fallback, and is asked again by a resume, which finds out whether
+// somebody is there by now.
 func TestAClientThatAnswersByItselfQueues(t *testing.T) {
-	clock := newClock()
-	b := newBench(t, impatient(asks(func(p *profiles.ProfileSpec) { p.ElicitationFallback = ptr("queue") })), func(o *Options) { o.Now = clock.Now })
-	b.approvers.Store(true)
-	w := way{bench: b, clock: clock}
-	p, o := w.person(byMachine, byMachine, saysYes)
-	c := b.connect(t, o)
-	for n := range 2 {
-		pausedEval(t, c, fmt.Sprintf("return await codemode.a__echo({n: %d})", n))
+	for _, fallback := range []string{"deny", "allow", "queue"} {
+		t.Run(fallback, func(t *testing.T) {
+			clock := newClock()
+			b := newBench(t, impatient(asks(func(p *profiles.ProfileSpec) { p.ElicitationFallback = &fallback })), func(o *Options) { o.Now = clock.Now })
+			b.approvers.Store(true)
+			w := way{bench: b, clock: clock}
+			p, o := w.person(byMachine, byMachine, saysYes)
+			c := b.connect(t, o)
+			for n := range 2 {
+				pausedEval(t, c, fmt.Sprintf("return await codemode.a__echo({n: %d})", n))
+				waitUntil(t, func() bool { return len(p.questions()) == n+1 })
+			}
+			third := pausedEval(t, c, tryEcho)
+			if n := len(p.questions()); n != 2 {
+				t.Fatalf("asked %d times", n)
+			}
+			if out := third.finished(t, c, b); !strings.Contains(out, "/tmp/x") || len(p.questions()) != 3 {
+				t.Errorf("asked %d times, got %s", len(p.questions()), out)
+			}
+			call(t, c, "eval", map[string]any{"code": "return await codemode.a__echo({n: 4})"}) // which asks the person again
+			waitUntil(t, func() bool { return len(b.up.made()) == 2 })
+		})
 	}
-	third := pausedEval(t, c, tryEcho)
-	if n := len(p.questions()); n != 2 {
-		t.Fatalf("asked %d times", n)
-	}
-	if out := third.finished(t, c, b); !strings.Contains(out, "/tmp/x") || len(p.questions()) != 3 {
-		t.Errorf("asked %d times, got %s", len(p.questions()), out)
-	}
-	call(t, c, "eval", map[string]any{"code": "return await codemode.a__echo({n: 4})"}) // which asks the person again
-	waitUntil(t, func() bool { return len(b.up.made()) == 2 })
 }
 
 // A client that only opens addresses is told that, and where approvers answer.

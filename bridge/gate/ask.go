@@ -56,7 +56,7 @@ func (r *Run) ask(ctx context.Context, c *call) error {
 // mayAsk reports whether somebody can answer a question with this decision:
 // the person at the client, or an approver. A client that cannot ask leaves
 // its questions to approvers only where the profile says so, or where nobody
-// else may answer.
+// else may answer; one that could, and answers by itself, always does.
 func (r *Run) mayAsk(d profiles.Decision) bool {
 	strong := r.gate.broker.NeedsApprover(d)
 	switch {
@@ -65,9 +65,13 @@ func (r *Run) mayAsk(d profiles.Decision) bool {
 	case !r.gate.approvers():
 		return false
 	default:
-		return strong || r.Reach == ByApprovers || d.Fallback == profiles.FallbackQueue
+		return strong || r.Reach == ByApprovers || r.Reach == ByElicitation || d.Fallback == profiles.FallbackQueue
 	}
 }
+
+// HasApprovers reports whether there is anybody who could answer on a channel
+// that proves who they are.
+func (g *Gate) HasApprovers() bool { return g.approvers() }
 
 // Queues reports whether approvers answer what nobody answers at the client.
 func (g *Gate) Queues(d profiles.Decision) bool { return g.desk.queues(d) }
