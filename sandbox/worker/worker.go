@@ -27,7 +27,7 @@
 // engine breaks. Behind it, realm.go makes one goja runtime,
 // intake.go, frontend.go and brackets.go turn what a model wrote into a program,
 // codemode.go, console.go, timers.go and globals.go are what a script sees,
-// saved.go runs the saved scripts that it runs, regexps.go, parse.go, webapi.go
+// saved.go runs the saved scripts that it runs, mend.go, regexps.go, parse.go, webapi.go
 // and locale.go mend or give what goja lacks, with the scripts of prelude,
 // encode.go and decode.go carry values across, errors.go and hints.go say
 // what went wrong in the script's own lines. clock.go, monitor.go and
