@@ -161,9 +161,10 @@ func (a *attachment) converse(q approval.Request) {
 	defer a.end(q)
 	ctx, withdraw := a.s.dialogs.way(place{a.req.Session, q.ID})
 	var watching sync.WaitGroup
-	watching.Go(func() { defer withdraw(); a.s.untilSettled(ctx, a.r, q.ID) })
 	defer watching.Wait()
 	defer withdraw()
+	id := q.ID
+	watching.Go(func() { defer withdraw(); a.s.untilSettled(ctx, a.r, id) })
 
 	q = a.say(ctx, q)
 	missing := ""

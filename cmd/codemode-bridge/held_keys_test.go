@@ -202,6 +202,7 @@ var profileLoosenings = func() map[string]turn {
 		"a rule of lower risk":       ofRule(set("low", "risk")),
 		"a rule with more time":      ofRule(set("2m", "timeout")),
 		"a rule that remembers":      ofRule(set(true, "remember")),
+		"a rule that repeats":        ofRule(set(true, "repeatable")),
 		"a rule without a reason":    ofRule(set(false, "requireReason")),
 		"a rule with fewer yeses":    ofRule(set(1, "quorum", "need")),
 		"a rule for other people":    ofRule(set([]any{"a", "c"}, "quorum", "of")),
