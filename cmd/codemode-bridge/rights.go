@@ -37,9 +37,6 @@ func looserBeside(old, cfg *config.Config) (why []string) {
 	why = append(why, moved(old.Approvals, cfg.Approvals)...)
 	why = append(why, asksMore(old.Approvals, cfg.Approvals)...)
 	why = append(why, unrecorded(old.Audit, cfg.Audit)...)
-	if was, is := old.Profiles.PausedFor(), cfg.Profiles.PausedFor(); is > was {
-		why = append(why, fmt.Sprintf("evaluation: the questions of a paused run wait %s for an answer, no longer %s", profiles.Duration(is), profiles.Duration(was)))
-	}
 	if old.ID != cfg.ID {
 		why = append(why, fmt.Sprintf("id: it is %q, no longer %q, and so other runs and questions belong to it", cfg.ID, old.ID))
 	}
