@@ -156,20 +156,23 @@ func (d *detail) Over() bool { return d.Status != "pending" }
 
 // Heading says in a sentence what is asked, or what became of it.
 func (d *detail) Heading() string {
+	n := len(d.Description.Calls)
+	if !d.Over() {
+		if n > 1 {
+			return fmt.Sprintf("Make %d calls of %s?", n, d.Tool)
+		}
+		return "Call " + d.Tool + "?"
+	}
 	calls := "the call of " + d.Tool
-	if n := len(d.Description.Calls); n > 1 {
+	if n > 1 {
 		calls = fmt.Sprintf("the %d calls of %s", n, d.Tool)
 	}
 	switch allowed := len(d.Allowed()); {
-	case !d.Over() && len(d.Description.Calls) > 1:
-		return fmt.Sprintf("Make %d calls of %s?", len(d.Description.Calls), d.Tool)
-	case !d.Over():
-		return "Call " + d.Tool + "?"
 	case d.Status == "timeout":
-		return "Nobody answered in time: " + calls + " was not sent"
+		return "Not answered in time, so not sent: " + calls
 	case allowed == 0:
 		return "Not sent: " + calls
-	case allowed < len(d.Description.Calls):
+	case allowed < n:
 		return fmt.Sprintf("Allowed: %d of %s", allowed, calls)
 	}
 	return "Allowed: " + calls

@@ -249,8 +249,8 @@ func nameWords(name string) []string {
 }
 
 // Summary is one line about a request, for a list: the tool and the argument
-// that tells most of what it is about. It is what a request is called where
-// [Options.Summarise] says nothing else.
+// that tells most of what it is about, with the amount if it has one. It is what
+// a request is called where [Options.Summarise] says nothing else.
 func Summary(r Request) string {
 	text := canon.Visible(r.path())
 	if n := len(r.Items); n > 1 {
@@ -268,8 +268,17 @@ func Summary(r Request) string {
 	if telling >= 0 {
 		text += " " + clipMiddle(fields[telling].oneLine(), 60)
 	}
+	much := slices.IndexFunc(fields, func(f Field) bool {
+		return f.Hidden == 0 && len(f.Lines) == 1 && (f.Text || !strings.ContainsAny(f.Lines[0], "[{")) && slices.Contains(amountNames, strings.ToLower(f.Name))
+	})
+	if much >= 0 && much != telling {
+		text += ", " + fields[much].Name + " " + clipMiddle(fields[much].oneLine(), 20)
+	}
 	return text
 }
+
+// amountNames are the arguments that say how much or how many a call is about.
+var amountNames = []string{"amount", "quantity", "count", "total", "price"}
 
 // tellingNames are the arguments that say whom or what a call is about.
 var tellingNames = []string{"to", "path", "file", "url", "uri", "recipient", "channel", "command", "query", "title", "name", "id"}

@@ -187,6 +187,9 @@ func TestSummaryOfOurs(t *testing.T) {
 		{`{"password":"canary"}`, "mail__send"}, // [hidden] says nothing
 		{`{}`, "mail__send"},
 		{`{"path":"/a\n/b"}`, `mail__send "/a\n/b"`},
+		{`{"amount":5000,"to":"bob"}`, "mail__send bob, amount 5000"},
+		{`{"amount":"5,000.00 EUR"}`, `mail__send "5,000.00 EUR"`},
+		{`{"count":[1,2],"limit":20}`, "mail__send"},
 	} {
 		if got := Summary(prompted{Tool: "send", Server: "mail", Args: json.RawMessage(row.args)}.request(t)); got != row.want {
 			t.Errorf("%s: %q, want %q", row.args, got, row.want)

@@ -172,7 +172,7 @@ const orderOf = `(() => {
 	for (const e of document.querySelectorAll("button, a, input, select, textarea, summary")) {
 		if (!e.checkVisibility() || !e.getClientRects().length || e.disabled || e.closest(".skip")) continue;
 		if (e.tabIndex > 0) odd.push("a tabindex: " + e.outerHTML.slice(0, 80));
-		const part = e.closest("header, .waiting, .bar, article, form, dialog, main"), r = e.getClientRects()[0], was = last.get(part);
+		const part = e.closest("td, header, .waiting, .bar, article, form, dialog, main"), r = e.getClientRects()[0], was = last.get(part);
 		if (was && (r.bottom <= was.top + 1 || r.top < was.bottom - 1 && r.right <= was.left + 1)) odd.push(was.text + " comes before " + e.textContent.trim().slice(0, 40));
 		last.set(part, {top: r.top, bottom: r.bottom, left: r.left, text: e.textContent.trim().slice(0, 40)});
 	}
@@ -335,7 +335,7 @@ func TestRealPageEditor(t *testing.T) {
 		`{"a": [1 2]}`:          "1:10 a comma or ] is missing",
 		`{"a": 1, "a": 2}`:      "1:10 this name is there already",
 		`{"a": 1} x`:            "1:10 nothing may follow the last }",
-		"{\"é👍\": \"é\", b: 1}": "1:12 a name in double quotes is missing",
+		"{\"é👍\": \"é\", b: 1}": "1:13 a name in double quotes is missing",
 	} {
 		got := inPage[string](w, fmt.Sprintf(`(() => { const p = jsonProblem(%q); return p ? p.line + ":" + p.column + " " + p.what : ""; })()`, text))
 		if want == "" && got != "" || !strings.HasPrefix(got, want) {

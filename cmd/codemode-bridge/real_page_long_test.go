@@ -68,7 +68,7 @@ func TestRealPageRestart(t *testing.T) {
 	w.until(`document.querySelector("#detail article")?.dataset.id === "` + asked + `"`)
 	w.ready()
 	w.click("approve")
-	w.after("approved")
+	w.until(`document.querySelector("#said").textContent.includes("approved by ann")`)
 }
 
 // The line is cut and the bridge goes on: the page comes back by itself, and has

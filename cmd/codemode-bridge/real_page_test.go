@@ -984,6 +984,7 @@ func TestRealPageLooks(t *testing.T) {
 			}
 		}
 	}
+	w.do(chromedp.EmulateViewport(1280, 900))
 	w.open("/")
 	inPage[chromedp.Void](w, `document.querySelector("#help").showModal()`)
 	w.picture("help")

@@ -128,7 +128,7 @@ function refresh() {
 			if (tab === "pending") {
 				const shown = $("#detail article");
 				if (!shown && rows().length) load(rows()[0].dataset.id);
-				else if (shown) choose(shown.dataset.id);
+				else if (shown) choose(wanted || shown.dataset.id);
 			}
 			tick();
 		} catch { /* the stream tells when the bridge is back */ } finally {

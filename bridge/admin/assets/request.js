@@ -33,10 +33,11 @@ function label(article) {
 }
 
 // load shows a request beside the list, or on a phone in its place.
-let loads = 0;
+let loads = 0, wanted = "";
 async function load(id, {focus = false} = {}) {
 	const place = $("#detail"), mine = ++loads;
 	if (!place) return;
+	wanted = id;
 	choose(id);
 	let article;
 	try {
