@@ -326,9 +326,9 @@ func because(r profiles.Reason) phrase {
 			p = say("%s; its condition could not be decided: %s", p, canon.Visible(r.Detail))
 		}
 	case profiles.KindRisk:
-		p = say("risk %s: %s", r.Risk, canon.Visible(r.Detail))
+		p = say("risk %s: %s", r.Risk, words(canon.Visible(r.Detail)))
 	default:
-		p = say("%s", canon.Visible(r.Detail))
+		p = say("%s", words(canon.Visible(r.Detail)))
 	}
 	if r.Profile != "" {
 		p = say("%s, of profile %s", p, canon.Visible(r.Profile))

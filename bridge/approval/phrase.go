@@ -2,6 +2,7 @@ package approval
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -37,6 +38,17 @@ func say(format string, args ...any) phrase {
 // ours marks a string in the arguments of say as one of ours.
 type ours string
 
+// words is a text of ours, which may name something of others, as an argument of
+// say: ours where it is of nothing but words that every reader shows as they are.
+func words(shown string) any {
+	if plainWords.MatchString(shown) {
+		return ours(shown)
+	}
+	return shown
+}
+
+var plainWords = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9 ,;:()"'-]*$`)
+
 // plains are phrases as a page or a terminal shows them.
 func plains(all []phrase) []string {
 	var texts []string
@@ -58,7 +70,7 @@ func dialogs(all []phrase) []string {
 func spansOf(shown []string) []string {
 	var all []string
 	for _, one := range shown {
-		all = append(all, theirs(one))
+		all = append(all, say("%s", words(one)).dialog)
 	}
 	return all
 }
