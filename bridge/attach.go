@@ -38,7 +38,7 @@ type attachment struct {
 	resumed bool // by eval_resume
 	asked   map[string]bool
 
-	withdrew atomic.Bool // a dialog before it was answered
+	withdrew atomic.Int64 // dialogs before they were answered
 
 	// Of the stateless protocol.
 	round  int
@@ -57,14 +57,14 @@ const (
 // wait holds the run until it is done, must be asked about by answering, or
 // the client would lose patience; and returns what to answer.
 func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
-	request := ctx
+	request, withdrawn := ctx, a.s.withdrawals.of(a.req.Session.ID())
 	ctx, let := context.WithCancel(ctx)
 	var asking sync.WaitGroup
 	defer func() { // ends what the client is asked on the way of this request; the run is not ended by it
 		let()
 		asking.Wait()
-		if !a.pipe() && a.withdrew.Load() {
-			a.flush(request)
+		if n := int(a.withdrew.Load()); n > 0 && !a.pipe() {
+			a.s.withdrawals.wait(request, a.req.Session.ID(), withdrawn+n)
 		}
 	}()
 	broker := a.s.o.Gate.Broker()
@@ -167,14 +167,6 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 			patience = time.After(a.s.o.Gate.View().Profiles.ClientPatience(a.r.session.client))
 		}
 	}
-}
-
-// flush waits until the client has heard what it is no longer asked: the SDK
-// tells it in the background, and drops what comes after the answer to the call.
-func (a *attachment) flush(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, pingFor)
-	defer cancel()
-	_ = a.req.Session.Ping(ctx, nil) // a client that does not answer has had its time
 }
 
 // clientGone lets go of a run whose request is over. A client that cancels

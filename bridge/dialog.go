@@ -172,7 +172,7 @@ func (a *attachment) converse(q approval.Request) {
 		asked := a.s.o.Now()
 		res, err := a.elicit(ctx, a.question(q, missing))
 		if err != nil && (ctx.Err() != nil || a.disconnected()) {
-			a.withdrew.Store(true)
+			a.withdrew.Add(1)
 			return
 		}
 		if err != nil {

@@ -324,6 +324,7 @@ func TestAResumeBesideAnOpenDialog(t *testing.T) {
 // as long as a paused run waits.
 func TestTheDialogOfAnHTTPSessionEndsWithItsCall(t *testing.T) {
 	spec := impatient(asks())
+	spec.ClientPatience.Default = ptr(profiles.Duration(50 * time.Millisecond)) // what is over sooner is not asked at all
 	spec.PausedFor = ptr(profiles.Duration(72 * time.Hour))
 	b, p := newBench(t, spec), newSlowPerson()
 	server := serveHTTP(t, b, HTTPOptions{})
@@ -334,6 +335,9 @@ func TestTheDialogOfAnHTTPSessionEndsWithItsCall(t *testing.T) {
 	}
 	defer c.Close()
 	paused := pausedEval(t, c, tryEcho)
+	for len(p.asked) == 0 { // on a busy machine
+		paused.resumed(t, c)
+	}
 	<-p.asked
 	<-p.withdrawn
 	until := time.Now().Add(72 * time.Hour).Local().Format("on Mon 2 Jan")

@@ -121,8 +121,8 @@ func (s *Server) dispatch(o HTTPOptions) http.Handler {
 	server := func(*http.Request) *mcp.Server { return s.mcp }
 	sessions := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Logger: logger, SessionTimeout: o.IdleTimeout, MaxRequestBodyBytes: o.MaxBody,
-		EventStore:                 mcp.NewMemoryEventStore(nil), // resumable streams
-		DisableLocalhostProtection: true,                         // guard has checked the host
+		EventStore:                 &events{mcp.NewMemoryEventStore(nil), &s.withdrawals}, // resumable streams
+		DisableLocalhostProtection: true,                                                  // guard has checked the host
 	})
 	stateless := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Logger: logger, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: o.MaxBody,

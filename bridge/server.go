@@ -102,9 +102,10 @@ type Server struct {
 	mcp  *mcp.Server
 	seal *seal
 
-	levels   levels // of logging, that clients want
-	dialogs  *dialogs
-	reflexes sync.Map // principal -> *reflex, of stateless clients
+	levels      levels // of logging, that clients want
+	dialogs     *dialogs
+	withdrawals withdrawals // of dialogs in HTTP sessions
+	reflexes    sync.Map    // principal -> *reflex, of stateless clients
 
 	runs     sync.WaitGroup
 	mu       sync.Mutex

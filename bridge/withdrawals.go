@@ -1,0 +1,88 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Withdrawals counts the dialogs that the clients of HTTP sessions have been told
+// to close. The SDK tells them in the background, and drops what comes after the
+// answer to the call that the dialog came with: that answer waits until it is told.
+type withdrawals struct {
+	mu      sync.Mutex
+	told    map[string]int // by session
+	changed chan struct{}  // closed at the next one; nil until somebody waits
+}
+
+// of returns how many there were in a session.
+func (w *withdrawals) of(session string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.told[session]
+}
+
+// wait returns when there were n in a session, or ctx ends, or a client that
+// cannot be told has had its time.
+func (w *withdrawals) wait(ctx context.Context, session string, n int) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	for {
+		w.mu.Lock()
+		if w.told[session] >= n {
+			w.mu.Unlock()
+			return
+		}
+		if w.changed == nil {
+			w.changed = make(chan struct{})
+		}
+		changed := w.changed
+		w.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (w *withdrawals) note(session string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.told == nil {
+		w.told = map[string]int{}
+	}
+	w.told[session]++
+	if w.changed != nil {
+		close(w.changed)
+		w.changed = nil
+	}
+}
+
+func (w *withdrawals) forget(session string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.told, session)
+}
+
+// Events are what is sent to HTTP sessions, in the order in which it is sent: the
+// SDK holds the stream from Append on until it is written.
+type events struct {
+	mcp.EventStore
+	withdrawals *withdrawals
+}
+
+func (e *events) Append(ctx context.Context, session, stream string, data []byte) error {
+	if bytes.Contains(data, []byte(`"method":"notifications/cancelled"`)) {
+		defer e.withdrawals.note(session)
+	}
+	return e.EventStore.Append(ctx, session, stream, data)
+}
+
+func (e *events) SessionClosed(ctx context.Context, session string) error {
+	e.withdrawals.forget(session)
+	return e.EventStore.SessionClosed(ctx, session)
+}
