@@ -247,6 +247,12 @@ func TestSessionThatBeginsAScriptStays(t *testing.T) {
 	d := &door{T: t}
 	b := newBench(t, profiles.Spec{}, func(o *Options) {
 		o.Ready = func(context.Context) { close(reached); <-let } // the script has not begun
+		o.Logger = slog.New(listener{slog.DiscardHandler, func(message string) {
+			if message == "a session is ended to make room for another" { // which waits for its request
+				t.Error("the session is ended")
+				close(let)
+			}
+		}})
 	})
 	d.url = serveHTTP(t, b, HTTPOptions{MaxSessions: 1}).URL + "/mcp"
 	first := d.opens()
@@ -254,6 +260,9 @@ func TestSessionThatBeginsAScriptStays(t *testing.T) {
 	<-reached
 	if got, _ := d.asks(initialize); got != http.StatusServiceUnavailable {
 		t.Errorf("another session is opened with status %d", got)
+	}
+	if t.Failed() {
+		return
 	}
 	close(let)
 	if got := <-status; got != http.StatusOK {
