@@ -13,8 +13,11 @@ import (
 // requests.
 func opened(t *testing.T, url, version string) []string {
 	t.Helper()
-	id := post(t, "POST", url+"/mcp", strings.Replace(initialize, "2025-06-18", version, 1)).Header.Get("Mcp-Session-Id")
-	headers := []string{"Mcp-Session-Id", id}
+	res := post(t, "POST", url+"/mcp", strings.Replace(initialize, "2025-06-18", version, 1))
+	if _, err := io.ReadAll(res.Body); err != nil { // the header comes before the session is open
+		t.Fatal(err)
+	}
+	headers := []string{"Mcp-Session-Id", res.Header.Get("Mcp-Session-Id")}
 	if version > "2025-03-26" {
 		headers = append(headers, "Mcp-Protocol-Version", version)
 	}
