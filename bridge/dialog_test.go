@@ -76,9 +76,6 @@ type way struct {
 	connect func(*mcp.ClientOptions) *mcp.ClientSession
 }
 
-// session reports whether the client has one.
-func (w way) session() bool { return w.pipe || w.version < statelessProtocol }
-
 // person answers the questions of a client in turn, each after some time. The
 // last answer is given to all further ones.
 func (w way) person(answers ...answer) (*person, *mcp.ClientOptions) {

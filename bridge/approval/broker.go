@@ -570,14 +570,8 @@ func (b *Broker) endLocked(o *open, v Verdict) {
 	b.finishLocked(o, v)
 }
 
-// admit opens what waits and may now be asked.
-func (b *Broker) admit() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.admitLocked()
-}
-
-// admitLocked opens what waits, in order, as far as there is room.
+// admitLocked opens what waits, in order, as far as there is room, and refuses
+// what would come after too many noes.
 func (b *Broker) admitLocked() {
 	if b.admitting { // one that could not be opened has ended: go on where it was opened
 		return

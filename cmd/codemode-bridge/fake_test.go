@@ -94,7 +94,10 @@ func fakeServer(t *testing.T, effects, token string) map[string]any {
 	return map[string]any{"command": self, "env": map[string]string{effectsVariable: effects, "FAKE_TOKEN": token}}
 }
 
-// count counts the effects in a file.
+// write is a script that makes one call of the fake upstream.
+const write = `return await codemode.fake__write({})`
+
+// countEffects counts the effects in a file.
 func countEffects(t *testing.T, effects string) int {
 	t.Helper()
 	text, err := os.ReadFile(effects)

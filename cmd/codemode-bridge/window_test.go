@@ -50,8 +50,6 @@ func (h *home) nothingLeft() {
 	}
 }
 
-const write = `return await codemode.fake__write({})`
-
 func TestWindowsShareABridge(t *testing.T) {
 	t.Parallel()
 	effects := filepath.Join(t.TempDir(), "effects")
