@@ -18,7 +18,7 @@ func parseFaults(text string) ([]fault, error) {
 	for i, line := range strings.Split(text, "\n") {
 		n := i + 1
 		switch {
-		case block == "" && strings.HasPrefix(line, "## "):
+		case strings.HasPrefix(line, "## "): // also in a block, whose end a merge may have lost
 			if f != nil {
 				return nil, fmt.Errorf("line %d: entry %q of line %d has no end", n, f.name, f.line)
 			}

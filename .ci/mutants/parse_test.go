@@ -51,8 +51,16 @@ func TestParseFaults(t *testing.T) {
 			t.Errorf("%s: accepted", what)
 		}
 	}
-	if _, err := parseFaults(entry + entry[strings.Index(entry, "##"):]); err == nil {
+	one := entry[strings.Index(entry, "##"):]
+	if _, err := parseFaults(entry + one); err == nil {
 		t.Error("the same name twice: accepted")
+	}
+	another := strings.Replace(one, "deny-skipped", "deny-sent", 1)
+	if got, err := parseFaults(entry + another); err != nil || len(got) != 2 {
+		t.Errorf("two entries: %d, %v", len(got), err)
+	}
+	if _, err := parseFaults(strings.TrimSuffix(entry, "--- end\n") + another); err == nil {
+		t.Error("an entry that takes up the next one: accepted")
 	}
 }
 

@@ -148,6 +148,10 @@ type Request struct {
 	// unchecked and cut where it is long. It is no part of what a yes covers, which
 	// the digest of the definition is.
 	ToolSays string `json:"tool_says,omitempty"`
+	// Hides are the argument names that any rule for the run hides, each with what
+	// is shown instead. Decision has those of the rules that the call matched; edited
+	// arguments may match others. It is no part of what a yes covers.
+	Hides map[string]string `json:"hides,omitempty"`
 	// Items are the calls, in the order they were made. There is at least one.
 	Items []Item `json:"items"`
 	// Decision is why it is asked, with the risk and the time to answer. It

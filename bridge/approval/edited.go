@@ -2,6 +2,7 @@ package approval
 
 import (
 	"encoding/json"
+	"maps"
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
@@ -39,8 +40,8 @@ type EditedArgs struct {
 }
 
 // EditedArgs is what others may see of arguments that a person wrote in place of
-// those of the request: what is hidden there is hidden here. It is nil where there are
-// none that can be read.
+// those of the request: what any rule for the run hides is hidden, since nothing is
+// decided of them yet. It is nil where there are none that can be read.
 func (r Request) EditedArgs(raw json.RawMessage) *EditedArgs {
 	if raw == nil {
 		return nil
@@ -49,7 +50,13 @@ func (r Request) EditedArgs(raw json.RawMessage) *EditedArgs {
 	if err != nil {
 		return nil
 	}
-	return &EditedArgs{Show(r.Decision, args), args.Digest()}
+	d := r.Decision
+	d.Hidden = maps.Clone(r.Hides)
+	if d.Hidden == nil {
+		d.Hidden = map[string]string{}
+	}
+	maps.Copy(d.Hidden, r.Decision.Hidden)
+	return &EditedArgs{Show(d, args), args.Digest()}
 }
 
 // withEdit is the verdict with what others may see of its arguments, and nothing

@@ -46,7 +46,7 @@ func (r *Run) ask(ctx context.Context, c *call) error {
 			}
 		}
 		c.decision = r.decide(view, c)
-		r.hide(c.args, c.displayOptions())
+		r.hide(c.args, c.displayOptions(nil))
 		if !stricter(c.decision, asked) {
 			return nil
 		}
@@ -157,7 +157,7 @@ func (r *Run) verdictRecord(c *call) ledger.Record {
 	rec.Request = v.Request
 	said(&rec, *v, r.redact)
 	if args, err := canon.Parse(v.Args); v.Args != nil && err == nil {
-		rec.EditedArgs, rec.EditedDigest = c.recorded(args), args.Digest().String()
+		rec.EditedArgs, rec.EditedDigest = c.recorded(args, hiddenBy(r.bound(r.gate.View()))), args.Digest().String()
 	}
 	if v.By != "" {
 		rec.Counted = new(true)
@@ -177,7 +177,8 @@ func (c *call) edit(view *View, by []*profiles.Profile, v approval.Verdict) erro
 		return denied(c, approval.Stale, "the edited arguments do not fit the tool: "+wrong.Error())
 	}
 	shown := c.args.Digest()
-	edited := &Edited{By: canon.Visible(v.Who()), From: c.told(c.args), To: c.told(args)}
+	hides := hiddenBy(by) // what is decided of the new arguments is not known yet
+	edited := &Edited{By: canon.Visible(v.Who()), From: c.told(c.args, hides), To: c.told(args, hides)}
 	if before := c.edited; before != nil { // it was asked about again, and edited again
 		edited.From = before.From
 		if before.By != edited.By {
@@ -189,8 +190,9 @@ func (c *call) edit(view *View, by []*profiles.Profile, v approval.Verdict) erro
 }
 
 // told are arguments of the call for a model, which need not read all of them.
-func (c *call) told(args canon.Args) json.RawMessage {
-	o := c.displayOptions()
+// Hides is as in displayOptions.
+func (c *call) told(args canon.Args, hides map[string]string) json.RawMessage {
+	o := c.displayOptions(hides)
 	o.MaxBytes, o.MaxString, o.MaxDepth = toldBytes, toldString, toldDepth
 	return canon.Display(args, o).JSON
 }
@@ -279,6 +281,7 @@ func (r *Run) request(c *call) approval.Request {
 	if c.edited != nil {
 		sources = append([]string{c.edited.By + " has edited the arguments: the script wrote others"}, sources...)
 	}
+	hides := hiddenBy(r.bound(view))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	decision := c.decision
@@ -288,8 +291,8 @@ func (r *Run) request(c *call) approval.Request {
 	}
 	held, _ := view.held(c.tool)
 	return approval.Request{
-		Difference: held.Difference,
-		Run:        r.ID, Configuration: r.gate.conf.Name, Folder: r.Folder, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
+		Difference: held.Difference, Hides: hides,
+		Run: r.ID, Configuration: r.gate.conf.Name, Folder: r.Folder, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
 		ToolSays: canon.Clip(c.tool.Description, maxToolSays),
 		Decision: decision, Checks: checks,
 		Preview: r.preview, Done: len(r.effects), Again: c.Again && !c.Lost,

@@ -73,6 +73,29 @@ func TestEditedArgumentsAreTold(t *testing.T) {
 	})
 }
 
+// What a rule hides of the arguments that somebody writes is hidden, also where it
+// matches them alone, and not those that were asked about.
+func TestEditedArgumentsAreHidden(t *testing.T) {
+	policy := asksFs
+	policy.Rules = []profiles.RuleSpec{{Tools: []string{"fs__*"}, When: &profiles.When{Expr: `args.path == "/etc/pin"`}, Hidden: profiles.Hidden{"path": ""}}}
+	synctest.Test(t, func(t *testing.T) {
+		a := ask(t, supervised(policy), &book{}, ByElicitation, deletion)
+		q := a.question()
+		a.answer(approval.Verdict{Approve: true, Args: json.RawMessage(`{"path":"/etc/pin"}`), By: "ann", Channel: "page"})
+		a.sent()
+		kept, err := a.g.Broker().Entries(t.Context(), approval.Filter{ID: q.ID})
+		if err != nil || len(kept) != 1 || kept[0].EditedCall() == nil {
+			t.Fatal(kept, err)
+		}
+		for what, told := range map[string]any{"the records": a.book.records, "the model": a.r.Effects(), "the request": kept, "the approvers": kept[0].EditedCall()} {
+			text, err := json.Marshal(told)
+			if err != nil || strings.Contains(string(text), "/etc/pin") || !strings.Contains(string(text), "[hidden") {
+				t.Errorf("%s have %s, %v", what, text, err)
+			}
+		}
+	})
+}
+
 // A call whose arguments somebody edited so that more is wanted is asked about
 // again, and says whose they are.
 func TestEditedArgumentsAreAskedAbout(t *testing.T) {

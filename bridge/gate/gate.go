@@ -190,7 +190,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 		return Answer{}, r.refuse(ctx, c, made, err)
 	}
 	made.decision = r.decide(view, made)
-	r.hide(args, made.displayOptions())
+	r.hide(args, made.displayOptions(nil))
 	notes, wrong := view.check(tool, args, r.bound(view))
 	made.notes = notes
 	if wrong != nil && made.decision.Disposition != profiles.Deny {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -461,7 +462,7 @@ func (c *call) record(event ledger.Event) ledger.Record {
 		return rec // refused before anything was decided
 	}
 	if rec.Digest = c.args.Digest().String(); event != ledger.Outcome { // its intent has them
-		rec.Args, rec.Finds = c.recorded(c.args), c.finds
+		rec.Args, rec.Finds = c.recorded(c.args, nil), c.finds
 	}
 	if c.edited != nil {
 		rec.EditedBy = c.edited.By
@@ -475,9 +476,10 @@ func (c *call) record(event ledger.Event) ledger.Record {
 	return rec
 }
 
-// recorded are arguments of the call as they stand in a record.
-func (c *call) recorded(args canon.Args) json.RawMessage {
-	o := c.displayOptions()
+// recorded are arguments of the call as they stand in a record. Hides is as in
+// displayOptions.
+func (c *call) recorded(args canon.Args, hides map[string]string) json.RawMessage {
+	o := c.displayOptions(hides)
 	o.MaxBytes, o.MaxDepth, o.FingerprintKey = recordBytes, min(o.MaxDepth, recordDepth), c.gate.prints
 	return canon.Display(args, o).JSON
 }
@@ -489,10 +491,15 @@ const (
 	recordDepth = 10
 )
 
-// displayOptions say how the arguments are shown, as policy wants it.
-func (c *call) displayOptions() canon.DisplayOptions {
-	d := c.decision.Display
-	return canon.DisplayOptions{Hidden: c.decision.Hidden,
+// displayOptions say how the arguments are shown, as policy wants it. Hides are
+// names that are hidden besides those of the decision.
+func (c *call) displayOptions(hides map[string]string) canon.DisplayOptions {
+	d, hidden := c.decision.Display, c.decision.Hidden
+	if len(hides) > 0 {
+		hidden = maps.Clone(hides)
+		maps.Copy(hidden, c.decision.Hidden)
+	}
+	return canon.DisplayOptions{Hidden: hidden,
 		MaxString: d.MaxString, MaxArray: d.MaxArray, MaxObject: d.MaxObject, MaxDepth: d.MaxDepth}
 }
 
