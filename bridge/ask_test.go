@@ -279,6 +279,43 @@ func TestRequestState(t *testing.T) {
 	}
 }
 
+// A state brings the answers of its first use alone: a yes does not make up for
+// what was dismissed with the same state.
+func TestRequestStateBringsOneAnswer(t *testing.T) {
+	clock := newClock()
+	b := newBench(t, asks(), func(o *Options) { o.Now = clock.Now })
+	server := serveHTTP(t, b, HTTPOptions{})
+	first, yes := askedBy(t, rawEval(t, server.URL, tryEcho, ""))
+	used := fmt.Sprintf(`"requestState":%q,`, first)
+	clock.pass(time.Minute)
+	rawEval(t, server.URL, tryEcho, strings.ReplaceAll(yes, `"accept"`, `"cancel"`)+used)
+	again := rawEval(t, server.URL, tryEcho, yes+used)
+	if !strings.Contains(again, "Your last answer did not count: the question was dismissed") || len(b.up.made()) > 0 {
+		t.Fatalf("sent %q, got %s", b.up.made(), again)
+	}
+	second, yes := askedBy(t, again)
+	got := rawEval(t, server.URL, tryEcho, yes+fmt.Sprintf(`"requestState":%q,`, second))
+	if n := len(b.up.made()); n != 1 {
+		t.Errorf("the yes to what was asked once more sent %d calls: %s", n, got)
+	}
+}
+
+// Nor for what a machine declined, which is approvers' to answer.
+func TestRequestStateOfAMachine(t *testing.T) {
+	clock := newClock()
+	b := newBench(t, impatient(asks()), func(o *Options) { o.Now = clock.Now })
+	b.approvers.Store(true)
+	server := serveHTTP(t, b, HTTPOptions{})
+	first, yes := askedBy(t, rawEval(t, server.URL, tryEcho, ""))
+	used := fmt.Sprintf(`"requestState":%q,`, first)
+	rawEval(t, server.URL, tryEcho, strings.ReplaceAll(yes, `"accept"`, `"decline"`)+used)
+	clock.pass(time.Minute)
+	got := rawEval(t, server.URL, tryEcho, yes+used)
+	if !strings.Contains(got, `"paused"`) || len(b.up.made()) > 0 {
+		t.Errorf("sent %q, got %s", b.up.made(), got)
+	}
+}
+
 func TestHostileArgumentsCannotBreakThePrompt(t *testing.T) {
 	p := &person{answer: says("no")}
 	c := newBench(t, asks()).connect(t, &mcp.ClientOptions{ElicitationHandler: p.elicit})

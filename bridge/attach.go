@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -273,9 +274,16 @@ func (a *attachment) inputRequired(all []approval.Request) *mcp.CallToolResult {
 }
 
 // answered settles what a stateless client answers: only questions that the
-// state names, about what they showed. One that has no answer was dismissed.
+// state names, about what they showed. One that has no answer was dismissed. The
+// first answer counts: a yes does not undo what was dismissed with the same state.
 func (a *attachment) answered(ctx context.Context, st state) {
-	a.round, a.left, a.missed = st.Round, st.Left, map[string]string{}
+	u := a.s.seal.use(st)
+	u.once.Do(func() { a.settleAnswers(ctx, st, u) })
+	a.round, a.left, a.missed = st.Round, slices.Clone(u.left), maps.Clone(u.missed)
+}
+
+func (a *attachment) settleAnswers(ctx context.Context, st state, u *use) {
+	u.left = slices.Clone(st.Left)
 	after := a.s.o.Now().Sub(st.Given)
 	a.theirsAnswered(st)
 	open := map[string]approval.Request{}
@@ -301,9 +309,9 @@ func (a *attachment) answered(ctx context.Context, st state) {
 			res = &mcp.ElicitResult{Action: "cancel"}
 		}
 		if missing := a.take(q, readAnswer(q, res, after, a.lasting()), st.Missed[id] != ""); missing != "" {
-			a.missed[id] = missing
+			u.missed[id] = missing
 		} else {
-			a.left = append(a.left, id) // if it is open still, approvers answer it
+			u.left = append(u.left, id) // if it is open still, approvers answer it
 		}
 	}
 }

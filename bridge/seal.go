@@ -7,12 +7,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 )
 
 // A state is what a stateless client carries from a question to its answer.
 // It names a run and nothing else of value.
 type state struct {
+	ID        string            `json:"i"` // tells it from others, however its text is written
 	Run       string            `json:"r"`
 	Principal string            `json:"p"`           // who may come back with it
 	Call      string            `json:"c"`           // digest of the tool's name and arguments
@@ -29,7 +31,41 @@ type state struct {
 var errState = errors.New("the request state is not valid here; run the script again")
 
 // A seal makes states that only it can read and nobody can alter.
-type seal struct{ aead cipher.AEAD }
+type seal struct {
+	aead cipher.AEAD
+
+	mu   sync.Mutex
+	used map[string]*use // by ID of the state
+	row  []string        // their IDs, the oldest use first
+}
+
+// A use is what came of a state when a client first came back with it: whoever
+// comes with it again brings nothing, and goes on from there.
+type use struct {
+	once   sync.Once
+	left   []string
+	missed map[string]string
+}
+
+// maxUses bounds the uses that are kept. Nobody but who was given a state can
+// come with it, so who has the oldest forgotten deceives themselves.
+const maxUses = 10_000
+
+// use returns the one use of a state.
+func (s *seal) use(st state) *use {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u := s.used[st.ID]; u != nil {
+		return u
+	}
+	if len(s.row) == maxUses {
+		delete(s.used, s.row[0])
+		s.row = s.row[1:]
+	}
+	u := &use{missed: map[string]string{}}
+	s.used[st.ID], s.row = u, append(s.row, st.ID)
+	return u
+}
 
 // newSeal makes a seal with a key; nil is a new one.
 func newSeal(key []byte) (*seal, error) {
@@ -45,11 +81,12 @@ func newSeal(key []byte) (*seal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &seal{aead}, nil
+	return &seal{aead: aead, used: map[string]*use{}}, nil
 }
 
-// close seals a state.
+// close seals a state, a new one each time.
 func (s *seal) close(st state) (string, error) {
+	st.ID = rand.Text()
 	plain, err := json.Marshal(st)
 	if err != nil {
 		return "", err
