@@ -758,11 +758,12 @@ func ofTool(tool string) func(*Request) {
 // Trial P9: the next question does not wait after a no, and a script that keeps
 // asking is not asked for long.
 func TestNoesEndTheAsking(t *testing.T) {
-	// asked counts what people are asked who say no to all, and what is refused.
-	asked := func(t *testing.T, b *Broker, all []<-chan answer) (questions, refused int) {
+	closed := Verdict{Reason: NoApprover, Channel: "elicitation", Text: "the question was dismissed"}
+	// asked counts what people are asked who say the same to all, and what is refused.
+	asked := func(t *testing.T, b *Broker, say Verdict, all []<-chan answer) (questions, refused int) {
 		for open := b.Take("r1"); len(open) > 0; open = b.Take("r1") {
 			questions++
-			settle(t, b, open[0], no)
+			settle(t, b, open[0], say)
 			synctest.Wait()
 		}
 		for _, c := range all {
@@ -779,9 +780,12 @@ func TestNoesEndTheAsking(t *testing.T) {
 		limits   Limits
 		tool     func(int) string
 		together bool
+		say      *Verdict // nil: no
 		most     int
 	}{
 		"one tool, one call after the other":    {tool: func(int) string { return "delete" }, most: 3},
+		"one tool, every dialog closed":         {tool: func(int) string { return "delete" }, say: &closed, most: 3},
+		"other tools, every dialog closed":      {tool: tools, say: &closed, most: 5},
 		"one tool, all at once":                 {tool: func(int) string { return "delete" }, together: true, most: 5},
 		"other tools, one call after the other": {tool: tools, most: 5},
 		"other tools, all at once":              {tool: tools, together: true, most: 5},
@@ -789,17 +793,20 @@ func TestNoesEndTheAsking(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, script.limits, func(t *testing.T, b *Broker) {
-				start := time.Now()
+				start, say := time.Now(), no
+				if script.say != nil {
+					say = *script.say
+				}
 				var all []<-chan answer
 				questions := 0
 				for call := range 40 {
 					all = append(all, asks(t.Context(), b, question(call, ofTool(script.tool(call)))))
 					if !script.together {
-						n, _ := asked(t, b, nil)
+						n, _ := asked(t, b, say, nil)
 						questions += n
 					}
 				}
-				n, refused := asked(t, b, all)
+				n, refused := asked(t, b, say, all)
 				if questions += n; questions != script.most || refused != 40-questions {
 					t.Errorf("people were asked %d times, want %d; %d calls were refused unasked", questions, script.most, refused)
 				}
@@ -834,7 +841,7 @@ func TestYesGoesOnWithTheAsking(t *testing.T) {
 		settle(t, b, only(t, b, "r1"), yes)
 		wantAnswer(t, c, "yes")
 		a := wantAnswer(t, asks(t.Context(), b, question(31)), RateLimited)
-		if a.verdict.Text != "people said no 3 times to this tool in this script: its other calls are refused unasked" {
+		if a.verdict.Text != "people were asked 3 times in vain for this tool in this script: its other calls are refused unasked" {
 			t.Errorf("got %+v", a.verdict)
 		}
 	})

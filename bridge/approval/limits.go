@@ -21,13 +21,14 @@ type Limits struct {
 }
 
 // After a no the next question is asked at once, but not for ever: what a run
-// asks after that many noes of people is refused unasked.
+// asks after that many noes of people is refused unasked. A dialog that brought
+// no answer counts as one: somebody closes them.
 const (
 	noesToTool = 3 // to calls of one tool
 	noesInARow = 5 // to whatever it asks, with no yes in between
 )
 
-// noes are how often people said no to a run.
+// noes are how often people said no to a run, or nothing.
 type noes struct {
 	inARow int
 	tools  map[string]int // by path
@@ -133,9 +134,9 @@ func (b *Broker) enoughLocked(r Request) (Verdict, bool) {
 	v := Verdict{Reason: RateLimited, Final: true, Channel: "limit", Time: time.Now()}
 	switch {
 	case said.tools[r.path()] >= noesToTool:
-		v.Text = fmt.Sprintf("people said no %d times to this tool in this script: its other calls are refused unasked", noesToTool)
+		v.Text = fmt.Sprintf("people were asked %d times in vain for this tool in this script: its other calls are refused unasked", noesToTool)
 	case said.inARow >= noesInARow:
-		v.Text = fmt.Sprintf("people said no %d times in a row to this script: what else it wants to ask is refused", noesInARow)
+		v.Text = fmt.Sprintf("people were asked %d times in a row in vain by this script: what else it wants to ask is refused", noesInARow)
 	default:
 		return Verdict{}, false
 	}
@@ -148,7 +149,7 @@ func (b *Broker) countLocked(r Request, v Verdict) {
 	switch {
 	case v.Approve:
 		said.inARow = 0
-	case v.Reason == ElicitationDeclined || v.Reason == Declined:
+	case v.Reason == ElicitationDeclined, v.Reason == Declined, v.Reason == NoApprover && v.Channel == "elicitation":
 		said.inARow++
 		if said.tools == nil {
 			said.tools = map[string]int{}

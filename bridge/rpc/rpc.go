@@ -33,13 +33,12 @@ func (m Message) IsRequest() bool { return m.Method != "" && m.ID != nil }
 // IsResponse reports whether the message is an answer.
 func (m Message) IsResponse() bool { return m.Method == "" }
 
-// Meta returns the text of a member of params._meta; empty if there is none.
+// Meta returns the text of a member of params._meta; empty if there is none. Like
+// the SDK it knows no other spelling of _meta.
 func (m Message) Meta(name string) string {
-	var params struct {
-		Meta map[string]json.RawMessage `json:"_meta"`
-	}
+	var params, meta map[string]json.RawMessage
 	var text string
-	if json.Unmarshal(m.Params, &params) != nil || json.Unmarshal(params.Meta[name], &text) != nil {
+	if json.Unmarshal(m.Params, &params) != nil || json.Unmarshal(params["_meta"], &meta) != nil || json.Unmarshal(meta[name], &text) != nil {
 		return ""
 	}
 	return text

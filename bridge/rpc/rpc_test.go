@@ -68,3 +68,22 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 		}
 	}
 }
+
+// What chooses the protocol is read as the SDK reads it, by its exact name.
+func TestMetaHasOneReading(t *testing.T) {
+	for params, want := range map[string]string{
+		`{"_meta":{"v":"new"}}`:                     "new",
+		`{"\u005fmeta":{"v":"new"}}`:                "new",
+		`{"_meta":{"v":"new"},"_META":{"v":"old"}}`: "new",
+		`{"_META":{"v":"old"}}`:                     "",
+		`{"_meta":{"V":"old"}}`:                     "",
+		`{"_meta":{"v":7}}`:                         "",
+		`{"_meta":7}`:                               "",
+		`[]`:                                        "",
+	} {
+		m, bad := Read([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping","params":` + params + `}`))
+		if got := m.Meta("v"); bad != nil || got != want {
+			t.Errorf("%s is read as %q, want %q (%v)", params, got, want, bad)
+		}
+	}
+}
