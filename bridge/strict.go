@@ -24,7 +24,8 @@ import (
 const resourceNotFound = -32002
 
 // strict refuses lists that the bridge does not declare, which the SDK answers as
-// if they were empty, and gives a resource that is not there the code of the era.
+// if they were empty, and gives a resource that is not there the code of the era,
+// and a second initialize one at all.
 func strict(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch req.GetParams().(type) {
@@ -33,6 +34,9 @@ func strict(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		res, err := next(ctx, method, req)
 		var failed *jsonrpc.Error
+		if method == "initialize" && err != nil && !errors.As(err, &failed) { // a second one, which the SDK answers with the code 0
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: " + err.Error()}
+		}
 		if read, ok := req.(*mcp.ReadResourceRequest); ok && read.ProtocolVersion() < statelessProtocol && errors.As(err, &failed) && failed.Code == jsonrpc.CodeInvalidParams {
 			return nil, &jsonrpc.Error{Code: resourceNotFound, Message: failed.Message, Data: failed.Data}
 		}

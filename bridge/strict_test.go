@@ -44,6 +44,7 @@ func TestHTTPAnswersAsJSONRPC(t *testing.T) {
 		{"a notification with an id", `{"jsonrpc":"2.0","id":2,"method":"notifications/initialized"}`, session, 400, `"code":-32600`},
 		{"a call without params", `{"jsonrpc":"2.0","id":"x","method":"tools/call"}`, session, 400, `"id":"x"`},
 		{"no session", `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, nil, 400, "initialize opens a session"},
+		{"a second initialize", strings.Replace(initialize, `"id":1`, `"id":2`, 1), session, 200, `"code":-32600,"message":"invalid request: duplicate \"initialize\" received"`},
 		{"initialize without params", `{"jsonrpc":"2.0","id":2,"method":"initialize"}`, nil, 400, `"code":-32602`},
 		{"no JSON", `{bad`, session, 400, `"code":-32700`},
 		{"no object", `null`, session, 400, `"id":null`},
