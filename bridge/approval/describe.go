@@ -58,7 +58,7 @@ type Description struct {
 	// Difference is how the tool's definition differs from the one that was
 	// accepted, line by line.
 	Difference []string `json:"difference,omitempty"`
-	// Done counts the calls that the run had made before.
+	// Done counts the calls of the run that were sent before.
 	Done int `json:"done"`
 	// Until is the clock time at which the answer is no.
 	Until string `json:"until"`
