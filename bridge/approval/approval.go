@@ -164,7 +164,7 @@ type Request struct {
 	Difference []string `json:"difference,omitempty"`
 	// Preview is what could be read from the script, which a model wrote.
 	Preview analysis.Report `json:"preview"`
-	// Done counts the calls that the run had made before.
+	// Done counts the calls of the run that were sent before.
 	Done int `json:"done"`
 	// Separate reports that the requester's own yes does not count.
 	Separate bool `json:"separate,omitempty"`

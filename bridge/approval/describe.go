@@ -58,7 +58,7 @@ type Description struct {
 	// Difference is how the tool's definition differs from the one that was
 	// accepted, line by line.
 	Difference []string `json:"difference,omitempty"`
-	// Done counts the calls that the run had made before.
+	// Done counts the calls of the run that were sent before.
 	Done int `json:"done"`
 	// Until is the clock time at which the answer is no.
 	Until string `json:"until"`
@@ -128,7 +128,7 @@ type DescribeOptions struct {
 
 // riskSays has one sentence for each risk.
 var riskSays = map[profiles.Risk]string{
-	profiles.Low:      "Low: it seems to read only, and to change nothing.",
+	profiles.Low:      "Low: little harm is expected of it, or none.",
 	profiles.Medium:   "Medium: it may change something, or reach beyond this machine.",
 	profiles.High:     "High: it may change, delete or send what matters to you.",
 	profiles.Critical: "Critical: it may do harm that nobody can undo. Read all of it.",
@@ -156,7 +156,7 @@ func Describe(r Request, o DescribeOptions) Description {
 		if i == 0 && reason.Kind != profiles.KindRisk {
 			d.Rule = text.plain
 		}
-		if reason.Kind == profiles.KindRule && reason.Risk == r.Decision.Risk {
+		if reason.Kind == profiles.KindRule && reason.Risk == r.Decision.Risk && !r.guessedOtherwise(reason.Rule) {
 			text = say("%s, risk %s", text, ours(d.Risk))
 		}
 		d.said.why = append(d.said.why, text)
@@ -295,6 +295,14 @@ func (r Request) reasons() []profiles.Reason {
 	return all
 }
 
+// guessedOtherwise reports whether a reason of its own says that the risk is a
+// rule's, and what was guessed without it.
+func (r Request) guessedOtherwise(rule string) bool {
+	return slices.ContainsFunc(r.Decision.Reasons, func(reason profiles.Reason) bool {
+		return reason.Kind == profiles.KindRisk && reason.Rule == rule
+	})
+}
+
 func (r Request) covers() string {
 	switch {
 	case r.Decision.Remember && len(r.Items) > 1:
@@ -327,6 +335,9 @@ func because(r profiles.Reason) phrase {
 		}
 	case profiles.KindRisk:
 		p = say("risk %s: %s", r.Risk, words(canon.Visible(r.Detail)))
+		if r.Rule != "" {
+			p = say("risk %s: rule %s (%s)", r.Risk, canon.Visible(r.Rule), words(canon.Visible(r.Detail)))
+		}
 	default:
 		p = say("%s", words(canon.Visible(r.Detail)))
 	}

@@ -126,6 +126,27 @@ func TestDescriptionSaysWhatMakesTheRisk(t *testing.T) {
 	}
 }
 
+// A risk that a rule lowered is said once, with what was guessed of the tool.
+func TestDescriptionSaysWhichRuleLoweredTheRisk(t *testing.T) {
+	r := question(1)
+	r.Decision.Risk = profiles.Low
+	r.Decision.Reasons = []profiles.Reason{
+		{Kind: profiles.KindRule, Disposition: profiles.Ask, Action: profiles.ActionAsk, Rule: "echoes", Profile: "p", Risk: profiles.Low},
+		{Kind: profiles.KindRisk, Rule: "echoes", Profile: "p", Risk: profiles.Low, Detail: `guessed high: "send" in the name`},
+	}
+	d := Describe(r, DescribeOptions{})
+	if want := []string{"rule echoes (ask) [profile p]", `risk low: rule echoes (guessed high: "send" in the name) [profile p]`}; !slices.Equal(d.Why, want) {
+		t.Errorf("why is %q, want %q", d.Why, want)
+	}
+	const want = "\nWhy: rule `\"echoes\"` (ask), of profile `\"p\"`; risk low: rule `\"echoes\"` (guessed high: \"send\" in the name), of profile `\"p\"`.\n"
+	if got := d.Prompt(); !strings.Contains(got, want) {
+		t.Errorf("got\n%s", got)
+	}
+	if d.RiskSays != "Low: little harm is expected of it, or none." {
+		t.Errorf("of a tool that writes, low by a rule, it says %q", d.RiskSays)
+	}
+}
+
 func TestPromptNamesCallsWhole(t *testing.T) {
 	r := question(1)
 	for _, name := range []string{"", "fs__delete_file", "fs__delete_file", "fs__list_dir", "fs__read_file", "fs__search_files", "fs__write_file", "mail__send"} {

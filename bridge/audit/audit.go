@@ -137,8 +137,8 @@ func previewed(r ledger.Record) string {
 // answer says how a question was answered, by whom and in which way.
 func answer(r ledger.Record) string {
 	text := Shown(said(r))
-	if r.Approver != "" {
-		text += " by " + Shown(by(r))
+	if who := by(r); who != "" {
+		text += " by " + Shown(who)
 	}
 	if r.Channel != "" {
 		text += " (" + Shown(r.Channel) + ")"
@@ -189,8 +189,14 @@ func counts(r ledger.Record) bool {
 // there was Comment, both stood in Error.
 func words(r ledger.Record) string { return join("; ", r.Comment, r.Error) }
 
-// by is who decided, and in whose name.
-func by(r ledger.Record) string { return join(" for ", r.Approver, r.OnBehalfOf) }
+// by is who decided, and in whose name. Where nobody could be reached, or no
+// answer counted, the record names the client that was asked, and it is nobody.
+func by(r ledger.Record) string {
+	if refusedFor(r) == "no_approver" {
+		return ""
+	}
+	return join(" for ", r.Approver, r.OnBehalfOf)
+}
 
 // approved reports whether a verdict is a yes.
 func approved(r ledger.Record) bool { return r.Answer == "yes" || strings.HasPrefix(r.Answer, "yes,") }

@@ -314,6 +314,22 @@ func TestReportCountsWhatWasTaken(t *testing.T) {
 	}
 }
 
+// Where nobody could be reached, or no answer counted, the record names the client
+// that was asked. Its person said no such no.
+func TestNobodySaidNoWhereNoAnswerCounted(t *testing.T) {
+	no := ledger.Record{Event: ledger.Verdict, Run: "r", Call: 1, Answer: "no, no_approver", Approver: "the person at cursor", Channel: "elicitation", Comment: "a yes to this call needs a reason"}
+	var out bytes.Buffer
+	if err := WriteReport(&out, rowsOf(no), ReportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "| nobody | elicitation | 0 | 1 |") || strings.Contains(text, "cursor") {
+		t.Error(text)
+	}
+	if got, want := answer(no), "no, no_approver (elicitation)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // What did not count stands apart from the verdicts, and each says who decided in
 // whose name, and what they wrote.
 func TestReportKeepsApartWhatDidNotCount(t *testing.T) {

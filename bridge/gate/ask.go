@@ -295,7 +295,7 @@ func (r *Run) request(c *call) approval.Request {
 		Run: r.ID, Configuration: r.gate.conf.Name, Folder: r.Folder, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
 		ToolSays: canon.Clip(c.tool.Description, maxToolSays),
 		Decision: decision, Checks: checks,
-		Preview: r.preview, Done: len(r.effects), Again: c.Again && !c.Lost,
+		Preview: r.preview, Done: r.madeLocked(), Again: c.Again && !c.Lost,
 		Items: []approval.Item{{
 			Call: c.Number, Shown: c.asked(), Position: c.Position, Sources: sources,
 			Key: approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,

@@ -188,6 +188,30 @@ func TestQuestionNamesTheChecks(t *testing.T) {
 	})
 }
 
+// The person who is asked reads how many calls were made before: what was refused
+// was not.
+func TestQuestionCountsWhatWasSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := ask(t, supervised(asksFs), &book{}, ByElicitation, deletion)
+		for i, row := range []struct {
+			answer approval.Verdict
+			made   int
+		}{{declined, 0}, {agreed, 0}, {agreed, 1}} {
+			if i > 0 {
+				go func() {
+					_, err := a.g.Call(t.Context(), a.r, Call{Number: i + 1, Name: "fs__delete", Args: fmt.Appendf(nil, `{"path":"/tmp/%d"}`, i)})
+					a.done <- err
+				}()
+			}
+			if got := a.question().Done; got != row.made {
+				t.Errorf("call %d: %d made before, want %d", i+1, got, row.made)
+			}
+			a.answer(row.answer)
+			<-a.done
+		}
+	})
+}
+
 // Who edits arguments so that the tool would not take them is told so, and the
 // question stays open.
 func TestEditedArgumentsThatDoNotFit(t *testing.T) {

@@ -608,6 +608,17 @@ type Edited struct {
 	To   json.RawMessage `json:"to"`
 }
 
+// madeLocked counts the calls so far that were sent: what was refused was not made.
+func (r *Run) madeLocked() int {
+	made := 0
+	for _, e := range r.effects {
+		if e.State != ledger.Refused {
+			made++
+		}
+	}
+	return made
+}
+
 // effect is what becomes of c, with a state.
 func (c *call) effect(state string) Effect {
 	return Effect{Number: c.Number, Tool: c.tool.Script, State: state, Repeatable: c.decision.Repeatable, Edited: c.edited}

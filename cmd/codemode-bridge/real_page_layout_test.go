@@ -354,6 +354,13 @@ func TestRealPageEditor(t *testing.T) {
 	if len(verdicts) != 0 {
 		t.Error("it was sent")
 	}
+	// What the bridge says of them stays, however soon after a change it comes.
+	inPage[any](w, `window.passed = window.fetch; window.fetch = async () => new Response('{"error":{"code":"refused","message":"args.to must be string"}}', {status: 422, headers: {"Content-Type": "application/json"}}); 0`)
+	inPage[any](w, `document.querySelector("#args").value = '{"to": 5}'; document.querySelector("#args").dispatchEvent(new Event("input", {bubbles: true})); document.querySelector("[data-do=approve]").click(); 0`)
+	inPage[any](w, `window.later = false; setTimeout(() => { later = true; }, 500); 0`)
+	w.until(`window.later`)
+	w.until(`document.querySelector("#args-error").textContent === "args.to must be string"`)
+	inPage[any](w, `window.fetch = window.passed; 0`)
 	w.fill("#args", `{"to": "x", "n": 3}`)
 	w.until(`document.querySelector("#args-error").textContent === ""`)
 	w.click("approve")

@@ -124,6 +124,7 @@ async function decide(article, decision) {
 		const editor = $(".editor", article);
 		if (editor && !editor.hidden) {
 			args = field(article, "args").value;
+			clearTimeout(looking); // or it would take away what the bridge says of them
 			const problem = showProblem(article);
 			if (problem) return pointAt(field(article, "args"), problem.at);
 		} else if (scope) body.scope = scope.value;
