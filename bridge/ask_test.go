@@ -300,6 +300,23 @@ func TestRequestStateBringsOneAnswer(t *testing.T) {
 	}
 }
 
+// States that an older release sealed have no ID: what came of one is nothing to
+// the others.
+func TestStatesOfAnOlderRelease(t *testing.T) {
+	seal, err := newSeal(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seal.use(state{Run: "r1"}).left = []string{"q1"}
+	if got := seal.use(state{Run: "r2"}); len(got.left) > 0 || got.missed == nil {
+		t.Errorf("another state has %+v", got)
+	}
+	seal.use(state{ID: "a"}).left = []string{"q1"}
+	if got := seal.use(state{ID: "a"}); len(got.left) != 1 {
+		t.Errorf("the same state has %+v", got)
+	}
+}
+
 // Nor for what a machine declined, which is approvers' to answer.
 func TestRequestStateOfAMachine(t *testing.T) {
 	clock := newClock()

@@ -334,7 +334,7 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 	}
 	switch {
 	case !dialog.IsZero():
-		next := "tell the user that the question is still open at this client, until " + whenText(dialog, now)
+		next := "tell the user that the question is still open at this client, until " + approval.Clock(dialog, now, nil)
 		if at != "" {
 			next += ", and at approve_at"
 		}
@@ -345,7 +345,7 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 		body["next"] = "tell the user that their answer is needed; when they are ready, call eval_resume with " + a.names() + ", which asks them again"
 	}
 	if until := a.until(); dialog.IsZero() && !until.IsZero() {
-		body["next"] = body["next"].(string) + "; without an answer it is a no at " + whenText(until, now)
+		body["next"] = body["next"].(string) + "; without an answer it is a no at " + approval.Clock(until, now, nil)
 	}
 	if !a.r.journal.usable() {
 		body["lasts"] = "until the bridge ends, not longer: more was answered than runs.journal keeps, or there is no audit log to keep it in"

@@ -299,11 +299,15 @@ type formAnswer struct {
 // known that say it by themselves to all questions.
 const instant = 300 * time.Millisecond
 
+// atOnce reports whether an answer that came so long after its question is faster
+// than a person. A time below zero says nothing: the clock was set back.
+func atOnce(after time.Duration) bool { return after >= 0 && after < instant }
+
 // readAnswer reads an elicitation's result that came so long after the question
 // was delivered. Only an accepted form with one of the choices that were offered
 // can be a yes.
 func readAnswer(q approval.Request, res *mcp.ElicitResult, after time.Duration, session bool) formAnswer {
-	got := formAnswer{verdict: approval.Verdict{Reason: approval.ElicitationDeclined, Channel: "elicitation"}, atOnce: after < instant}
+	got := formAnswer{verdict: approval.Verdict{Reason: approval.ElicitationDeclined, Channel: "elicitation"}, atOnce: atOnce(after)}
 	reason, _ := res.Content["reason"].(string)
 	text := canon.Visible(clipRunes(reason, 500))
 	switch {
@@ -417,12 +421,3 @@ func (a *attachment) question(q approval.Request, missing string) *mcp.ElicitPar
 }
 
 type choice struct{ value, title string }
-
-// whenText is a time of day as dialogs write it, with the date if that is another.
-func whenText(t, now time.Time) string {
-	t, now = t.Local(), now.Local()
-	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
-		return t.Format("15:04:05")
-	}
-	return t.Format("15:04:05 on Mon 2 Jan")
-}

@@ -103,6 +103,7 @@ var (
 	byMachine = answer{"decline", nil, 299 * time.Millisecond}
 	cancels   = answer{"cancel", nil, 299 * time.Millisecond}
 	readSoon  = answer{"decline", nil, 300 * time.Millisecond}
+	setBack   = answer{"decline", nil, -time.Hour}
 )
 
 // An answer that does not count is asked for once more, with what was missing,
@@ -124,6 +125,7 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 		{"dismissed, then a no", []answer{dismisses, declines}, "the question was dismissed", "elicitation_declined", 2},
 		{"a no needs no reason", []answer{declines}, "", "elicitation_declined", 1},
 		{"a no that somebody may have given", []answer{readSoon}, "", "elicitation_declined", 1},
+		{"a no after the clock was set back", []answer{setBack}, "", "elicitation_declined", 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			ways(t, func() profiles.Spec {
@@ -418,7 +420,7 @@ func TestDialogsAreWithdrawn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, p := newBench(t, impatient(asks(func(p *profiles.ProfileSpec) {
 				if name == "its time is over" {
-					p.Timeout = ptr(profiles.Duration(200 * time.Millisecond))
+					p.Timeout = ptr(profiles.Duration(600 * time.Millisecond)) // by then it is open, also on a busy machine
 				}
 			}))), newSlowPerson()
 			paused := pausedEval(t, b.connect(t, p.options()), tryEcho)

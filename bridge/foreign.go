@@ -398,7 +398,7 @@ func (a *attachment) theirsAnswered(st state) {
 // noteTheirs notes how fast a server's form was answered: that too says whether
 // somebody is there.
 func (a *attachment) noteTheirs(res *mcp.ElicitResult, after time.Duration) {
-	a.reflex().note(formAnswer{atOnce: after < instant, machine: after < instant && res.Action != "accept"})
+	a.reflex().note(formAnswer{atOnce: atOnce(after), machine: atOnce(after) && res.Action != "accept"})
 }
 
 // levels are the levels of logging that clients have set, by session.

@@ -51,8 +51,12 @@ type use struct {
 // come with it, so who has the oldest forgotten deceives themselves.
 const maxUses = 10_000
 
-// use returns the one use of a state.
+// use returns the one use of a state. States of older releases have no ID, and a
+// use each time.
 func (s *seal) use(st state) *use {
+	if st.ID == "" {
+		return &use{missed: map[string]string{}}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if u := s.used[st.ID]; u != nil {

@@ -141,7 +141,7 @@ func Describe(r Request, o DescribeOptions) Description {
 		Risk: r.Decision.Risk.String(), RiskSays: riskSays[r.Decision.Risk],
 		Covers: r.covers(), Missing: (&Entry{Request: r, Votes: o.Votes}).Missing(),
 		Difference: r.Difference, // made visible by whoever compared
-		Done:       r.Done, Until: clock(r.Until, r.Asked, o.Zone),
+		Done:       r.Done, Until: Clock(r.Until, r.Asked, o.Zone),
 		Run: canon.Visible(r.Run), Configuration: canon.Visible(r.Configuration), Folder: canon.Visible(r.Folder), Client: canon.Visible(r.Client), Requester: canon.Visible(r.Requester),
 		At: canon.Visible(o.At), Whole: canon.Visible(o.Whole), DidNotCount: canon.Visible(o.DidNotCount),
 	}
@@ -369,14 +369,14 @@ func (r Request) needs() []phrase {
 	return needs
 }
 
-// clock is a time as a clock shows it, with the day if that is another one
-// than when it was asked.
-func clock(t, asked time.Time, zone *time.Location) string {
+// Clock is a time as a clock shows it, with the day if that is another one
+// than from. A nil zone is this machine's.
+func Clock(t, from time.Time, zone *time.Location) string {
 	if zone == nil {
 		zone = time.Local
 	}
-	t, asked = t.In(zone), asked.In(zone)
-	if t.YearDay() != asked.YearDay() || t.Year() != asked.Year() {
+	t, from = t.In(zone), from.In(zone)
+	if t.YearDay() != from.YearDay() || t.Year() != from.Year() {
 		return t.Format("15:04:05 on Mon 2 Jan")
 	}
 	return t.Format("15:04:05")

@@ -168,7 +168,7 @@ func TestClockSaysTheDayWhenItIsAnother(t *testing.T) {
 		after time.Duration
 		want  string
 	}{{30 * time.Second, "23:59:30"}, {2 * time.Minute, "00:01:00 on Thu 5 Mar"}, {365 * 24 * time.Hour, "23:59:00 on Thu 4 Mar"}} {
-		if got := clock(asked.Add(row.after), asked, time.UTC); got != row.want {
+		if got := Clock(asked.Add(row.after), asked, time.UTC); got != row.want {
 			t.Errorf("after %v: %q, want %q", row.after, got, row.want)
 		}
 	}
