@@ -414,6 +414,9 @@ func TestProfilesAndSessions(t *testing.T) {
 	}
 	save("bob", "{}", "one").refused(403, "role")
 	save("ada", "{,}", "one").refused(422, "invalid").says("config.json:3:7")
+	if rec := b.recorded(ledger.ConfigChanged); len(rec) != 2 || rec[0].Outcome != "" || rec[1].Outcome != ledger.Refused || rec[1].Approver != "ada" || !strings.Contains(rec[1].Error, "config.json:3:7") {
+		t.Errorf("of a text that is wrong it is recorded %+v", rec)
+	}
 	save("ada", "{}", "zero").refused(409, "changed")
 	b.as("ada").do("PUT", "/api/profiles", `{"text":"{}"}`).refused(422, "invalid")
 	save("ada", "{}", "one").want(200)

@@ -414,6 +414,10 @@ func (s *Site) saveProfiles(who *caller, w http.ResponseWriter, r *http.Request)
 		return err
 	}
 	if err := s.o.Policy.Save(r.Context(), text, revision, who.Name); err != nil {
+		refused := ledger.Record{Event: ledger.ConfigChanged, Outcome: ledger.Refused, Error: canon.VisibleLines(canon.Redact(err.Error())), Detail: detail}
+		if err := s.record(r.Context(), who, refused); err != nil {
+			return err
+		}
 		if classify(err).status != http.StatusInternalServerError {
 			return err
 		}

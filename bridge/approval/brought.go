@@ -55,7 +55,7 @@ func (e *BroughtError) Error() string { return "the bridge that asked judges whe
 
 // ErrKept means that nobody has judged a verdict yet: its bridge is busy or
 // away, and takes it when it comes back, if there is still time to answer then.
-var ErrKept = errors.New("it is kept for the bridge that asked, which has not taken it yet; it counts if that allows it, once it does")
+var ErrKept = errors.New("it is kept for the bridge that asked, which has not judged it yet: it counts if that bridge allows it")
 
 // judges reports whether this process says which verdicts on an entry count.
 func (b *Broker) judges(e *Entry) bool {

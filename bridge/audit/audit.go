@@ -106,7 +106,7 @@ func Line(r ledger.Record) string {
 			}
 			break
 		}
-		text = "configuration " + configState(r) + ": " + cut(join("; ", append(shownAll(r.Reasons), Shown(firstLine(r.Error)))...), 200)
+		text = join(": ", "configuration "+configState(r), cut(join("; ", append(shownAll(r.Reasons), Shown(firstLine(r.Error)))...), 200))
 	case ledger.BridgeStarted, ledger.BridgeEnded:
 		text = strings.ReplaceAll(string(r.Event), "_", " ") + "  " + join("  ", Shown(r.Client), cut(Shown(string(r.Detail)), 160))
 	case ledger.ToolChanged, ledger.ToolAccepted, ledger.ToolBlocked:
@@ -156,10 +156,22 @@ func said(r ledger.Record) string {
 
 // configState says what became of a changed configuration.
 func configState(r ledger.Record) string {
-	if r.Outcome == ledger.Refused {
+	switch r.Outcome {
+	case ledger.Refused:
 		return "refused"
+	case ledger.Done:
+		return "taken over"
+	case ledger.Held: // of what waits: that it does, or what an approver said of it
+		var said map[string]string
+		if err := json.Unmarshal(r.Detail, &said); err == nil && said["confirm"] != "" {
+			return "confirmed by " + Shown(r.Approver)
+		} else if err == nil && said["reject"] != "" {
+			return "rejected by " + Shown(r.Approver)
+		}
+		return "waits for an approver"
+	default:
+		return "edited by " + Shown(cmp.Or(r.Approver, "somebody")) + ", not taken over yet"
 	}
-	return "taken over"
 }
 
 // trace is what links the records of one call.

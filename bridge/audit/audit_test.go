@@ -206,6 +206,23 @@ func TestTheLineOfAnAnswerSaysWhose(t *testing.T) {
 	}
 }
 
+// Only what is in force reads as taken over.
+func TestLinesOfConfigurations(t *testing.T) {
+	for want, r := range map[string]ledger.Record{
+		"configuration taken over: profile p changed":                           {Outcome: ledger.Done, Reasons: []string{"profile p changed"}},
+		"configuration refused: config.json:3:7: a comma is missing":            {Outcome: ledger.Refused, Error: "config.json:3:7: a comma is missing", Approver: "ann"},
+		"configuration waits for an approver: profile p: its default is looser": {Outcome: ledger.Held, Reasons: []string{"profile p: its default is looser"}},
+		"configuration confirmed by ann: profile p: its default is looser":      {Outcome: ledger.Held, Reasons: []string{"profile p: its default is looser"}, Approver: "ann", Detail: json.RawMessage(`{"confirm":"9f2c","said":""}`)},
+		"configuration rejected by ann: profile p: its default is looser":       {Outcome: ledger.Held, Reasons: []string{"profile p: its default is looser"}, Approver: "ann", Detail: json.RawMessage(`{"reject":"9f2c","said":""}`)},
+		"configuration edited by ann, not taken over yet":                       {Approver: "ann", Detail: json.RawMessage(`{"edit":"profiles","was":"one"}`)},
+	} {
+		r.Event = ledger.ConfigChanged
+		if got := Line(r); got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+}
+
 // An answer that counts for nothing must not read like one that let a call pass.
 func TestLinesOfWhatDoesNotCount(t *testing.T) {
 	for want, r := range map[string]ledger.Record{
