@@ -194,7 +194,7 @@ func (c *call) edit(view *View, by []*profiles.Profile, v approval.Verdict) erro
 func (c *call) told(args canon.Args, hides map[string]string) json.RawMessage {
 	o := c.displayOptions(hides)
 	o.MaxBytes, o.MaxString, o.MaxDepth = toldBytes, toldString, toldDepth
-	return canon.Display(args, o).JSON
+	return json.RawMessage(c.gate.conceal(string(canon.Display(args, o).JSON)))
 }
 
 // Bounds on arguments that a model is told of.

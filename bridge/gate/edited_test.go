@@ -73,6 +73,20 @@ func TestEditedArgumentsAreTold(t *testing.T) {
 	})
 }
 
+// A model is not told of a secret of the configuration that somebody wrote.
+func TestEditedArgumentsAreConcealed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := ask(t, supervised(asksFs), &book{}, ByElicitation, deletion)
+		a.g.conceal = func(text string) string { return strings.ReplaceAll(text, "swordfish", "[hidden]") }
+		a.question()
+		a.answer(approval.Verdict{Approve: true, Args: json.RawMessage(`{"path":"/swordfish/x"}`), By: "ann", Channel: "page"})
+		a.sent()
+		if effects := a.r.Effects(); len(effects) != 1 || string(effects[0].Edited.To) != `{"path":"/[hidden]/x"}` {
+			t.Errorf("the model is told %+v", effects)
+		}
+	})
+}
+
 // What a rule hides of the arguments that somebody writes is hidden, also where it
 // matches them alone, and not those that were asked about.
 func TestEditedArgumentsAreHidden(t *testing.T) {

@@ -55,6 +55,9 @@ type Options struct {
 	// Fingerprints, if not nil, is the key of the fingerprints that records
 	// show of hidden values (canon.Fingerprint).
 	Fingerprints []byte
+	// Conceal, if not nil, takes secrets of the configuration out of arguments that
+	// a person wrote, before a model is told of them.
+	Conceal func(text string) string
 	Now          func() time.Time // nil means time.Now
 }
 
@@ -76,6 +79,7 @@ type Gate struct {
 	approvers func() bool
 	conf      Configuration
 	prints    []byte // key of fingerprints
+	conceal   func(string) string
 	now       func() time.Time
 	view      atomic.Pointer[View]
 }
@@ -91,7 +95,10 @@ func New(view *View, o Options) *Gate {
 	if o.Approvers == nil {
 		o.Approvers = func() bool { return false }
 	}
-	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, now: o.Now}
+	if o.Conceal == nil {
+		o.Conceal = func(text string) string { return text }
+	}
+	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, now: o.Now}
 	g.desk = &Desk{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
 	g.desk.Listen()
 	g.view.Store(view)

@@ -75,6 +75,9 @@ func pageOf(cfg *config.Config, at string) (string, error) {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
 			return "", &usageError{fmt.Errorf("--at takes the address of a page, such as http://127.0.0.1:7421, not %q", at)}
 		}
+		if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return "", &usageError{fmt.Errorf("--at takes plain http on this machine only, and your token would go to %s in the clear: https, or a tunnel that ends here", canon.Visible(u.Host))}
+		}
 		return u.Scheme + "://" + u.Host, nil
 	}
 	listen := cfg.Approvals.Listen.Reveal()
