@@ -16,7 +16,7 @@ import (
 // while a person is asked; it keeps its worker, so there are few of them. Its
 // answer is kept for a while after it ended, for the client that comes back.
 const (
-	parkedMax = 16
+	parkedMax = maxRuns - 4 // or those of one session would keep it from running another script
 	keptFor   = 10 * time.Minute
 	keptMax   = 32
 )

@@ -58,7 +58,7 @@ type Options struct {
 	// Conceal, if not nil, takes secrets of the configuration out of arguments that
 	// a person wrote, before a model is told of them.
 	Conceal func(text string) string
-	Now          func() time.Time // nil means time.Now
+	Now     func() time.Time // nil means time.Now
 }
 
 // A Configuration is one of those that may share a store. Runs, requests and

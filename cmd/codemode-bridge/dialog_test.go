@@ -3,9 +3,11 @@ package main_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -58,5 +60,39 @@ func TestAYesOverStdioAfterThePause(t *testing.T) {
 				t.Errorf("asked %d more times, got %s", len(asked), out)
 			}
 		})
+	}
+}
+
+// A session whose person leaves every question open has room for scripts that ask
+// nobody.
+func TestPausedRunsLeaveRoomForAnother(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, map[string]any{
+		"servers": map[string]any{"fake": fakeServer(t, filepath.Join(t.TempDir(), "effects"), "x")},
+		"evaluation": map[string]any{"defaultProfile": "p", "clientPatience": "1ms",
+			"profiles": map[string]any{"p": map[string]any{"asklist": []string{"fake__*"}}}},
+	})
+	over := make(chan struct{})
+	away := func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		<-over
+		return &mcp.ElicitResult{Action: "cancel"}, nil
+	}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: away}).
+		Connect(t.Context(), &mcp.CommandTransport{Command: h.command("run", "--alone")}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, h.talk.String())
+	}
+	defer session.Close()
+	defer close(over)
+	c := &client{ClientSession: session}
+	for i := range 16 { // as many as a session runs at the same time
+		if out := c.call(t, "eval", map[string]any{"code": fmt.Sprintf("const n = %d;\n%s", i, write)}); !strings.Contains(out, `"paused"`) {
+			t.Fatalf("script %d: %s", i, out)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if out, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "eval", Arguments: map[string]any{"code": `return 40 + 2`}}); err != nil || out.IsError {
+		t.Errorf("got %v, %v", out, err)
 	}
 }
