@@ -583,22 +583,22 @@ func (a *app) readToken(fromStdin bool) (string, error) {
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return "", &usageError{errors.New("there is no terminal to ask for your token; give it with --token-stdin")}
 	}
-	shown, err := term.MakeRaw(int(file.Fd())) // from here on nothing is echoed
+	shown, err := term.MakeRaw(int(file.Fd())) // from here on nothing is echoed, and a return is one
 	if err != nil {
 		return "", fmt.Errorf("reading the token: %w", err)
 	}
-	if err = drain(file); err != nil {
-		err = errors.Join(err, term.Restore(int(file.Fd()), shown))
-		return "", fmt.Errorf("reading the token: %w", err)
+	text := ""
+	if err = drain(file); err == nil {
+		text, err = term.NewTerminal(struct {
+			io.Reader
+			io.Writer
+		}{file, a.err}, "").ReadPassword("your approver's token: ")
 	}
-	fmt.Fprint(a.err, "your approver's token: ")
-	text, err := term.ReadPassword(int(file.Fd()))
 	err = errors.Join(err, term.Restore(int(file.Fd()), shown))
-	fmt.Fprintln(a.err)
 	if err != nil {
 		return "", fmt.Errorf("reading the token: %w", err)
 	}
-	return strings.TrimSpace(string(text)), nil
+	return strings.TrimSpace(text), nil
 }
 
 // grantsCommand shows and ends what was allowed for longer.

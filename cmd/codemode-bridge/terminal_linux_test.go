@@ -178,7 +178,14 @@ func TestApprovalsOnATerminal(t *testing.T) {
 	if err := term.process.Process.Signal(away); err != nil {
 		t.Fatal(err)
 	}
-	<-term.ended
+	eventually(t, "a signal does not end it", func() bool {
+		select {
+		case <-term.ended:
+			return true
+		default:
+			return false
+		}
+	})
 	if list := c.does("", "approvals", "list"); !strings.Contains(list, id) {
 		t.Errorf("it is settled:\n%s", list)
 	}

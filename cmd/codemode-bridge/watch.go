@@ -54,7 +54,9 @@ func (a *app) approvalsWatch() *cobra.Command {
 					}
 					return approversOf(cfg, realmOf(cfg))
 				}}
-				_, err = tea.NewProgram(newWatch(d, who.Name, realmOf(cfg).Configuration), tea.WithContext(c.Context()), tea.WithInput(in), tea.WithOutput(a.out)).Run()
+				// Signals end the context, which ends the program. With a handler of its
+				// own, whose message nobody takes any more then, it would wait for ever.
+				_, err = tea.NewProgram(newWatch(d, who.Name, realmOf(cfg).Configuration), tea.WithContext(c.Context()), tea.WithoutSignalHandler(), tea.WithInput(in), tea.WithOutput(a.out)).Run()
 				if errors.Is(err, tea.ErrProgramKilled) || errors.Is(err, tea.ErrInterrupted) {
 					return errInterrupted
 				}
