@@ -29,20 +29,20 @@ import (
 
 // approvalsCommand answers the questions of every bridge with the same audit
 // log, whether it serves a page or not.
-func (a *app) approvalsCommand() *cobra.Command {
+func approvalsCommand(con *app) *cobra.Command {
 	group := &cobra.Command{Use: "approvals", Short: "The calls that wait for a person, and their answers"}
-	group.AddCommand(a.approvalsList(), a.approvalsShow(), a.approvalsApprove(), a.approvalsDeny(), a.approvalsWatch(), a.approvalsOpen())
+	group.AddCommand(approvalsList(con), approvalsShow(con), approvalsApprove(con), approvalsDeny(con), approvalsWatch(con), approvalsOpen(con))
 	return group
 }
 
-// openRequests opens the requests of the configuration's bridges. There may be
+// openRequestStore opens the requests of the configuration's bridges. There may be
 // none yet.
-func (a *app) openRequests(ctx context.Context) (*config.Config, *sqlstore.Requests, error) {
-	cfg, err := a.load()
+func openRequestStore(ctx context.Context, con *app) (*config.Config, *sqlstore.Requests, error) {
+	cfg, err := con.load()
 	if err != nil {
 		return nil, nil, err
 	}
-	if cfg, err = a.inForce(ctx, cfg); err != nil {
+	if cfg, err = inForce(ctx, con, cfg); err != nil {
 		return nil, nil, err
 	}
 	if !cfg.Audit.Enabled {
@@ -66,8 +66,8 @@ var errNeverAsked = errors.New("nothing was ever asked here")
 
 // readRequests is withRequests for lists, which are empty where nothing was
 // ever asked. Own is the id of the configuration.
-func (a *app) readRequests(ctx context.Context, do func(broker *approval.Broker, own string) error) error {
-	err := a.withRequests(ctx, func(cfg *config.Config, store *sqlstore.Requests) error {
+func readRequests(ctx context.Context, con *app, do func(broker *approval.Broker, own string) error) error {
+	err := withRequests(ctx, con, func(cfg *config.Config, store *sqlstore.Requests) error {
 		gone := func(bridge string) bool { return alive.Gone(bridgesOf(cfg.Audit), bridge) }
 		return do(approval.New(approval.Options{Store: store, Gone: gone}), realmOf(cfg).Configuration)
 	})
@@ -78,8 +78,8 @@ func (a *app) readRequests(ctx context.Context, do func(broker *approval.Broker,
 }
 
 // withRequests opens the requests, does something with them, and closes them.
-func (a *app) withRequests(ctx context.Context, do func(*config.Config, *sqlstore.Requests) error) (err error) {
-	cfg, store, err := a.openRequests(ctx)
+func withRequests(ctx context.Context, con *app, do func(*config.Config, *sqlstore.Requests) error) (err error) {
+	cfg, store, err := openRequestStore(ctx, con)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func outcomes(e approval.Entry, known map[int]ledger.CallState) []callOutcome {
 
 // callStates reads from the audit log what became of a settled request's calls;
 // nil where there is no log.
-func (a *app) callStates(ctx context.Context, cfg *config.Config, e approval.Entry) (states map[int]ledger.CallState, err error) {
+func callStates(ctx context.Context, con *app, cfg *config.Config, e approval.Entry) (states map[int]ledger.CallState, err error) {
 	if _, missing := os.Stat(cfg.Audit.Path); e.Verdict == nil || missing != nil {
 		return nil, nil
 	}
@@ -144,12 +144,12 @@ func (a *app) callStates(ctx context.Context, cfg *config.Config, e approval.Ent
 	return ledger.CallStates(ctx, log, e.Run)
 }
 
-func (a *app) approvalsList() *cobra.Command {
+func approvalsList(con *app) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use: "list", Short: "List the calls that wait for a person", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.readRequests(c.Context(), func(broker *approval.Broker, own string) error {
+			return readRequests(c.Context(), con, func(broker *approval.Broker, own string) error {
 				f := approval.Filter{Open: time.Now()}
 				if all {
 					f = approval.Filter{Newest: 200}
@@ -162,11 +162,11 @@ func (a *app) approvalsList() *cobra.Command {
 				for _, e := range entries {
 					rows = append(rows, newRequestRow(e, nil))
 				}
-				if a.json {
-					return a.printJSON(rows)
+				if con.json {
+					return con.printJSON(rows)
 				}
 				if len(rows) == 0 {
-					fmt.Fprintln(a.err, "nothing waits for a person")
+					fmt.Fprintln(con.err, "nothing waits for a person")
 					return nil
 				}
 				table := [][]string{{"id", "risk", "what", "client", "answer by", "configuration"}}
@@ -177,12 +177,12 @@ func (a *app) approvalsList() *cobra.Command {
 					}
 					table = append(table, []string{r.ID, r.Risk, r.Summary, r.Client, state, elsewhere(entries[i].Request, own)})
 				}
-				return a.table(withoutEmpty(table))
+				return con.table(withoutEmpty(table))
 			})
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "also those that were answered, the newest 200")
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }
 
@@ -198,22 +198,22 @@ func withoutEmpty(table [][]string) [][]string {
 	return table
 }
 
-func (a *app) approvalsShow() *cobra.Command {
+func approvalsShow(con *app) *cobra.Command {
 	c := &cobra.Command{
-		Use: "show id", Short: "Print one request: everything that would be sent, and why it is asked", Args: minArgs(1), ValidArgsFunction: a.completeRequest,
+		Use: "show id", Short: "Print one request: everything that would be sent, and why it is asked", Args: minArgs(1), ValidArgsFunction: con.completeRequest,
 		RunE: func(c *cobra.Command, ids []string) error {
-			return a.withRequests(c.Context(), func(cfg *config.Config, store *sqlstore.Requests) error {
+			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.Requests) error {
 				for _, id := range ids {
 					e, err := findRequest(c.Context(), store, id)
 					if err != nil {
 						return err
 					}
-					known, err := a.callStates(c.Context(), cfg, e)
+					known, err := callStates(c.Context(), con, cfg, e)
 					if err != nil {
 						return err
 					}
-					if a.json {
-						if err := a.printJSON(newRequestRow(e, known)); err != nil {
+					if con.json {
+						if err := con.printJSON(newRequestRow(e, known)); err != nil {
 							return err
 						}
 						continue
@@ -224,13 +224,13 @@ func (a *app) approvalsShow() *cobra.Command {
 							lines = append(lines, o.line())
 						}
 					}
-					fmt.Fprintln(a.out, strings.Join(lines, "\n"))
+					fmt.Fprintln(con.out, strings.Join(lines, "\n"))
 				}
 				return nil
 			})
 		},
 	}
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }
 
@@ -408,9 +408,9 @@ func findRequest(ctx context.Context, store *sqlstore.Requests, id string) (appr
 	}
 }
 
-func (a *app) completeRequest(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (con *app) completeRequest(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var ids []string
-	_ = a.withRequests(c.Context(), func(_ *config.Config, store *sqlstore.Requests) error {
+	_ = withRequests(c.Context(), con, func(_ *config.Config, store *sqlstore.Requests) error {
 		open, err := store.Entries(c.Context(), approval.Filter{Open: time.Now()})
 		for _, e := range open {
 			ids = append(ids, e.ID+"\t"+approval.Summary(e.Request))
@@ -429,15 +429,15 @@ type answering struct {
 	identical bool
 }
 
-func (a *app) approvalsApprove() *cobra.Command {
+func approvalsApprove(con *app) *cobra.Command {
 	var o answering
 	var scope string
 	c := &cobra.Command{
-		Use: "approve id...", Short: "Allow calls, as an approver", Args: minArgs(1), ValidArgsFunction: a.completeRequest,
+		Use: "approve id...", Short: "Allow calls, as an approver", Args: minArgs(1), ValidArgsFunction: con.completeRequest,
 		Long: "Allows calls. Your approver's token is asked for on the terminal and not shown; a program uses the\nHTTP API, or --token-stdin. The calls are printed first: what is sent is exactly that.",
 		RunE: func(c *cobra.Command, ids []string) error {
 			o.verdict.Approve, o.verdict.Scope = true, approval.Scope(strings.ReplaceAll(scope, "-", "_"))
-			return a.answer(c.Context(), ids, o)
+			return answerRequests(c.Context(), con, ids, o)
 		},
 	}
 	f := c.Flags()
@@ -447,31 +447,31 @@ func (a *app) approvalsApprove() *cobra.Command {
 	f.StringSliceVar(&o.rows, "rows", nil, "only these `calls` of a request about several, by number")
 	f.StringVar(&o.args, "args", "", "send this `JSON` object instead; it is checked and judged like any call")
 	f.BoolVar(&o.identical, "identical", false, "also all other requests that wait for the very same call")
-	a.answerFlags(c, &o)
+	answerFlags(con, c, &o)
 	complete(c, "scope", []string{"once", "session", "session-any"})
 	return c
 }
 
-func (a *app) approvalsDeny() *cobra.Command {
+func approvalsDeny(con *app) *cobra.Command {
 	var o answering
 	c := &cobra.Command{
-		Use: "deny id...", Short: "Refuse calls, as an approver", Args: minArgs(1), ValidArgsFunction: a.completeRequest,
-		RunE: func(c *cobra.Command, ids []string) error { return a.answer(c.Context(), ids, o) },
+		Use: "deny id...", Short: "Refuse calls, as an approver", Args: minArgs(1), ValidArgsFunction: con.completeRequest,
+		RunE: func(c *cobra.Command, ids []string) error { return answerRequests(c.Context(), con, ids, o) },
 	}
 	c.Flags().StringVar(&o.verdict.Text, "reason", "", "why; the script can read it")
 	c.Flags().BoolVar(&o.verdict.Stop, "stop", false, "stop the script as well")
-	a.answerFlags(c, &o)
+	answerFlags(con, c, &o)
 	return c
 }
 
-func (a *app) answerFlags(c *cobra.Command, o *answering) {
+func answerFlags(con *app, c *cobra.Command, o *answering) {
 	c.Flags().BoolVar(&o.fromStdin, "token-stdin", false, "read your token from standard input")
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 }
 
-// answer brings an approver's verdict to requests.
-func (a *app) answer(ctx context.Context, ids []string, o answering) error {
-	return a.withRequests(ctx, func(cfg *config.Config, store *sqlstore.Requests) (err error) {
+// answerRequests brings an approver's verdict to requests.
+func answerRequests(ctx context.Context, con *app, ids []string, o answering) error {
+	return withRequests(ctx, con, func(cfg *config.Config, store *sqlstore.Requests) (err error) {
 		for _, row := range o.rows {
 			n, err := strconv.Atoi(row)
 			if err != nil {
@@ -504,26 +504,26 @@ func (a *app) answer(ctx context.Context, ids []string, o answering) error {
 				if o.verdict.Args != nil {
 					lines = append(lines, asEdited(e, o.verdict.Args)...)
 				}
-				fmt.Fprintln(a.err, strings.Join(lines, "\n"))
+				fmt.Fprintln(con.err, strings.Join(lines, "\n"))
 			}
 		}
-		people, who, _, err := a.authenticate(cfg, o.fromStdin)
+		people, who, _, err := authenticate(con, cfg, o.fromStdin)
 		if err != nil {
 			return err
 		}
-		s, err := a.openSettling(ctx, cfg, store)
+		s, err := openSettling(ctx, con, cfg, store)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, s.Close()) }()
 		var failed error
 		for _, e := range entries {
-			err := a.settleOne(ctx, s, people, who, e, o.verdict)
+			err := settleOne(ctx, con, s, people, who, e, o.verdict)
 			switch {
 			case errors.Is(err, approval.ErrKept) && failed == nil:
 				failed = &exitError{exitKept}
 			case err != nil && !errors.Is(err, approval.ErrKept):
-				fmt.Fprintf(a.err, "%s: %v\n", e.ID, err)
+				fmt.Fprintf(con.err, "%s: %v\n", e.ID, err)
 				failed = &exitError{exitFailed}
 			}
 		}
@@ -550,7 +550,7 @@ func withIdentical(ctx context.Context, store *sqlstore.Requests, entries []appr
 
 // authenticate finds out which approver sits at the terminal, by their token:
 // a terminal alone proves nothing.
-func (a *app) authenticate(cfg *config.Config, fromStdin bool) (people *approval.Approvers, who approval.Approver, token string, err error) {
+func authenticate(con *app, cfg *config.Config, fromStdin bool) (people *approval.Approvers, who approval.Approver, token string, err error) {
 	people, err = approversOf(cfg, realmOf(cfg))
 	if err != nil {
 		return nil, who, "", err
@@ -558,7 +558,7 @@ func (a *app) authenticate(cfg *config.Config, fromStdin bool) (people *approval
 	if len(people.All()) == 0 {
 		return nil, who, "", &configError{errors.New("there are no approvers"), "codemode-bridge approvers add NAME makes one; without, answer at the client, or on the page of codemode-bridge serve"}
 	}
-	token, err = a.readToken(fromStdin)
+	token, err = readToken(con, fromStdin)
 	if err != nil {
 		return nil, who, "", err
 	}
@@ -571,15 +571,15 @@ func (a *app) authenticate(cfg *config.Config, fromStdin bool) (people *approval
 
 // readToken reads a token that nobody sees, not even one that is typed before
 // the question stands there: that is thrown away.
-func (a *app) readToken(fromStdin bool) (string, error) {
+func readToken(con *app, fromStdin bool) (string, error) {
 	if fromStdin {
-		line, err := bufio.NewReader(io.LimitReader(a.in, 4096)).ReadString('\n')
+		line, err := bufio.NewReader(io.LimitReader(con.in, 4096)).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return "", fmt.Errorf("reading the token: %w", err)
 		}
 		return strings.TrimSpace(line), nil
 	}
-	file, ok := a.in.(*os.File)
+	file, ok := con.in.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return "", &usageError{errors.New("there is no terminal to ask for your token; give it with --token-stdin")}
 	}
@@ -592,7 +592,7 @@ func (a *app) readToken(fromStdin bool) (string, error) {
 		text, err = term.NewTerminal(struct {
 			io.Reader
 			io.Writer
-		}{file, a.err}, "").ReadPassword("your approver's token: ")
+		}{file, con.err}, "").ReadPassword("your approver's token: ")
 	}
 	err = errors.Join(err, term.Restore(int(file.Fd()), shown))
 	if err != nil {
@@ -602,21 +602,21 @@ func (a *app) readToken(fromStdin bool) (string, error) {
 }
 
 // grantsCommand shows and ends what was allowed for longer.
-func (a *app) grantsCommand() *cobra.Command {
+func grantsCommand(con *app) *cobra.Command {
 	group := &cobra.Command{Use: "grants", Short: "What was allowed for a session"}
 	list := &cobra.Command{
 		Use: "list", Short: "List what was allowed for a session", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.readRequests(c.Context(), func(broker *approval.Broker, own string) error {
+			return readRequests(c.Context(), con, func(broker *approval.Broker, own string) error {
 				all, err := broker.Grants(c.Context())
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(append([]approval.Grant{}, all...))
+				if con.json {
+					return con.printJSON(append([]approval.Grant{}, all...))
 				}
 				if len(all) == 0 {
-					fmt.Fprintln(a.err, "nothing is allowed for longer than one call")
+					fmt.Fprintln(con.err, "nothing is allowed for longer than one call")
 					return nil
 				}
 				table := [][]string{{"id", "tool", "covers", "client", "session", "by", "until", "uses left", "configuration"}}
@@ -627,7 +627,7 @@ func (a *app) grantsCommand() *cobra.Command {
 					}
 					table = append(table, []string{g.ID, g.Script, g.Covers, canon.Visible(orNobody(g.Client)), g.Key.Session, canon.Visible(g.By), g.Until.Local().Format("15:04:05"), strconv.Itoa(g.Left), of})
 				}
-				return a.table(withoutEmpty(table))
+				return con.table(withoutEmpty(table))
 			})
 		},
 	}
@@ -636,10 +636,10 @@ func (a *app) grantsCommand() *cobra.Command {
 		Use: "revoke id...", Short: "End what was allowed: the next call is asked again", Args: minArgs(1),
 		Long: "Ends what was allowed for longer: the next call is asked again. Where there are approvers, the token of one with\nthe role admin is asked for, so that the record says who it was.",
 		RunE: func(c *cobra.Command, ids []string) error {
-			return a.withRequests(c.Context(), func(cfg *config.Config, store *sqlstore.Requests) (err error) {
+			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.Requests) (err error) {
 				var who string
 				if len(cfg.Approvals.Approvers) > 0 {
-					_, one, _, err := a.authenticate(cfg, fromStdin)
+					_, one, _, err := authenticate(con, cfg, fromStdin)
 					if err != nil {
 						return err
 					}
@@ -648,7 +648,7 @@ func (a *app) grantsCommand() *cobra.Command {
 					}
 					who = one.Name
 				}
-				s, err := a.openSettling(c.Context(), cfg, store)
+				s, err := openSettling(c.Context(), con, cfg, store)
 				if err != nil {
 					return err
 				}
@@ -665,13 +665,13 @@ func (a *app) grantsCommand() *cobra.Command {
 					if err := s.recorder.Record(c.Context(), rec); err != nil {
 						return err
 					}
-					fmt.Fprintf(a.out, "%s is revoked\n", id)
+					fmt.Fprintf(con.out, "%s is revoked\n", id)
 				}
 				return nil
 			})
 		},
 	}
-	a.jsonFlag(list)
+	con.jsonFlag(list)
 	revoke.Flags().BoolVar(&fromStdin, "token-stdin", false, "read your token from standard input")
 	group.AddCommand(list, revoke)
 	return group

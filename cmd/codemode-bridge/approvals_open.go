@@ -28,25 +28,25 @@ const openFor = 20 * time.Second
 // approvalsOpen signs an approver in on the page without bringing their token
 // into a browser: by a code, good once. The code stands in no text that a model
 // reads and in the arguments of no process.
-func (a *app) approvalsOpen() *cobra.Command {
+func approvalsOpen(con *app) *cobra.Command {
 	var at string
 	var fromStdin, show bool
 	c := &cobra.Command{
 		Use: "open", Short: "Open the approval page in your browser, signed in", Args: noArgs,
 		Long: "Opens the approval page in your browser, signed in as you. Your approver's token is asked for on the\nterminal and not shown; it goes to the page's bridge, and the browser gets a code that is good once.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := a.load()
+			cfg, err := con.load()
 			if err != nil {
 				return err
 			}
-			if cfg, err = a.inForce(c.Context(), cfg); err != nil {
+			if cfg, err = inForce(c.Context(), con, cfg); err != nil {
 				return err
 			}
 			base, err := pageOf(cfg, at)
 			if err != nil {
 				return err
 			}
-			_, _, token, err := a.authenticate(cfg, fromStdin)
+			_, _, token, err := authenticate(con, cfg, fromStdin)
 			if err != nil {
 				return err
 			}
@@ -56,10 +56,10 @@ func (a *app) approvalsOpen() *cobra.Command {
 			}
 			link := base + "/login#code=" + code
 			if show {
-				fmt.Fprintln(a.out, link)
+				fmt.Fprintln(con.out, link)
 				return nil
 			}
-			return a.openPrivately(c.Context(), base, link)
+			return openPrivately(c.Context(), con, base, link)
 		},
 	}
 	c.Flags().StringVar(&at, "at", "", "the page's `address`, where approvals.listen does not say it")
@@ -125,7 +125,7 @@ func signInCode(ctx context.Context, base, token string) (string, error) {
 
 // openPrivately leads the browser to a link by a file that only this user can
 // read: arguments of a process can be read by all.
-func (a *app) openPrivately(ctx context.Context, base, link string) (err error) {
+func openPrivately(ctx context.Context, con *app, base, link string) (err error) {
 	dir, err := os.MkdirTemp("", "codemode-bridge-") // of mode 0700
 	if err != nil {
 		return fmt.Errorf("leading the browser to the page: %w", err)
@@ -140,7 +140,7 @@ func (a *app) openPrivately(ctx context.Context, base, link string) (err error) 
 	if err := login.OpenFile(file); err != nil {
 		return &configError{err, "--print prints the link instead"}
 	}
-	fmt.Fprintf(a.err, "opening %s in your browser; if nothing comes up there, sign in with your token, or use --print\n", base)
+	fmt.Fprintf(con.err, "opening %s in your browser; if nothing comes up there, sign in with your token, or use --print\n", base)
 	select {
 	case <-ctx.Done():
 	case <-time.After(openFor):

@@ -18,20 +18,20 @@ import (
 )
 
 // approversCommand edits who may answer, in the configuration file.
-func (a *app) approversCommand() *cobra.Command {
+func approversCommand(con *app) *cobra.Command {
 	group := &cobra.Command{Use: "approvers", Short: "Who may answer questions"}
 	list := &cobra.Command{
 		Use: "list", Short: "List who may answer, and in whose name", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			cfg, err := a.load()
+			cfg, err := con.load()
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(map[string]any{"approvers": append([]config.Approver{}, cfg.Approvals.Approvers...), "delegations": append([]config.Delegation{}, cfg.Approvals.Delegations...)})
+			if con.json {
+				return con.printJSON(map[string]any{"approvers": append([]config.Approver{}, cfg.Approvals.Approvers...), "delegations": append([]config.Delegation{}, cfg.Approvals.Delegations...)})
 			}
 			if len(cfg.Approvals.Approvers) == 0 {
-				fmt.Fprintln(a.err, "there are no approvers; codemode-bridge approvers add NAME makes one")
+				fmt.Fprintln(con.err, "there are no approvers; codemode-bridge approvers add NAME makes one")
 				return nil
 			}
 			table := [][]string{{"name", "role", "may allow up to", "groups", "signs in as", "in the name of"}}
@@ -48,10 +48,10 @@ func (a *app) approversCommand() *cobra.Command {
 				}
 				table = append(table, []string{one.Name, string(one.Role), risk, strings.Join(one.Groups, " "), canon.Visible(one.Login), strings.Join(names, ", ")})
 			}
-			return a.table(table)
+			return con.table(table)
 		},
 	}
-	a.jsonFlag(list)
+	con.jsonFlag(list)
 
 	var role, risk, login string
 	var groups []string
@@ -73,7 +73,7 @@ func (a *app) approversCommand() *cobra.Command {
 				one["groups"] = groups
 			}
 			first, confirms := true, false
-			err := a.editConfig(func(text []byte, cfg *config.Config) ([]byte, error) {
+			err := editConfig(con, func(text []byte, cfg *config.Config) ([]byte, error) {
 				first = len(cfg.Approvals.Approvers) == 0
 				one["role"] = addedRole(role, first)
 				confirms = one["role"] == config.RoleAdmin || anyoneMay(approval.ConfirmConfig, cfg.Approvals)
@@ -83,33 +83,33 @@ func (a *app) approversCommand() *cobra.Command {
 				return err
 			}
 			if !confirms {
-				defer a.told("%s", nobodyConfirms)
+				defer con.told("%s", nobodyConfirms)
 			}
 			if first && role == "" {
-				defer a.told("%s is the first approver, and so an admin: somebody must be able to confirm edits that loosen (--role says otherwise)", args[0])
+				defer con.told("%s is the first approver, and so an admin: somebody must be able to confirm edits that loosen (--role says otherwise)", args[0])
 			}
 			if !first {
-				defer fmt.Fprintln(a.err, "a bridge that runs lets them in once an admin has confirmed it, on the page or with: codemode-bridge config confirm")
+				defer fmt.Fprintln(con.err, "a bridge that runs lets them in once an admin has confirmed it, on the page or with: codemode-bridge config confirm")
 			}
-			if a.json {
+			if con.json {
 				made := map[string]any{"name": args[0], "role": one["role"]}
 				if login == "" {
 					made["token"] = token
 				}
-				return a.printJSON(made)
+				return con.printJSON(made)
 			}
 			if login != "" {
-				_, err = fmt.Fprintf(a.err, "%s signs in on the page as %s; there is no token\n", args[0], login)
+				_, err = fmt.Fprintf(con.err, "%s signs in on the page as %s; there is no token\n", args[0], login)
 				return err
 			}
-			fmt.Fprintf(a.err, "the token of %s, which is not kept anywhere:\n", args[0])
-			if _, err = fmt.Fprintln(a.out, token); err == nil {
-				a.told("%s enters it on the approval page (codemode-bridge serve says where) and at: codemode-bridge approvals watch", args[0])
+			fmt.Fprintf(con.err, "the token of %s, which is not kept anywhere:\n", args[0])
+			if _, err = fmt.Fprintln(con.out, token); err == nil {
+				con.told("%s enters it on the approval page (codemode-bridge serve says where) and at: codemode-bridge approvals watch", args[0])
 			}
 			return err
 		},
 	}
-	a.jsonFlag(add)
+	con.jsonFlag(add)
 	add.Flags().StringVar(&role, "role", "", "what they may do: `viewer`, approver, admin; without it, the first one is an admin and the others are approvers")
 	add.Flags().StringVar(&risk, "risk", "", "the highest `risk` that they may allow: low, medium, high, critical")
 	add.Flags().StringSliceVar(&groups, "group", nil, "`groups` that a quorum may ask for")
@@ -120,7 +120,7 @@ func (a *app) approversCommand() *cobra.Command {
 	remove := &cobra.Command{
 		Use: "remove name", Short: "Take an approver out, with what they delegated", Args: oneArg,
 		RunE: func(_ *cobra.Command, args []string) error {
-			err := a.editConfig(func(text []byte, cfg *config.Config) ([]byte, error) {
+			err := editConfig(con, func(text []byte, cfg *config.Config) ([]byte, error) {
 				at := slices.IndexFunc(cfg.Approvals.Approvers, func(one config.Approver) bool { return one.Name == args[0] })
 				if at < 0 {
 					return nil, &usageError{fmt.Errorf("there is no approver %q", args[0])}
@@ -137,7 +137,7 @@ func (a *app) approversCommand() *cobra.Command {
 				return config.Remove(text, fmt.Sprintf("/approvals/approvers/%d", at))
 			})
 			if err == nil {
-				fmt.Fprintf(a.err, "%s may not answer any more\n", args[0])
+				fmt.Fprintf(con.err, "%s may not answer any more\n", args[0])
 			}
 			return err
 		},
@@ -150,7 +150,7 @@ func (a *app) approversCommand() *cobra.Command {
 			if until == "" {
 				return &usageError{errors.New("--until is needed: a delegation has an end")}
 			}
-			return a.editConfig(func(text []byte, _ *config.Config) ([]byte, error) {
+			return editConfig(con, func(text []byte, _ *config.Config) ([]byte, error) {
 				return config.Insert(text, "/approvals/delegations/-", map[string]any{"from": args[0], "to": args[1], "until": until})
 			})
 		},
@@ -181,23 +181,23 @@ const nobodyConfirms = `no approver has the role admin, so nobody can confirm an
 
 // editConfig changes the configuration file, in one step, and only if what
 // comes out of it is a good configuration.
-func (a *app) editConfig(edit func(text []byte, cfg *config.Config) ([]byte, error)) error {
-	path, err := a.file()
+func editConfig(con *app, edit func(text []byte, cfg *config.Config) ([]byte, error)) error {
+	path, err := con.file()
 	if err != nil {
 		return err
 	}
-	cfg, err := a.load()
+	cfg, err := con.load()
 	if err != nil {
 		return err
 	}
 	edited := false
-	err = a.rewrite(path, func(text []byte) ([]byte, error) {
+	err = rewrite(con, path, func(text []byte) ([]byte, error) {
 		next, err := edit(text, cfg)
 		edited = err == nil
 		return next, err
 	}, func(*config.Config) error { return nil })
 	if problems := (config.Problems)(nil); edited && errors.As(err, &problems) {
-		fmt.Fprintln(a.err, "the file was not changed: with this edit it would have mistakes")
+		fmt.Fprintln(con.err, "the file was not changed: with this edit it would have mistakes")
 	}
 	return err
 }
@@ -207,7 +207,7 @@ var errChanged = errors.New("the configuration was changed meanwhile")
 
 // rewrite changes the configuration file at path in one step, if what comes
 // out of it is a good configuration and before, which is given that, agrees.
-func (a *app) rewrite(path string, edit func(text []byte) ([]byte, error), before func(*config.Config) error) error {
+func rewrite(con *app, path string, edit func(text []byte) ([]byte, error), before func(*config.Config) error) error {
 	file := path
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // what it points to is changed, and stays what it points to
@@ -220,7 +220,7 @@ func (a *app) rewrite(path string, edit func(text []byte) ([]byte, error), befor
 	if err != nil {
 		return err
 	}
-	cfg, err := a.parseFile(file, next)
+	cfg, err := con.parseFile(file, next)
 	if err != nil {
 		return err
 	}

@@ -18,17 +18,17 @@ import (
 )
 
 // auditCommand reads, checks and keeps the audit log.
-func (a *app) auditCommand() *cobra.Command {
+func auditCommand(con *app) *cobra.Command {
 	group := &cobra.Command{Use: "audit", Short: "What was asked, decided and done, and the proof of it"}
-	group.AddCommand(a.queryCommand(), a.showCommand("Show what one run did: script, preview, every call"), a.statsCommand(), a.exportCommand(),
-		a.reportCommand(), a.verifyCommand(), a.checkpointCommand(), a.pruneCommand(), a.repairCommand(), a.fingerprintCommand())
-	a.logFlag(group)
+	group.AddCommand(queryCommand(con), showCommand(con, "Show what one run did: script, preview, every call"), statsCommand(con), exportCommand(con),
+		reportCommand(con), verifyCommand(con), checkpointCommand(con), pruneCommand(con), repairCommand(con), fingerprintCommand(con))
+	logFlag(con, group)
 	return group
 }
 
 // logFlag gives a command, and those below it, the flag --log.
-func (a *app) logFlag(c *cobra.Command) {
-	c.PersistentFlags().StringVar(&a.logFile, "log", "", "the audit log's `file` (default: audit.path of the configuration)")
+func logFlag(con *app, c *cobra.Command) {
+	c.PersistentFlags().StringVar(&con.logFile, "log", "", "the audit log's `file` (default: audit.path of the configuration)")
 }
 
 // errNoLog ends a command that needs an audit log where there is none; it has
@@ -37,14 +37,14 @@ var errNoLog = &exitError{exitFailed}
 
 // withLog opens the audit log to read, if there is one, and does one thing with
 // it. Where there is none it says so; the error is then errNoLog.
-func (a *app) withLog(ctx context.Context, do func(context.Context, *sqlstore.DB) error) error {
-	return a.withStore(ctx, true, do)
+func withLog(ctx context.Context, con *app, do func(context.Context, *sqlstore.DB) error) error {
+	return withStore(ctx, con, true, do)
 }
 
 // readLog is withLog for commands to which no log is an empty one: they say
 // what they would say of that.
-func (a *app) readLog(ctx context.Context, do func(context.Context, ledger.Store) error) error {
-	err := a.withLog(ctx, func(ctx context.Context, s *sqlstore.DB) error { return do(ctx, s) })
+func readLog(ctx context.Context, con *app, do func(context.Context, ledger.Store) error) error {
+	err := withLog(ctx, con, func(ctx context.Context, s *sqlstore.DB) error { return do(ctx, s) })
 	if errors.Is(err, errNoLog) {
 		return do(ctx, memstore.New(nil))
 	}
@@ -53,8 +53,8 @@ func (a *app) readLog(ctx context.Context, do func(context.Context, ledger.Store
 
 // writeLog is withLog for commands that change the log; where there is none
 // they have nothing to do.
-func (a *app) writeLog(ctx context.Context, do func(context.Context, *sqlstore.DB) error) error {
-	return noLogIsEmpty(a.withStore(ctx, false, do))
+func writeLog(ctx context.Context, con *app, do func(context.Context, *sqlstore.DB) error) error {
+	return noLogIsEmpty(withStore(ctx, con, false, do))
 }
 
 func noLogIsEmpty(err error) error {
@@ -64,13 +64,13 @@ func noLogIsEmpty(err error) error {
 	return err
 }
 
-func (a *app) withStore(ctx context.Context, readOnly bool, do func(context.Context, *sqlstore.DB) error) (err error) {
-	place, err := a.storePlace()
+func withStore(ctx context.Context, con *app, readOnly bool, do func(context.Context, *sqlstore.DB) error) (err error) {
+	place, err := storePlace(con)
 	if err != nil {
 		return err
 	}
 	if _, err := os.Stat(place.Path); errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(a.err, "there is no audit log at %s\n", place.Path)
+		fmt.Fprintf(con.err, "there is no audit log at %s\n", place.Path)
 		return errNoLog
 	}
 	store, err := openStore(ctx, place, readOnly, nil)
@@ -79,13 +79,13 @@ func (a *app) withStore(ctx context.Context, readOnly bool, do func(context.Cont
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	if broken := store.Err(); errors.Is(broken, ledger.ErrDamaged) {
-		fmt.Fprintf(a.err, "%s\n%s\n", audit.Shown(broken.Error()), repairHint)
+		fmt.Fprintf(con.err, "%s\n%s\n", audit.Shown(broken.Error()), repairHint)
 	}
 	return do(ctx, store)
 }
 
 // queryCommand prints rows.
-func (a *app) queryCommand() *cobra.Command {
+func queryCommand(con *app) *cobra.Command {
 	var o struct {
 		selection
 		limit          int
@@ -99,7 +99,7 @@ func (a *app) queryCommand() *cobra.Command {
   codemode-bridge audit query --outcome denied --tool 'filesystem__*'
   codemode-bridge audit query --event-type verdict --filter answer='yes, once' --format csv`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if a.json {
+			if con.json {
 				o.format = "json"
 			}
 			switch {
@@ -111,29 +111,29 @@ func (a *app) queryCommand() *cobra.Command {
 			if err := oneOf("format", o.format, "table", "json", "csv"); err != nil {
 				return err
 			}
-			return a.readLog(c.Context(), func(ctx context.Context, s ledger.Store) error {
+			return readLog(c.Context(), con, func(ctx context.Context, s ledger.Store) error {
 				q, err := o.query(ctx, s, time.Now())
 				if err != nil {
 					return err
 				}
 				q.Newest, q.Limit = !o.oldest, o.limit
-				return a.printRows(s.Rows(ctx, q), o.format, o.limit)
+				return printRows(con, s.Rows(ctx, q), o.format, o.limit)
 			})
 		},
 	}
-	o.flags(a, c)
+	o.flags(con, c)
 	f := c.Flags()
 	f.IntVarP(&o.limit, "limit", "n", 100, "at most so many `rows`; 0 is no limit")
 	f.BoolVar(&o.newest, "newest", false, "the newest first (the default)")
 	f.BoolVar(&o.oldest, "oldest", false, "the oldest first")
 	f.StringVar(&o.format, "format", "table", "table, json or csv")
 	complete(c, "format", []string{"table", "json", "csv"})
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }
 
 // printRows prints rows in a format and says when there may be more.
-func (a *app) printRows(rows audit.Rows, format string, limit int) error {
+func printRows(con *app, rows audit.Rows, format string, limit int) error {
 	n := 0
 	counted := func(yield func(ledger.Row, error) bool) {
 		for row, err := range rows {
@@ -146,7 +146,7 @@ func (a *app) printRows(rows audit.Rows, format string, limit int) error {
 	var err error
 	switch format {
 	case "table":
-		err = a.rowTable(counted)
+		err = rowTable(con, counted)
 	case "json":
 		all := []audit.Row{}
 		for row, broken := range counted {
@@ -155,22 +155,22 @@ func (a *app) printRows(rows audit.Rows, format string, limit int) error {
 			}
 			all = append(all, audit.JSON(row))
 		}
-		err = a.printJSON(all)
+		err = con.printJSON(all)
 	case "csv":
-		_, err = audit.Export(a.out, counted, audit.CSV, version)
+		_, err = audit.Export(con.out, counted, audit.CSV, version)
 	}
 	switch {
 	case err != nil:
 	case n == 0:
-		fmt.Fprintln(a.err, "no rows match")
+		fmt.Fprintln(con.err, "no rows match")
 	case n == limit:
-		fmt.Fprintf(a.err, "these are %s; --limit 0 shows all\n", count(n, "row"))
+		fmt.Fprintf(con.err, "these are %s; --limit 0 shows all\n", count(n, "row"))
 	}
 	return err
 }
 
 // rowTable prints rows for people.
-func (a *app) rowTable(rows audit.Rows) error {
+func rowTable(con *app, rows audit.Rows) error {
 	table := [][]string{{"seq", "time", "run", "event", "decision", "risk", "what"}}
 	for row, err := range rows {
 		if err != nil {
@@ -185,7 +185,7 @@ func (a *app) rowTable(rows audit.Rows) error {
 	if len(table) == 1 {
 		return nil
 	}
-	return a.table(table)
+	return con.table(table)
 }
 
 // dash is a text of a record for a cell of a table.
@@ -197,7 +197,7 @@ func dash(s string) string {
 }
 
 // exportCommand writes rows for other programs.
-func (a *app) exportCommand() *cobra.Command {
+func exportCommand(con *app) *cobra.Command {
 	var o struct {
 		selection
 		format string
@@ -206,20 +206,20 @@ func (a *app) exportCommand() *cobra.Command {
 		Use: "export", Short: "Write rows as JSON Lines, CSV or CEF", Args: noArgs,
 		Long: "Writes rows of the audit log to standard output, the oldest first: JSON Lines (jsonl),\nCSV that is safe to open in a spreadsheet, or CEF for log collectors.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.readLog(c.Context(), func(ctx context.Context, s ledger.Store) error {
+			return readLog(c.Context(), con, func(ctx context.Context, s ledger.Store) error {
 				q, err := o.query(ctx, s, time.Now())
 				if err != nil {
 					return err
 				}
-				n, err := audit.Export(a.out, s.Rows(ctx, q), audit.Format(o.format), version)
+				n, err := audit.Export(con.out, s.Rows(ctx, q), audit.Format(o.format), version)
 				if err == nil {
-					fmt.Fprintf(a.err, "%s\n", count(n, "row"))
+					fmt.Fprintf(con.err, "%s\n", count(n, "row"))
 				}
 				return err
 			})
 		},
 	}
-	o.flags(a, c)
+	o.flags(con, c)
 	c.Flags().StringVar(&o.format, "format", string(audit.JSONLines), "jsonl, csv or cef")
 	complete(c, "format", []string{"jsonl", "csv", "cef"})
 	c.PreRunE = func(*cobra.Command, []string) error { return oneOf("format", o.format, "jsonl", "csv", "cef") }
@@ -227,12 +227,12 @@ func (a *app) exportCommand() *cobra.Command {
 }
 
 // showCommand prints what one run did.
-func (a *app) showCommand(short string) *cobra.Command {
+func showCommand(con *app, short string) *cobra.Command {
 	c := &cobra.Command{
-		Use: "show run", Short: short, Args: oneArg, ValidArgsFunction: a.completeRun,
+		Use: "show run", Short: short, Args: oneArg, ValidArgsFunction: con.completeRun,
 		Long: "Prints one run: its script, the preview beside what happened, and every call with its decision,\nreasons, questions, outcome and sizes. The beginning of a run's id is enough where it is unique.",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withLog(c.Context(), func(ctx context.Context, s *sqlstore.DB) error {
+			return withLog(c.Context(), con, func(ctx context.Context, s *sqlstore.DB) error {
 				run, err := findRun(ctx, s, args[0])
 				if err != nil {
 					return err
@@ -241,13 +241,13 @@ func (a *app) showCommand(short string) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(t)
+				if con.json {
+					return con.printJSON(t)
 				}
-				return t.Write(a.out)
+				return t.Write(con.out)
 			})
 		},
 	}
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }

@@ -20,13 +20,13 @@ import (
 )
 
 // verifyCommand says whether the log is what was written.
-func (a *app) verifyCommand() *cobra.Command {
+func verifyCommand(con *app) *cobra.Command {
 	var against string
 	c := &cobra.Command{
 		Use: "verify", Short: "Say whether the log is what was written", Args: noArgs,
 		Long: "Reads the whole log and says whether it is what was written, or which row was edited, removed,\ninserted or reordered; the exit code is then 5. A log whose end was cut, that was written anew, or\nthat was replaced by an older copy is found with a checkpoint that was kept elsewhere (--against).",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withLog(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+			return withLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
 				checkpoints, err := readCheckpoints(against)
 				if err != nil {
 					return err
@@ -35,10 +35,10 @@ func (a *app) verifyCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if a.json {
-					err = a.printJSON(reportJSON(r, len(checkpoints)))
+				if con.json {
+					err = con.printJSON(reportJSON(r, len(checkpoints)))
 				} else {
-					a.printReport(r, len(checkpoints))
+					printReport(con, r, len(checkpoints))
 				}
 				if err == nil && !r.Whole {
 					return &exitError{exitNotWhole}
@@ -48,7 +48,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&against, "against", "", "compare with a checkpoint: a `file` of them, or the line itself")
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }
 
@@ -138,38 +138,38 @@ func reportJSON(r ledger.Report, checkpoints int) any {
 	}{r.Whole, r.Rows, r.First, r.Last, r.Hash, r.Sealed, checkpoints, r.Bad, r.Kind, r.Message}
 }
 
-func (a *app) printReport(r ledger.Report, checkpoints int) {
+func printReport(con *app, r ledger.Report, checkpoints int) {
 	if !r.Whole {
-		fmt.Fprintf(a.out, "the log is not what was written: %s\n", audit.Shown(r.Message))
+		fmt.Fprintf(con.out, "the log is not what was written: %s\n", audit.Shown(r.Message))
 		return
 	}
 	if r.Rows == 0 {
-		fmt.Fprintln(a.out, "the log is whole, and empty")
+		fmt.Fprintln(con.out, "the log is whole, and empty")
 	} else {
-		fmt.Fprintf(a.out, "the log is whole: %s, %d to %d, last hash %s\n", count(int(r.Rows), "row"), r.First, r.Last, r.Hash)
+		fmt.Fprintf(con.out, "the log is whole: %s, %d to %d, last hash %s\n", count(int(r.Rows), "row"), r.First, r.Last, r.Hash)
 	}
 	if !r.Sealed {
-		fmt.Fprintln(a.err, "the log's key was not found, so rows that were written anew with right hashes would pass")
+		fmt.Fprintln(con.err, "the log's key was not found, so rows that were written anew with right hashes would pass")
 	}
 	if checkpoints == 0 {
-		fmt.Fprintln(a.err, "not compared with a checkpoint from elsewhere (--against): an older copy of the whole log would pass")
+		fmt.Fprintln(con.err, "not compared with a checkpoint from elsewhere (--against): an older copy of the whole log would pass")
 	} else {
-		fmt.Fprintf(a.err, "compared with %s\n", count(checkpoints, "checkpoint"))
+		fmt.Fprintf(con.err, "compared with %s\n", count(checkpoints, "checkpoint"))
 	}
 }
 
 // checkpointCommand prints a signed checkpoint.
-func (a *app) checkpointCommand() *cobra.Command {
+func checkpointCommand(con *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "checkpoint", Short: "Print a signed line that proves later what the log held now", Args: noArgs,
 		Long: "Prints one line that names the log's last row and is signed with the log's key. Keep it where the\nlog's owner cannot change it; audit verify --against compares with it.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withLog(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+			return withLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
 				point, err := store.Checkpoint(ctx)
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintln(a.out, point)
+				_, err = fmt.Fprintln(con.out, point)
 				return err
 			})
 		},
@@ -177,7 +177,7 @@ func (a *app) checkpointCommand() *cobra.Command {
 }
 
 // pruneCommand removes old rows.
-func (a *app) pruneCommand() *cobra.Command {
+func pruneCommand(con *app) *cobra.Command {
 	var age string
 	var rows int64
 	var dry bool
@@ -195,7 +195,7 @@ func (a *app) pruneCommand() *cobra.Command {
 				return &usageError{fmt.Errorf("--keep-rows must be 1 or more, not %d", rows)}
 			}
 			before := time.Now().Add(-old)
-			return a.writeLog(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+			return writeLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
 				verb, n := "removed", int64(0)
 				if byRows {
 					if before, err = timeOfNewest(ctx, store, rows); err != nil {
@@ -211,18 +211,18 @@ func (a *app) pruneCommand() *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("pruning the audit log: %w", err)
 				}
-				if a.json {
+				if con.json {
 					about := map[string]any{"removed": n, "dry_run": dry}
 					if !before.IsZero() {
 						about["before"] = before
 					}
-					return a.printJSON(about)
+					return con.printJSON(about)
 				}
 				if before.IsZero() {
-					_, err = fmt.Fprintf(a.out, "%s 0 rows: there are no more than %d\n", verb, rows)
+					_, err = fmt.Fprintf(con.out, "%s 0 rows: there are no more than %d\n", verb, rows)
 					return err
 				}
-				_, err = fmt.Fprintf(a.out, "%s %s from before %s\n", verb, count(int(n), "row"), before.Local().Format(time.DateTime))
+				_, err = fmt.Fprintf(con.out, "%s %s from before %s\n", verb, count(int(n), "row"), before.Local().Format(time.DateTime))
 				return err
 			})
 		},
@@ -230,7 +230,7 @@ func (a *app) pruneCommand() *cobra.Command {
 	c.Flags().StringVar(&age, "older-than", "", "the `age` of what is removed: 90d, 12h")
 	c.Flags().Int64Var(&rows, "keep-rows", 0, "how `many` of the newest rows stay")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only count")
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }
 
@@ -250,20 +250,20 @@ func prunable(ctx context.Context, store ledger.Store, before time.Time) (n int6
 }
 
 // fingerprintCommand finds a secret that the log hides.
-func (a *app) fingerprintCommand() *cobra.Command {
+func fingerprintCommand(con *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "fingerprint", Short: "Find the rows that hide a value which you know", Args: noArgs,
 		Long:    "Reads a value from standard input, without showing it, and prints the rows in whose place of a\nhidden value stands the value's fingerprint. The fingerprint is keyed: without the log's key nothing\ncan be learnt from it.",
 		Example: `  codemode-bridge audit fingerprint < token.txt`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			value, err := a.secret("value: ")
+			value, err := readSecret(con, "value: ")
 			if err != nil {
 				return err
 			}
 			if value == "" {
 				return &usageError{errors.New("no value: write it to standard input")}
 			}
-			return a.withLog(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+			return withLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
 				key, err := store.Key(fingerprints)
 				if err != nil {
 					return err
@@ -278,18 +278,18 @@ func (a *app) fingerprintCommand() *cobra.Command {
 						found = append(found, audit.JSON(row))
 					}
 				}
-				if a.json {
-					return a.printJSON(map[string]any{"fingerprint": mark, "rows": append([]audit.Row{}, found...)})
+				if con.json {
+					return con.printJSON(map[string]any{"fingerprint": mark, "rows": append([]audit.Row{}, found...)})
 				}
-				fmt.Fprintf(a.out, "%s is in %s\n", mark, count(len(found), "row"))
+				fmt.Fprintf(con.out, "%s is in %s\n", mark, count(len(found), "row"))
 				for _, row := range found {
-					fmt.Fprintf(a.out, "%d  %s  %s  %s\n", row.Seq, row.Time.Local().Format(time.DateTime), dash(row.Run), audit.Line(row.Record))
+					fmt.Fprintf(con.out, "%d  %s  %s  %s\n", row.Seq, row.Time.Local().Format(time.DateTime), dash(row.Run), audit.Line(row.Record))
 				}
 				return nil
 			})
 		},
 	}
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }
 
@@ -299,28 +299,28 @@ func holds(r ledger.Record, mark string) bool {
 		strings.Contains(r.Error, mark) || strings.Contains(string(r.Preview), mark)
 }
 
-// secret reads one value from standard input: typed unseen on a terminal, all
+// readSecret reads one value from standard input: typed unseen on a terminal, all
 // of it without the last line break otherwise.
-func (a *app) secret(prompt string) (string, error) {
-	if file, ok := a.in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		fmt.Fprint(a.err, prompt)
+func readSecret(con *app, prompt string) (string, error) {
+	if file, ok := con.in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		fmt.Fprint(con.err, prompt)
 		value, err := term.ReadPassword(int(file.Fd()))
-		fmt.Fprintln(a.err)
+		fmt.Fprintln(con.err)
 		if err != nil {
 			return "", fmt.Errorf("reading a value: %w", err)
 		}
 		return string(value), nil
 	}
-	return readValue(a.in)
+	return readValue(con.in)
 }
 
 // repairCommand sets a damaged log aside and begins a new one.
-func (a *app) repairCommand() *cobra.Command {
+func repairCommand(con *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "repair", Short: "Set a damaged log aside and begin a new one", Args: noArgs,
 		Long: "Renames a damaged log and begins a new one, whose first row names the old file and its last good\nhash. Nothing is deleted, and a log that is whole is left as it is. Bridges that run go on with the new one.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			place, err := a.storePlace()
+			place, err := storePlace(con)
 			if err != nil {
 				return err
 			}
@@ -330,19 +330,19 @@ func (a *app) repairCommand() *cobra.Command {
 			done, err := sqlstore.Repair(c.Context(), storeOptions(place))
 			switch {
 			case errors.Is(err, sqlstore.ErrWhole):
-				fmt.Fprintln(a.err, "the log is whole: nothing was done")
+				fmt.Fprintln(con.err, "the log is whole: nothing was done")
 				return nil
 			case err != nil:
 				return fmt.Errorf("repairing the audit log: %w", err)
-			case a.json:
-				return a.printJSON(done)
+			case con.json:
+				return con.printJSON(done)
 			}
-			fmt.Fprintf(a.out, "the damaged log is %s now; its last good row is %d, hash %s\n", done.Old, done.Last, done.Hash)
-			fmt.Fprintf(a.out, "what was wrong: %s\n", audit.Shown(done.Why))
-			fmt.Fprintf(a.out, "a new log begins at %s\n", place.Path)
+			fmt.Fprintf(con.out, "the damaged log is %s now; its last good row is %d, hash %s\n", done.Old, done.Last, done.Hash)
+			fmt.Fprintf(con.out, "what was wrong: %s\n", audit.Shown(done.Why))
+			fmt.Fprintf(con.out, "a new log begins at %s\n", place.Path)
 			return nil
 		},
 	}
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }

@@ -219,14 +219,14 @@ func findRun(ctx context.Context, s ledger.Store, prefix string) (string, error)
 }
 
 // completeRun offers the newest runs to the shell.
-func (a *app) completeRun(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (con *app) completeRun(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var all []string
-	quiet := *a
+	quiet := *con
 	quiet.err = nowhere{}
-	if err := quiet.withLog(c.Context(), func(ctx context.Context, s *sqlstore.DB) error {
+	if err := withLog(c.Context(), &quiet, func(ctx context.Context, s *sqlstore.DB) error {
 		for row, err := range s.Rows(ctx, ledger.Query{Events: []ledger.Event{ledger.RunStarted}, Newest: true, Limit: 200}) {
 			if err != nil {
 				return err

@@ -19,13 +19,13 @@ import (
 )
 
 // statsCommand counts.
-func (a *app) statsCommand() *cobra.Command {
+func statsCommand(con *app) *cobra.Command {
 	var s selection
 	c := &cobra.Command{
 		Use: "stats", Short: "Count questions, answers, refusals, and suggest rules", Args: noArgs,
 		Long: "Counts what was asked and how it was answered, what was refused and why, and which rules nothing\nneeded. For a rule that is nearly always answered yes, it prints the narrowest rule that would have\ncovered those answers, with every no that it would have let through. Nothing is changed.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.readLog(c.Context(), func(ctx context.Context, store ledger.Store) error {
+			return readLog(c.Context(), con, func(ctx context.Context, store ledger.Store) error {
 				q, err := s.query(ctx, store, time.Now())
 				if err != nil {
 					return err
@@ -34,40 +34,40 @@ func (a *app) statsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				unused, err := a.unused(stats)
+				unused, err := unused(con, stats)
 				if err != nil {
-					fmt.Fprintf(a.err, "rules that nothing needed are not listed: the configuration cannot be read: %s\n", firstLine(err.Error()))
+					fmt.Fprintf(con.err, "rules that nothing needed are not listed: the configuration cannot be read: %s\n", firstLine(err.Error()))
 				}
-				if a.json {
-					return a.printJSON(struct {
+				if con.json {
+					return con.printJSON(struct {
 						*audit.Stats
 						Unused      []string           `json:"unused"`
 						Suggestions []audit.Suggestion `json:"suggestions"`
 					}{stats, unused, stats.Suggest()})
 				}
-				return a.printStats(stats, unused)
+				return printStats(con, stats, unused)
 			})
 		},
 	}
 	s.period(c)
 	c.Flags().StringSliceVar(&s.profiles, "profile", nil, "only runs under this `profile`")
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }
 
 // unused are the rules of the present configuration that the log never names.
-func (a *app) unused(stats *audit.Stats) ([]string, error) {
-	cfg, err := a.load()
+func unused(con *app, stats *audit.Stats) ([]string, error) {
+	cfg, err := con.load()
 	if err != nil {
 		return nil, err
 	}
 	return stats.Unused(cfg.Evaluation), nil
 }
 
-func (a *app) printStats(s *audit.Stats, unused []string) error {
-	out := func(format string, args ...any) { fmt.Fprintf(a.out, format, args...) }
+func printStats(con *app, s *audit.Stats, unused []string) error {
+	out := func(format string, args ...any) { fmt.Fprintf(con.out, format, args...) }
 	if s.Rows == 0 {
-		fmt.Fprintln(a.err, "no rows match")
+		fmt.Fprintln(con.err, "no rows match")
 		return nil
 	}
 	q := s.Questions
@@ -84,7 +84,7 @@ func (a *app) printStats(s *audit.Stats, unused []string) error {
 			return nil
 		}
 		out("\n%s\n", title)
-		return a.table(append([][]string{head}, rows...))
+		return con.table(append([][]string{head}, rows...))
 	}
 	var rules, denials, failures [][]string
 	for _, r := range s.Rules {
@@ -107,14 +107,14 @@ func (a *app) printStats(s *audit.Stats, unused []string) error {
 		}
 	}
 	for _, suggestion := range s.Suggest() {
-		a.printSuggestion(suggestion)
+		printSuggestion(con, suggestion)
 	}
 	return err
 }
 
 // printSuggestion prints a rule to paste, and all that speaks against it.
-func (a *app) printSuggestion(s audit.Suggestion) {
-	out := func(format string, args ...any) { fmt.Fprintf(a.out, format, args...) }
+func printSuggestion(con *app, s audit.Suggestion) {
+	out := func(format string, args ...any) { fmt.Fprintf(con.out, format, args...) }
 	line := func(v any) string {
 		var text strings.Builder
 		e := json.NewEncoder(&text)
@@ -151,14 +151,14 @@ func (a *app) printSuggestion(s audit.Suggestion) {
 }
 
 // reportCommand writes the report for an auditor.
-func (a *app) reportCommand() *cobra.Command {
+func reportCommand(con *app) *cobra.Command {
 	var s selection
 	var against string
 	c := &cobra.Command{
 		Use: "report", Short: "Write a report of a period, for an auditor, as Markdown", Args: noArgs,
 		Long: "Verifies the whole log and writes, as Markdown, who let what happen in a period, what was refused\nand why, which outcomes are not known, and how the configuration changed. Where the log is not whole\nthe report says so and the exit code is 5.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withLog(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+			return withLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
 				now := time.Now()
 				q, err := s.query(ctx, store, now)
 				if err != nil {
@@ -172,7 +172,7 @@ func (a *app) reportCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				err = audit.WriteReport(a.out, store.Rows(ctx, q), audit.ReportOptions{
+				err = audit.WriteReport(con.out, store.Rows(ctx, q), audit.ReportOptions{
 					From: q.Since, Until: q.Until, Now: now, Verified: verified, Against: len(checkpoints) > 0,
 				})
 				if err == nil && !verified.Whole {

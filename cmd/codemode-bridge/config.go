@@ -35,13 +35,13 @@ func (e *configError) Unwrap() error { return e.err }
 
 // file is the configuration file that the command line, the environment or
 // custom names, as an absolute path.
-func (a *app) file() (string, error) {
-	path := a.configPath
+func (con *app) file() (string, error) {
+	path := con.configPath
 	if path == "" {
-		path, _ = a.env("CODEMODE_CONFIG")
+		path, _ = con.env("CODEMODE_CONFIG")
 	}
 	if path == "" {
-		places, err := config.Paths(a.env)
+		places, err := config.Paths(con.env)
 		if err != nil {
 			return "", &configError{err: err, hint: "name a file with --config"}
 		}
@@ -51,20 +51,20 @@ func (a *app) file() (string, error) {
 }
 
 // load reads the configuration.
-func (a *app) load() (*config.Config, error) {
-	cfg, _, err := a.loadLooked()
+func (con *app) load() (*config.Config, error) {
+	cfg, _, err := con.loadLooked()
 	return cfg, err
 }
 
 // loadLooked reads the configuration and names the variables that it was read
 // with. Those that say where it is are not among them.
-func (a *app) loadLooked() (cfg *config.Config, looked []string, err error) {
-	path, err := a.file()
+func (con *app) loadLooked() (cfg *config.Config, looked []string, err error) {
+	path, err := con.file()
 	if err != nil {
 		return nil, nil, err
 	}
-	names := a.rememberLookups()
-	cfg, err = a.loadFile(path)
+	names := rememberLookups(con)
+	cfg, err = con.loadFile(path)
 	looked = names()
 	var problems config.Problems
 	var usage *usageError
@@ -82,20 +82,20 @@ func (a *app) loadLooked() (cfg *config.Config, looked []string, err error) {
 }
 
 // shown is path as the person wrote it, if it was written.
-func (a *app) shown(path string) string {
-	if a.configPath != "" {
-		return a.configPath
+func (con *app) shown(path string) string {
+	if con.configPath != "" {
+		return con.configPath
 	}
 	return path
 }
 
 // policy are the options of the policy: our own files, which no call may name.
-func (a *app) policy(path string) profiles.Options {
+func (con *app) policy(path string) profiles.Options {
 	o := profiles.Options{OwnFiles: []string{path, confirmed.Resolve(path)}}
-	if overlay, err := a.overlay(path); err == nil && overlay != "" {
+	if overlay, err := con.overlay(path); err == nil && overlay != "" {
 		o.OwnFiles = append(o.OwnFiles, overlay, confirmed.Resolve(overlay))
 	}
-	if places, err := config.Paths(a.env); err == nil {
+	if places, err := config.Paths(con.env); err == nil {
 		o.OwnFiles = append(o.OwnFiles, places.ConfigFile, places.StateDir)
 	}
 	return o
@@ -164,33 +164,33 @@ func limits(s config.Sandbox) sandbox.Limits {
 }
 
 // checkCommand says what is wrong with a configuration.
-func (a *app) checkCommand() *cobra.Command {
+func checkCommand(con *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "check [file]", Short: "Say what is wrong with the configuration, with line and column", Args: maxArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				a.configPath = args[0]
+				con.configPath = args[0]
 			}
-			cfg, err := a.load()
+			cfg, err := con.load()
 			var problems config.Problems
 			if err != nil && !errors.As(err, &problems) {
 				return err
 			}
 			if err == nil && nobodyMayConfirm(cfg) {
-				a.told("warning: %s", nobodyConfirms)
+				con.told("warning: %s", nobodyConfirms)
 			}
-			if a.json {
+			if con.json {
 				if problems == nil {
 					problems = config.Problems{}
 				}
-				if err := a.printJSON(map[string]any{"ok": len(problems) == 0, "problems": problems}); err != nil {
+				if err := con.printJSON(map[string]any{"ok": len(problems) == 0, "problems": problems}); err != nil {
 					return err
 				}
 			} else if len(problems) > 0 {
-				fmt.Fprintln(a.out, problems)
-				fmt.Fprintf(a.err, "%s\n", count(len(problems), "mistake"))
+				fmt.Fprintln(con.out, problems)
+				fmt.Fprintf(con.err, "%s\n", count(len(problems), "mistake"))
 			} else {
-				fmt.Fprintf(a.out, "%s is fine: %s, %s\n", a.shown(cfg.File), count(len(cfg.Servers), "server"), count(len(cfg.Profiles.Names()), "profile"))
+				fmt.Fprintf(con.out, "%s is fine: %s, %s\n", con.shown(cfg.File), count(len(cfg.Servers), "server"), count(len(cfg.Profiles.Names()), "profile"))
 			}
 			if len(problems) > 0 {
 				return &exitError{exitConfig}
@@ -198,7 +198,7 @@ func (a *app) checkCommand() *cobra.Command {
 			return nil
 		},
 	}
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }
 

@@ -25,22 +25,22 @@ import (
 )
 
 // configCommand shows, confirms and rejects a configuration that is held.
-func (a *app) configCommand() *cobra.Command {
+func configCommand(con *app) *cobra.Command {
 	group := &cobra.Command{Use: "config", Short: "A changed configuration that waits for an approver"}
-	group.AddCommand(a.configPending(), a.configVerdict(true), a.configVerdict(false), a.configAccept())
+	group.AddCommand(configPending(con), configVerdict(con, true), configVerdict(con, false), configAccept(con))
 	return group
 }
 
-func (a *app) configPending() *cobra.Command {
+func configPending(con *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "pending", Short: "Show what waits, in what it is looser, and how the profiles differ", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			w, err := a.openWaiting(c.Context())
+			w, err := openWaiting(c.Context(), con)
 			if errors.Is(err, errNothingHeld) {
-				if a.json {
-					return a.printJSON(nil)
+				if con.json {
+					return con.printJSON(nil)
 				}
-				fmt.Fprintln(a.err, errNothingHeld)
+				fmt.Fprintln(con.err, errNothingHeld)
 				return nil
 			}
 			if err != nil {
@@ -49,18 +49,18 @@ func (a *app) configPending() *cobra.Command {
 			if err := w.close(); err != nil {
 				return err
 			}
-			if a.json {
-				return a.printJSON(pendingOf(w.row))
+			if con.json {
+				return con.printJSON(pendingOf(w.row))
 			}
-			return printHeld(a.out, w.row)
+			return printHeld(con.out, w.row)
 		},
 	}
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }
 
 // configVerdict confirms what waits, or rejects it.
-func (a *app) configVerdict(confirm bool) *cobra.Command {
+func configVerdict(con *app, confirm bool) *cobra.Command {
 	var fromStdin bool
 	var reason string
 	c := &cobra.Command{
@@ -72,7 +72,7 @@ func (a *app) configVerdict(confirm bool) *cobra.Command {
 		c.Long = "Shows what waits and notes that it is not wanted: nothing of it holds, not even the rights that it takes\naway. The file stays as it is; the next edit of it is looked at anew. Your approver's token is asked for."
 	}
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
-		w, err := a.openWaiting(c.Context())
+		w, err := openWaiting(c.Context(), con)
 		if err != nil {
 			return err
 		}
@@ -80,10 +80,10 @@ func (a *app) configVerdict(confirm bool) *cobra.Command {
 		if w.store == nil {
 			return &configError{errors.New("what waits is in the bridge's memory: audit.enabled is false"), "confirm it on the bridge's page"}
 		}
-		if err := printHeld(a.err, w.row); err != nil {
+		if err := printHeld(con.err, w.row); err != nil {
 			return err
 		}
-		_, who, _, err := a.authenticate(w.inForce, fromStdin)
+		_, who, _, err := authenticate(con, w.inForce, fromStdin)
 		switch {
 		case err != nil:
 			return err
@@ -94,12 +94,12 @@ func (a *app) configVerdict(confirm bool) *cobra.Command {
 		}
 		said := approval.Confirmation{By: who.Name, Channel: "terminal", Text: reason, At: time.Now()}
 		if !confirm {
-			return w.reject(c.Context(), a, said)
+			return w.reject(c.Context(), con, said)
 		}
-		if err := w.confirm(c.Context(), a, said); err != nil {
+		if err := w.confirm(c.Context(), con, said); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(a.out, "confirmed by %s: the bridges that hold it take it over\n", who.Name)
+		_, err = fmt.Fprintf(con.out, "confirmed by %s: the bridges that hold it take it over\n", who.Name)
 		return err
 	}
 	c.Flags().BoolVar(&fromStdin, "token-stdin", false, "read your token from standard input")
@@ -108,7 +108,7 @@ func (a *app) configVerdict(confirm bool) *cobra.Command {
 }
 
 // configAccept is the way out where no approver is at hand.
-func (a *app) configAccept() *cobra.Command {
+func configAccept(con *app) *cobra.Command {
 	var offline bool
 	var reason string
 	c := &cobra.Command{
@@ -118,14 +118,14 @@ func (a *app) configAccept() *cobra.Command {
 			if !offline {
 				return &usageError{errors.New("accept does without an approver: say --offline; an approver uses config confirm")}
 			}
-			terminal, ok := a.in.(*os.File)
+			terminal, ok := con.in.(*os.File)
 			if !ok || !term.IsTerminal(int(terminal.Fd())) {
 				return &usageError{errors.New("there is no terminal here; without one, an approver uses config confirm")}
 			}
-			w, err := a.openWaiting(c.Context())
+			w, err := openWaiting(c.Context(), con)
 			var unread *unreadRecord
 			if errors.As(err, &unread) {
-				w, err = a.openUnread(c.Context(), unread)
+				w, err = openUnread(c.Context(), con, unread)
 			}
 			if err != nil {
 				return err
@@ -137,19 +137,19 @@ func (a *app) configAccept() *cobra.Command {
 			if slices.ContainsFunc(w.row.Bridges, func(b string) bool { return !alive.Gone(bridgesOf(w.inForce.Audit), b) }) {
 				return &configError{errors.New("a bridge that runs holds the edit"), "an approver confirms it, on its page or with config confirm; or end the bridge first"}
 			}
-			if err := printHeld(a.err, w.row); err != nil {
+			if err := printHeld(con.err, w.row); err != nil {
 				return err
 			}
 			if strings.TrimSpace(reason) == "" {
 				return &usageError{errors.New("taking it over without an approver needs a reason: --reason \"...\"")}
 			}
-			if err := a.typesName(terminal, filepath.Base(w.row.File)); err != nil {
+			if err := typesName(con, terminal, filepath.Base(w.row.File)); err != nil {
 				return err
 			}
-			if err := w.confirm(c.Context(), a, approval.Confirmation{By: thisUser(), Channel: "offline", Text: reason, At: time.Now()}); err != nil {
+			if err := w.confirm(c.Context(), con, approval.Confirmation{By: thisUser(), Channel: "offline", Text: reason, At: time.Now()}); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.out, "%s is taken over without an approver, and the audit log says so\n", w.row.File)
+			_, err = fmt.Fprintf(con.out, "%s is taken over without an approver, and the audit log says so\n", w.row.File)
 			return err
 		},
 	}
@@ -160,11 +160,11 @@ func (a *app) configAccept() *cobra.Command {
 
 // typesName asks for a name on the terminal. What was typed before the question
 // stands there does not answer it.
-func (a *app) typesName(terminal *os.File, name string) error {
+func typesName(con *app, terminal *os.File, name string) error {
 	if err := drain(terminal); err != nil {
 		return fmt.Errorf("reading from the terminal: %w", err)
 	}
-	fmt.Fprintf(a.err, "type %s to take it over without an approver: ", canon.Visible(name))
+	fmt.Fprintf(con.err, "type %s to take it over without an approver: ", canon.Visible(name))
 	line, err := bufio.NewReader(io.LimitReader(terminal, 4096)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("reading from the terminal: %w", err)
@@ -184,12 +184,12 @@ type waiting struct {
 }
 
 // openWaiting finds what waits of the file; errNothingHeld if nothing does.
-func (a *app) openWaiting(ctx context.Context) (*waiting, error) {
-	cfg, err := a.load()
+func openWaiting(ctx context.Context, con *app) (*waiting, error) {
+	cfg, err := con.load()
 	if err != nil {
 		return nil, err
 	}
-	h, err := a.judge(cfg, nil)
+	h, err := judge(con, cfg, nil)
 	switch {
 	case err != nil:
 		return nil, err
@@ -209,7 +209,7 @@ func (a *app) openWaiting(ctx context.Context) (*waiting, error) {
 }
 
 // openUnread is openWaiting where nobody can tell what was confirmed.
-func (a *app) openUnread(ctx context.Context, unread *unreadRecord) (*waiting, error) {
+func openUnread(ctx context.Context, con *app, unread *unreadRecord) (*waiting, error) {
 	w := &waiting{cfg: unread.cfg, inForce: unread.cfg, row: &approval.Held{
 		File: heldKey(unread.cfg), Digest: textDigest(unread.cfg), Since: time.Now(), Why: []string{unread.Error()}, NeedsReason: true,
 	}}
@@ -260,7 +260,7 @@ func (w *waiting) confirm(ctx context.Context, a *app, said approval.Confirmatio
 			return fmt.Errorf("confirming the configuration: %w", err)
 		}
 	}
-	_, err := a.keepTaken(w.cfg, said.By, said.Channel, said.At)
+	_, err := keepTaken(a, w.cfg, said.By, said.Channel, said.At)
 	return err
 }
 
@@ -287,7 +287,7 @@ func (w *waiting) record(ctx context.Context, a *app, verb string, said approval
 	if !with.Audit.Enabled {
 		with = w.cfg
 	}
-	l, err := a.openQuietLogs(with)
+	l, err := openQuietLogs(a, with)
 	if err != nil {
 		return err
 	}
@@ -341,8 +341,8 @@ func printHeld(w io.Writer, h *approval.Held) error {
 
 // inForce is the configuration that the bridges go by: while cfg waits to be
 // confirmed, what was confirmed last, with the approvers that have lost nothing.
-func (a *app) inForce(ctx context.Context, cfg *config.Config) (*config.Config, error) {
-	h, err := a.judge(cfg, nil)
+func inForce(ctx context.Context, con *app, cfg *config.Config) (*config.Config, error) {
+	h, err := judge(con, cfg, nil)
 	switch {
 	case h == nil || err != nil:
 		return cfg, err

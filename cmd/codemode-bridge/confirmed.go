@@ -40,8 +40,8 @@ type heldConfig struct {
 // overlay, the file alone is compared as well: it is also what other
 // environments are made of. The first start with an overlay, or without one, is
 // compared with the file as the other environments have it.
-func (a *app) judge(cfg, running *config.Config) (*heldConfig, error) {
-	records, err := a.recordsOf(cfg)
+func judge(con *app, cfg, running *config.Config) (*heldConfig, error) {
+	records, err := recordsOf(con, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (a *app) judge(cfg, running *config.Config) (*heldConfig, error) {
 		h.compare(running, cfg)
 	}
 	for i, texts := range past {
-		old := h.against(a, texts)
+		old := h.against(con, texts)
 		if i == 0 && goesOn {
 			h.texts = &texts
 		}
@@ -195,8 +195,8 @@ func overlayKey(cfg *config.Config) string {
 
 // confirmedStore is where records of configurations are kept. It depends on
 // nothing that a configuration says.
-func (a *app) confirmedStore() (*confirmed.Store, error) {
-	places, err := config.Paths(a.env)
+func confirmedStore(con *app) (*confirmed.Store, error) {
+	places, err := config.Paths(con.env)
 	if err != nil {
 		return nil, &configError{fmt.Errorf("there is no folder for what was confirmed of the configuration: %w", err), "set XDG_STATE_HOME, or HOME"}
 	}
@@ -206,8 +206,8 @@ func (a *app) confirmedStore() (*confirmed.Store, error) {
 // recordsOf is what is kept of a configuration's file, and of those that its
 // name led to before. Without a state folder nothing can be kept, which is right
 // only where nobody could confirm anything.
-func (a *app) recordsOf(cfg *config.Config) ([]confirmed.Record, error) {
-	store, err := a.confirmedStore()
+func recordsOf(con *app, cfg *config.Config) ([]confirmed.Record, error) {
+	store, err := confirmedStore(con)
 	if err != nil {
 		if len(cfg.Approvals.Approvers) == 0 {
 			err = nil
@@ -224,8 +224,8 @@ func (a *app) recordsOf(cfg *config.Config) ([]confirmed.Record, error) {
 // keepTaken notes that a configuration is in force: confirmed by somebody, or
 // taken over because it loosens nothing. Of a file that never had approvers it
 // keeps nothing. It reports whether this is the first that is kept of its file.
-func (a *app) keepTaken(cfg *config.Config, by, channel string, now time.Time) (first bool, err error) {
-	store, err := a.confirmedStore()
+func keepTaken(con *app, cfg *config.Config, by, channel string, now time.Time) (first bool, err error) {
+	store, err := confirmedStore(con)
 	if err != nil {
 		if len(cfg.Approvals.Approvers) == 0 {
 			err = nil
@@ -249,7 +249,7 @@ func (a *app) keepTaken(cfg *config.Config, by, channel string, now time.Time) (
 		case by != "":
 			dropFormer(r, cfg)
 			fallthrough
-		case !known, !a.guarded(its.Confirmed, cfg):
+		case !known, !guarded(con, its.Confirmed, cfg):
 			its = confirmed.Standing{Confirmed: texts, By: by, Channel: channel, At: now}
 		default:
 			its.Taken = &texts
@@ -292,8 +292,8 @@ func dropFormer(r *confirmed.Record, cfg *config.Config) {
 
 // guarded reports whether what was confirmed has approvers, so that it stays
 // what edits are compared with until one of them confirms another.
-func (a *app) guarded(was confirmed.Texts, cfg *config.Config) bool {
-	old, err := config.Texts(was).Recall(a.env, a.policy(cfg.File))
+func guarded(con *app, was confirmed.Texts, cfg *config.Config) bool {
+	old, err := config.Texts(was).Recall(con.env, con.policy(cfg.File))
 	return err != nil || len(old.Approvals.Approvers) > 0
 }
 
@@ -304,22 +304,22 @@ type beginning struct {
 	looked []string       // the variables that cfg was read with
 }
 
-// begin reads the configuration for a bridge that goes on running. Where the
+// beginServing reads the configuration for a bridge that goes on running. Where the
 // file waits for an approver, what was confirmed last goes on.
-func (a *app) begin() (beginning, error) {
-	cfg, looked, err := a.loadLooked()
+func beginServing(con *app) (beginning, error) {
+	cfg, looked, err := con.loadLooked()
 	if err != nil {
 		return beginning{}, err
 	}
-	h, err := a.judge(cfg, nil)
+	h, err := judge(con, cfg, nil)
 	if h == nil || err != nil {
 		return beginning{cfg, cfg, looked}, err
 	}
 	if h.texts == nil {
 		return beginning{}, h.refusal("")
 	}
-	names := a.rememberLookups()
-	old, err := h.texts.Parse(a.env, a.policy(cfg.File))
+	names := rememberLookups(con)
+	old, err := h.texts.Parse(con.env, con.policy(cfg.File))
 	looked = names()
 	if err != nil {
 		return beginning{}, h.refusal(", and what was confirmed last cannot go on: " + firstLine(err.Error()))
@@ -328,8 +328,8 @@ func (a *app) begin() (beginning, error) {
 }
 
 // mayRun refuses a configuration that waits for an approver.
-func (a *app) mayRun(cfg *config.Config) error {
-	h, err := a.judge(cfg, nil)
+func mayRun(con *app, cfg *config.Config) error {
+	h, err := judge(con, cfg, nil)
 	if h == nil || err != nil {
 		return err
 	}

@@ -64,33 +64,33 @@ func failing(about, text, do string) finding {
 }
 
 // doctorCommand looks at everything that a bridge depends on.
-func (a *app) doctorCommand() *cobra.Command {
+func doctorCommand(con *app) *cobra.Command {
 	limit := 30 * time.Second
 	c := &cobra.Command{
 		Use: "doctor", Short: "Look for what is wrong with this installation, and say what to do", Args: noArgs,
 		Long: "Looks at the configuration, connects to every server, and looks at logins, the sandbox, the audit log, the ports\n" +
 			"and the configurations of your clients. It changes nothing. The exit code is 1 if something does not work;\n" +
 			"warnings alone leave it 0.",
-		RunE: func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), limit) },
+		RunE: func(c *cobra.Command, _ []string) error { return doctor(c.Context(), con, limit) },
 	}
 	c.Flags().DurationVar(&limit, "timeout", limit, "how long each server may take to start and list its tools")
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }
 
-func (a *app) doctor(ctx context.Context, limit time.Duration) error {
+func doctor(ctx context.Context, con *app, limit time.Duration) error {
 	if limit <= 0 {
 		return &usageError{fmt.Errorf("--timeout %v leaves no time", limit)}
 	}
-	path, err := a.file()
+	path, err := con.file()
 	if err != nil {
 		return err
 	}
-	up := &checkup{app: a, path: path, limit: limit, logins: a.logins()}
+	up := &checkup{app: con, path: path, limit: limit, logins: logins(con)}
 	defer up.logins.Close()
 	up.known.follow(up.logins.Hide)
-	out := doctorPaper{app: a}
-	if !a.json {
+	out := doctorPaper{app: con}
+	if !con.json {
 		out.head(path)
 	}
 	all := []finding{}
@@ -106,7 +106,7 @@ func (a *app) doctor(ctx context.Context, limit time.Duration) error {
 			found[i].Area = area.name
 			up.clean(&found[i])
 		}
-		if !a.json {
+		if !con.json {
 			out.area(area.name, found)
 		}
 		all = append(all, found...)
@@ -115,8 +115,8 @@ func (a *app) doctor(ctx context.Context, limit time.Duration) error {
 	for _, f := range all {
 		count[f.Level]++
 	}
-	if a.json {
-		err = a.printJSON(diagnosis{version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, path, count[levelFail] == 0, count[levelWarn], count[levelFail], all})
+	if con.json {
+		err = con.printJSON(diagnosis{version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, path, count[levelFail] == 0, count[levelWarn], count[levelFail], all})
 	} else {
 		out.foot(count[levelWarn], count[levelFail])
 	}
@@ -161,7 +161,7 @@ func (p doctorPaper) mark(l level) string {
 }
 
 func (p doctorPaper) head(path string) {
-	fmt.Fprintf(p.app.out, "codemode-bridge %s (%s, %s/%s)\n%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, p.app.tilde(path))
+	fmt.Fprintf(p.app.out, "codemode-bridge %s (%s, %s/%s)\n%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, homeShort(p.app, path))
 }
 
 // wait says on a terminal what takes a while.

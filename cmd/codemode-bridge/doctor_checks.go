@@ -108,7 +108,7 @@ func (up *checkup) configFile() []finding {
 		return nil
 	}
 	var all []finding
-	name := up.app.tilde(up.path)
+	name := homeShort(up.app, up.path)
 	if info.Mode().Perm()&0o002 != 0 {
 		all = append(all, failing("", "everybody on this machine can change it", "chmod o-w "+name))
 	}
@@ -148,7 +148,7 @@ func (up *checkup) servers(ctx context.Context) []finding {
 // tried is what trying a server has shown.
 func (up *checkup) tried(r tried) finding {
 	why, said, _ := strings.Cut(r.Why, "; its stderr ends: ")
-	again := up.app.typed("servers test " + r.Name)
+	again := typed(up.app, "servers test "+r.Name)
 	var f finding
 	switch {
 	case r.OK && len(r.Tools) == 0:
@@ -156,7 +156,7 @@ func (up *checkup) tried(r tried) finding {
 	case r.OK:
 		return fine(r.Name, fmt.Sprintf("%s, in %s", count(len(r.Tools), "tool"), took(r.Took)))
 	case r.State == string(upstream.NeedsLogin):
-		f = warning(r.Name, "it needs a login", up.app.typed("servers login "+r.Name))
+		f = warning(r.Name, "it needs a login", typed(up.app, "servers login "+r.Name))
 		if up.cfg.Servers[r.Name].Auth.Type == config.AuthNone {
 			f.Do = "its headers or its auth in the configuration are what it refuses"
 		}
@@ -178,7 +178,7 @@ func (up *checkup) tools(context.Context) []finding {
 	if up.cfg == nil {
 		return nil
 	}
-	waiting, err := pins.Open(up.app.pinFolder(up.cfg.File)).Waiting(up.cfg.ServerNames())
+	waiting, err := pins.Open(pinFolder(up.app, up.cfg.File)).Waiting(up.cfg.ServerNames())
 	if err != nil {
 		return []finding{failing("", err.Error(), "every tool of that server asks until the file is put right; removing it accepts what the server lists next")}
 	}
@@ -188,7 +188,7 @@ func (up *checkup) tools(context.Context) []finding {
 	}
 	all := []finding{}
 	if held := n[pins.New] + n[pins.Changed] + n[pins.Unknown]; held > 0 {
-		all = append(all, warning("", count(held, "tool")+" of servers are not what somebody has accepted", up.app.typed("tools review")))
+		all = append(all, warning("", count(held, "tool")+" of servers are not what somebody has accepted", typed(up.app, "tools review")))
 	}
 	if n[pins.Blocked] > 0 {
 		all = append(all, fine("", count(n[pins.Blocked], "tool")+" blocked"))
@@ -210,7 +210,7 @@ func (up *checkup) storedLogins(context.Context) []finding {
 			continue
 		}
 		info, held := up.logins.Client(s).Held()
-		again := up.app.typed("servers login " + name)
+		again := typed(up.app, "servers login "+name)
 		switch {
 		case !held && up.states[name] == upstream.NeedsLogin:
 			all = append(all, warning(name, "there is none, and the server wants one", again))
@@ -319,7 +319,7 @@ func (up *checkup) store(ctx context.Context) []finding {
 
 // log looks at the audit log.
 func (up *checkup) log(ctx context.Context, place config.Audit) []finding {
-	name := up.app.tilde(place.Path)
+	name := homeShort(up.app, place.Path)
 	if _, err := os.Stat(place.Path); errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(place.Path + ".key"); errors.Is(err, fs.ErrNotExist) {
 			return []finding{fine(name, "there is no audit log yet")}
@@ -335,9 +335,9 @@ func (up *checkup) log(ctx context.Context, place config.Audit) []finding {
 	last, _, headErr := db.Head(ctx)
 	switch err := db.Err(); {
 	case errors.Is(err, ledger.ErrDamaged):
-		return []finding{failing(name, err.Error(), up.app.typed("audit verify")+" says more; "+up.app.typed("audit repair")+" sets it aside and begins a new one: until then calls are refused")}
+		return []finding{failing(name, err.Error(), typed(up.app, "audit verify")+" says more; "+typed(up.app, "audit repair")+" sets it aside and begins a new one: until then calls are refused")}
 	case headErr != nil:
-		return []finding{failing(name, headErr.Error(), up.app.typed("audit verify")+" says more")}
+		return []finding{failing(name, headErr.Error(), typed(up.app, "audit verify")+" says more")}
 	}
 	return []finding{fine(name, fmt.Sprintf("it opens, and its end is whole (last row %d); audit verify checks all", last))}
 }
@@ -345,7 +345,7 @@ func (up *checkup) log(ctx context.Context, place config.Audit) []finding {
 // folder looks whether files can be made in a folder, or where it would be
 // made, and how many.
 func (up *checkup) folder(folder string) []finding {
-	name := up.app.tilde(folder)
+	name := homeShort(up.app, folder)
 	there := folder
 	for {
 		info, err := os.Stat(there)
@@ -413,12 +413,12 @@ func (up *checkup) open(state, log string) []finding {
 		return []finding{fine("", "what is kept is for you alone")}
 	}
 	for i, path := range all {
-		all[i] = up.app.tilde(path)
+		all[i] = homeShort(up.app, path)
 	}
 	const few = 4
 	do := "chmod 600 " + strings.Join(all, " ")
 	if len(all) > few {
-		do = "chmod 600 what is in " + up.app.tilde(state)
+		do = "chmod 600 what is in " + homeShort(up.app, state)
 		all = append(all[:few], fmt.Sprintf("and %d more", len(all)-few))
 	}
 	return []finding{warning("", "others can read "+strings.Join(all, ", "), do)}
@@ -491,8 +491,8 @@ type registered struct {
 }
 
 func (up *checkup) clients(context.Context) []finding {
-	system := up.app.system()
-	command, err := up.app.entry(up.path)
+	system := clientSystem(up.app)
+	command, err := clientEntry(up.app, up.path)
 	if err != nil {
 		return []finding{failing("", err.Error(), "")}
 	}
@@ -534,7 +534,7 @@ func (up *checkup) clients(context.Context) []finding {
 		return append(all, fine("", "none of the clients that are known has servers here"))
 	}
 	if !slices.Contains(slices.Collect(maps.Values(has)), true) {
-		all = append(all, warning("", "no client starts the bridge", up.app.typed("install CLIENT")))
+		all = append(all, warning("", "no client starts the bridge", typed(up.app, "install CLIENT")))
 	}
 	return all
 }
@@ -557,9 +557,9 @@ func (up *checkup) client(r registered, command []string, with bool) []finding {
 		case r.same:
 			all = append(all, fine(name, "starts this bridge as "+s.Name))
 		case filepath.IsAbs(s.Command) && err != nil:
-			all = append(all, failing(name, "starts "+s.Command+", which is not there", up.app.typed(install)))
+			all = append(all, failing(name, "starts "+s.Command+", which is not there", typed(up.app, install)))
 		case s.Command != command[0]:
-			all = append(all, warning(name, "starts another copy of the program: "+s.Command, up.app.typed(install)+" takes this one"))
+			all = append(all, warning(name, "starts another copy of the program: "+s.Command, typed(up.app, install)+" takes this one"))
 		default:
 			all = append(all, fine(name, "starts the bridge with other arguments than install would write, as "+s.Name))
 		}
@@ -571,7 +571,7 @@ func (up *checkup) client(r registered, command []string, with bool) []finding {
 	case len(r.ours) == 0 && !with:
 		all = append(all, fine(name, "without the bridge"))
 	case len(r.own) > 0 && with:
-		all = append(all, warning(name, "the model can call "+strings.Join(r.own, ", ")+" past the bridge", up.app.typed(install+" --take-over")))
+		all = append(all, warning(name, "the model can call "+strings.Join(r.own, ", ")+" past the bridge", typed(up.app, install+" --take-over")))
 	}
 	return all
 }
@@ -597,12 +597,12 @@ func (up *checkup) tooLong(entry string) string {
 
 // typed is a command as the person types it, with the configuration that they
 // have named.
-func (a *app) typed(command string) string {
-	if a.configPath != "" {
-		command += " --config " + a.configPath
+func typed(con *app, command string) string {
+	if con.configPath != "" {
+		command += " --config " + con.configPath
 	}
-	if a.environment != "" {
-		command += " --env " + a.environment
+	if con.environment != "" {
+		command += " --env " + con.environment
 	}
 	return "codemode-bridge " + command
 }

@@ -27,7 +27,7 @@ import (
 )
 
 // evalCommand runs one script, with the same gate as any client's.
-func (a *app) evalCommand() *cobra.Command {
+func evalCommand(con *app) *cobra.Command {
 	var o struct{ file, saved, profile, input, media string }
 	c := &cobra.Command{
 		Use: "eval [script]", Short: "Run one script and print its result", Args: maxArgs(1),
@@ -37,7 +37,7 @@ func (a *app) evalCommand() *cobra.Command {
   codemode-bridge eval --script weekly_report --input '{"days": 7}'
   echo 'return 1 + 1' | codemode-bridge eval -`,
 		RunE: func(c *cobra.Command, args []string) error {
-			source, err := a.script(o.file, o.saved, args)
+			source, err := readScript(con, o.file, o.saved, args)
 			if err != nil {
 				return err
 			}
@@ -45,22 +45,22 @@ func (a *app) evalCommand() *cobra.Command {
 				return &usageError{errors.New("--input must be JSON")}
 			}
 			var result *mcp.CallToolResult
-			err = a.recorded(c.Context(), func(ctx context.Context, p *parts) error {
-				a.complain(p)
-				a.sayAsked(p)
+			err = onceRecorded(c.Context(), con, func(ctx context.Context, p *parts) error {
+				complain(con, p)
+				sayAsked(con, p)
 				if o.profile == evalProfile {
 					o.profile = ""
 				}
 				if _, err := namedProfile(p.cfg.Profiles, cmp.Or(o.profile, evalProfile)); err != nil {
 					return err
 				}
-				result, err = p.server.Eval(ctx, o.profile, source, json.RawMessage(o.input), a.sayUnasked())
+				result, err = p.server.Eval(ctx, o.profile, source, json.RawMessage(o.input), sayUnasked(con))
 				return err
 			})
 			if err != nil {
 				return err
 			}
-			if err := a.printAnswer(result, o.media); c.Context().Err() == nil {
+			if err := printAnswer(con, result, o.media); c.Context().Err() == nil {
 				return err
 			}
 			return context.Cause(c.Context())
@@ -72,13 +72,13 @@ func (a *app) evalCommand() *cobra.Command {
 	f.StringVarP(&o.profile, "profile", "p", "", "run under a `profile`; - is what binds eval")
 	f.StringVarP(&o.input, "input", "i", "", "a `JSON` value, the script's global input")
 	f.StringVar(&o.media, "media", "", "write emitted media into a `folder`")
-	a.jsonFlag(c)
-	completeWith(c, "profile", a.completeProfiles)
+	con.jsonFlag(c)
+	completeWith(c, "profile", con.completeProfiles)
 	return c
 }
 
-// script is the source that the command line names.
-func (a *app) script(file, saved string, args []string) (string, error) {
+// readScript is the source that the command line names.
+func readScript(con *app, file, saved string, args []string) (string, error) {
 	switch {
 	case file != "" && len(args) > 0:
 		return "", &usageError{errors.New("give the script as an argument or with --file, not both")}
@@ -87,7 +87,7 @@ func (a *app) script(file, saved string, args []string) (string, error) {
 	case saved != "":
 		return runSaved(saved), nil
 	case file == "-" || len(args) == 1 && args[0] == "-":
-		b, err := io.ReadAll(io.LimitReader(a.in, 16<<20))
+		b, err := io.ReadAll(io.LimitReader(con.in, 16<<20))
 		return string(b), err
 	case file != "":
 		b, err := os.ReadFile(file)
@@ -107,55 +107,55 @@ func (a *app) script(file, saved string, args []string) (string, error) {
 
 // once builds a bridge, waits for its servers, and does one thing with it that
 // calls no tool.
-func (a *app) once(ctx context.Context, do func(context.Context, *parts) error) error {
-	cfg, err := a.load()
+func once(ctx context.Context, con *app, do func(context.Context, *parts) error) error {
+	cfg, err := con.load()
 	if err != nil {
 		return err
 	}
-	return a.unrecorded(ctx, cfg, do)
+	return withoutRecords(ctx, con, cfg, do)
 }
 
-// unrecorded is once with a configuration that was read before.
-func (a *app) unrecorded(ctx context.Context, cfg *config.Config, do func(context.Context, *parts) error) error {
-	return a.onceWith(ctx, cfg, do, func(context.Context, config.Audit, *slog.Logger) (*recorder, error) {
+// withoutRecords is once with a configuration that was read before.
+func withoutRecords(ctx context.Context, con *app, cfg *config.Config, do func(context.Context, *parts) error) error {
+	return onceWith(ctx, con, cfg, do, func(context.Context, config.Audit, *slog.Logger) (*recorder, error) {
 		return &recorder{refuse: true}, nil
 	})
 }
 
-// recorded is once for what may call tools: it is recorded like any client's.
-func (a *app) recorded(ctx context.Context, do func(context.Context, *parts) error) error {
-	cfg, err := a.load()
+// onceRecorded is once for what may call tools: it is recorded like any client's.
+func onceRecorded(ctx context.Context, con *app, do func(context.Context, *parts) error) error {
+	cfg, err := con.load()
 	if err != nil {
 		return err
 	}
-	if err := a.mayRun(cfg); err != nil {
+	if err := mayRun(con, cfg); err != nil {
 		return err
 	}
-	return a.onceWith(ctx, cfg, func(ctx context.Context, p *parts) error {
-		if err := p.begin(ctx, a, cfg); err != nil {
+	return onceWith(ctx, con, cfg, func(ctx context.Context, p *parts) error {
+		if err := p.begin(ctx, con, cfg); err != nil {
 			return err
 		}
 		return do(ctx, p)
-	}, a.openRecorder)
+	}, con.openRecorder)
 }
 
-// apart is recorded without the servers: no tool can be called.
-func (a *app) apart(ctx context.Context, do func(context.Context, *parts) error) error {
-	cfg, err := a.load()
+// onceApart is recorded without the servers: no tool can be called.
+func onceApart(ctx context.Context, con *app, do func(context.Context, *parts) error) error {
+	cfg, err := con.load()
 	if err != nil {
 		return err
 	}
-	if cfg, err = a.inForce(ctx, cfg); err != nil {
+	if cfg, err = inForce(ctx, con, cfg); err != nil {
 		return err
 	}
 	cfg.Servers = nil
-	return a.onceWith(ctx, cfg, do, a.openRecorder)
+	return onceWith(ctx, con, cfg, do, con.openRecorder)
 }
 
-func (a *app) onceWith(ctx context.Context, cfg *config.Config, do func(context.Context, *parts) error, open func(context.Context, config.Audit, *slog.Logger) (*recorder, error)) (err error) {
+func onceWith(ctx context.Context, con *app, cfg *config.Config, do func(context.Context, *parts) error, open func(context.Context, config.Audit, *slog.Logger) (*recorder, error)) (err error) {
 	cfg.Sandbox.Result = profiles.Size(sandbox.DefaultLimits().Result) // no model reads it
 	cfg.Sandbox.Workers, cfg.Sandbox.Warm = 1, 0                       // for one script, if any
-	l, err := a.openQuietLogs(cfg)                                     // what is wrong with a server is said below, once
+	l, err := openQuietLogs(con, cfg)                                  // what is wrong with a server is said below, once
 	if err != nil {
 		return err
 	}
@@ -165,12 +165,12 @@ func (a *app) onceWith(ctx context.Context, cfg *config.Config, do func(context.
 		return err
 	}
 	defer func() { err = errors.Join(err, rec.Close()) }()
-	p, err := a.build(ctx, cfg, l, rec)
+	p, err := build(ctx, con, cfg, l, rec)
 	if err != nil {
 		return err
 	}
 	defer p.Close(time.Second)
-	said := a.sayConnecting(len(cfg.Servers))
+	said := sayConnecting(con, len(cfg.Servers))
 	p.ready(ctx)
 	said.Stop()
 	return do(ctx, p)
@@ -178,19 +178,19 @@ func (a *app) onceWith(ctx context.Context, cfg *config.Config, do func(context.
 
 // sayConnecting says on a terminal what a person waits for, should it take a
 // while.
-func (a *app) sayConnecting(servers int) *time.Timer {
-	file, ok := a.err.(*os.File)
+func sayConnecting(con *app, servers int) *time.Timer {
+	file, ok := con.err.(*os.File)
 	terminal := ok && term.IsTerminal(int(file.Fd()))
 	return time.AfterFunc(2*time.Second, func() {
 		if terminal {
-			fmt.Fprintf(a.err, "connecting to %s...\n", count(servers, "server"))
+			fmt.Fprintf(con.err, "connecting to %s...\n", count(servers, "server"))
 		}
 	})
 }
 
 // sayUnasked says, once for each tool, that calls were denied because there is
 // nobody to ask: a script may catch that and end well.
-func (a *app) sayUnasked() func(*approval.DeniedError) {
+func sayUnasked(con *app) func(*approval.DeniedError) {
 	var mu sync.Mutex
 	said := map[string]bool{}
 	return func(e *approval.DeniedError) {
@@ -200,37 +200,37 @@ func (a *app) sayUnasked() func(*approval.DeniedError) {
 			return
 		}
 		said[e.Tool] = true
-		fmt.Fprintln(a.err, "denied:", canon.VisibleLines(e.Message))
+		fmt.Fprintln(con.err, "denied:", canon.VisibleLines(e.Message))
 		if len(said) == 1 && e.Reason == approval.NoApprover {
-			a.told(`hint: at the command line approvers alone can say yes: codemode-bridge approvers add NAME, and "elicitationFallback": "queue" in the profile, so that it waits for them`)
+			con.told(`hint: at the command line approvers alone can say yes: codemode-bridge approvers add NAME, and "elicitationFallback": "queue" in the profile, so that it waits for them`)
 		}
 	}
 }
 
 // complain says which servers could not be reached: why, of one or two, and
 // of more, which nobody would read each time, how to find out.
-func (a *app) complain(p *parts) {
+func complain(con *app, p *parts) {
 	var down, why []string
 	for _, s := range p.upstreams.Status() {
 		switch {
 		case s.Login != "": // and the program that waits for it ends with us
-			a.told("server %s: its program waits for a login: %s", s.Name, a.typed("servers test "+s.Name))
+			con.told("server %s: its program waits for a login: %s", s.Name, typed(con, "servers test "+s.Name))
 		case s.Err != "":
 			down, why = append(down, s.Name), append(why, firstLine(s.Err))
 		}
 	}
 	if len(down) > 2 {
-		a.told("%s cannot be used: %s (why: %s)", count(len(down), "server"), strings.Join(down, ", "), a.typed("servers list"))
+		con.told("%s cannot be used: %s (why: %s)", count(len(down), "server"), strings.Join(down, ", "), typed(con, "servers list"))
 		return
 	}
 	for i, name := range down {
-		a.told("server %s: %s", name, why[i])
+		con.told("server %s: %s", name, why[i])
 	}
 }
 
 // printAnswer prints what an eval tool answered: the result on standard
 // output, logs, notes and errors on standard error.
-func (a *app) printAnswer(result *mcp.CallToolResult, mediaDir string) error {
+func printAnswer(con *app, result *mcp.CallToolResult, mediaDir string) error {
 	raw, ok := result.StructuredContent.(json.RawMessage)
 	if !ok {
 		return errors.New("the answer holds nothing")
@@ -246,24 +246,24 @@ func (a *app) printAnswer(result *mcp.CallToolResult, mediaDir string) error {
 	if err := json.Unmarshal(raw, &answer); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
-	if err := a.printMedia(result.Content, mediaDir); err != nil {
+	if err := printMedia(con, result.Content, mediaDir); err != nil {
 		return err
 	}
 	switch {
-	case a.json:
-		if err := a.printJSON(json.RawMessage(raw)); err != nil {
+	case con.json:
+		if err := con.printJSON(json.RawMessage(raw)); err != nil {
 			return err
 		}
 	case result.IsError:
 		if text, ok := result.Content[0].(*mcp.TextContent); ok {
-			fmt.Fprintln(a.err, canon.VisibleLines(text.Text))
+			fmt.Fprintln(con.err, canon.VisibleLines(text.Text))
 		}
 	default:
 		for _, line := range append(answer.Logs, answer.Notes...) {
-			fmt.Fprintln(a.err, canon.VisibleLines(line))
+			fmt.Fprintln(con.err, canon.VisibleLines(line))
 		}
 		if answer.Result != nil {
-			if err := a.printJSON(answer.Result); err != nil {
+			if err := con.printJSON(answer.Result); err != nil {
 				return err
 			}
 		}
@@ -279,7 +279,7 @@ func (a *app) printAnswer(result *mcp.CallToolResult, mediaDir string) error {
 }
 
 // printMedia writes emitted media to files, or says that there are some.
-func (a *app) printMedia(content []mcp.Content, dir string) error {
+func printMedia(con *app, content []mcp.Content, dir string) error {
 	n := 0
 	for _, c := range content {
 		var data []byte
@@ -299,7 +299,7 @@ func (a *app) printMedia(content []mcp.Content, dir string) error {
 		}
 		n++
 		if dir == "" {
-			fmt.Fprintf(a.err, "media %d: %s, %d bytes (--media FOLDER writes it)\n", n, canon.Visible(kind), len(data))
+			fmt.Fprintf(con.err, "media %d: %s, %d bytes (--media FOLDER writes it)\n", n, canon.Visible(kind), len(data))
 			continue
 		}
 		name := filepath.Join(dir, fmt.Sprintf("media-%d%s", n, extension(kind)))
@@ -309,7 +309,7 @@ func (a *app) printMedia(content []mcp.Content, dir string) error {
 		if err := os.WriteFile(name, data, 0o644); err != nil {
 			return fmt.Errorf("writing media: %w", err)
 		}
-		fmt.Fprintf(a.err, "media %d: %s\n", n, name)
+		fmt.Fprintf(con.err, "media %d: %s\n", n, name)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func textDigest(cfg *config.Config) string {
 // that is something else.
 func (p *parts) begin(ctx context.Context, a *app, file *config.Config) error {
 	if cfg := p.config(); file == cfg {
-		first, err := a.keepTaken(cfg, "", "", time.Now())
+		first, err := keepTaken(a, cfg, "", "", time.Now())
 		if err != nil {
 			return &configError{err, "what is confirmed later is compared with it: make the state folder writable"}
 		}
@@ -81,7 +81,7 @@ func (p *parts) reloaded(ctx context.Context, a *app, cfg *config.Config) error 
 	}
 	p.problem.Store(nil)
 	old := p.config()
-	h, err := a.judge(cfg, old)
+	h, err := judge(a, cfg, old)
 	if err != nil {
 		return err
 	}

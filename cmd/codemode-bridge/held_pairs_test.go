@@ -150,14 +150,14 @@ func (f files) taken(a *app, running *config.Config) (*config.Config, string) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	h, err := a.judge(cfg, running)
+	h, err := judge(a, cfg, running)
 	if err != nil {
 		f.Fatal(err)
 	}
 	if h != nil {
 		return h.old, strings.Join(h.why, "; ")
 	}
-	if _, err := a.keepTaken(cfg, "", "", time.Now()); err != nil {
+	if _, err := keepTaken(a, cfg, "", "", time.Now()); err != nil {
 		f.Fatal(err)
 	}
 	return cfg, ""
@@ -368,7 +368,7 @@ func TestHeldUnderEveryName(t *testing.T) {
 		if _, why := f.taken(f.app(row.second[0], row.second[1]), nil); (why != "") != row.waits {
 			t.Errorf("%s: waits because of %q", row.name, why)
 		}
-		if start, err := f.app(row.second[0], row.second[1]).begin(); row.waits && err == nil && start.cfg == start.file {
+		if start, err := beginServing(f.app(row.second[0], row.second[1])); row.waits && err == nil && start.cfg == start.file {
 			t.Errorf("%s: started with", row.name)
 		}
 	}
@@ -469,11 +469,11 @@ func TestHeldWhereverTheNameLeads(t *testing.T) {
 		if _, why := f.taken(a, nil); (why != "") != row.waits {
 			t.Errorf("%s: at a start it waits because of %q", row.name, why)
 		}
-		start, err := a.begin()
+		start, err := beginServing(a)
 		if err != nil || (start.cfg != start.file) != row.waits {
 			t.Errorf("%s: started with %+v, %v", row.name, start, err)
 		}
-		if _, err := a.keepTaken(start.file, "ann", "page", time.Now()); err != nil {
+		if _, err := keepTaken(a, start.file, "ann", "page", time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if _, why := f.taken(a, nil); why != "" {
@@ -495,7 +495,7 @@ func TestWhatGoesOnOfSeveralEnvironments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.keepTaken(cfg, "ann", "page", at.Add(time.Duration(hour)*time.Hour)); err != nil {
+		if _, err := keepTaken(a, cfg, "ann", "page", at.Add(time.Duration(hour)*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -507,7 +507,7 @@ func TestWhatGoesOnOfSeveralEnvironments(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 20 { // in no order of a map
-		h, err := a.judge(cfg, nil)
+		h, err := judge(a, cfg, nil)
 		if err != nil || h == nil || h.texts == nil || h.texts.File != newest || h.old.Texts() != *h.texts {
 			t.Fatalf("what goes on is %+v, %v", h, err)
 		}
@@ -540,7 +540,7 @@ func TestConfirmedTextsThatCannotBeReadAgain(t *testing.T) {
 		t.Errorf("it waits because of %q", why)
 	}
 
-	store, err := a.confirmedStore()
+	store, err := confirmedStore(a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -572,7 +572,7 @@ func TestConfirmedTextsThatCannotBeReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h, err := a.judge(cfg, nil); err == nil || h != nil {
+	if h, err := judge(a, cfg, nil); err == nil || h != nil {
 		t.Errorf("a record that is damaged is taken for none: %+v", h)
 	}
 }

@@ -22,7 +22,7 @@ const firstWindow = 30 * time.Second
 // hostCommand is the process that serves the windows of one place. `run`
 // starts it; nobody types it. It says that it listens by one byte on the
 // descriptor that it is given.
-func (a *app) hostCommand() *cobra.Command {
+func hostCommand(con *app) *cobra.Command {
 	var descriptor int
 	c := &cobra.Command{
 		Use: "host", Short: "Serve the windows that share a bridge", Hidden: true, Args: noArgs,
@@ -33,12 +33,12 @@ func (a *app) hostCommand() *cobra.Command {
 			ready := os.NewFile(uintptr(descriptor), "ready")
 			defer ready.Close()
 			tuneMemory()
-			start, err := a.begin()
+			start, err := beginServing(con)
 			if err != nil {
 				return err
 			}
 			cfg, names := start.cfg, start.looked
-			place, err := a.meeting(cfg, names)
+			place, err := meetingPlace(con, cfg, names)
 			if err != nil {
 				return err
 			}
@@ -49,18 +49,18 @@ func (a *app) hostCommand() *cobra.Command {
 				return err
 			}
 			defer socket.Close()
-			h := newHost(a, socket, timeDuration(cfg.Windows.Linger))
-			a.err = &h.talk
+			h := newHost(con, socket, timeDuration(cfg.Windows.Linger))
+			con.err = &h.talk
 			same := shares(cfg, names)
 			same.only = h.onlyOne
-			a.shared = &same
-			err = a.live(c.Context(), start, func(ctx context.Context, p *parts) error {
+			con.shared = &same
+			err = live(c.Context(), con, start, func(ctx context.Context, p *parts) error {
 				defer p.openNotices(false)()
 				return h.serve(ctx, p, ready)
 			})
 			socket.Close() // whoever comes now finds the place free
 			h.dismiss()
-			a.err = os.Stderr
+			con.err = os.Stderr
 			os.Stderr.Write(h.talk.unheard())
 			return err
 		},
@@ -99,7 +99,7 @@ type window struct {
 }
 
 func newHost(a *app, socket *join.Host, linger time.Duration) *host {
-	return &host{socket: socket, log: a.logDir(), linger: linger, began: time.Now(), over: make(chan struct{})}
+	return &host{socket: socket, log: logDir(a), linger: linger, began: time.Now(), over: make(chan struct{})}
 }
 
 // serve serves windows until the last has gone, or ctx ends.

@@ -18,7 +18,7 @@ import (
 
 // initCommand writes a first configuration, with the servers that the person's
 // clients have.
-func (a *app) initCommand() *cobra.Command {
+func initCommand(con *app) *cobra.Command {
 	var o initOptions
 	names := clientNames()
 	c := &cobra.Command{
@@ -30,7 +30,7 @@ func (a *app) initCommand() *cobra.Command {
 			"new or change later stay hidden from scripts until tools review accepts them. The clients' own files stay\n" +
 			"as they are: install --take-over changes one.",
 		Example: "  codemode-bridge init\n  codemode-bridge init --from cursor --from ~/work/.mcp.json --dry-run",
-		RunE:    func(c *cobra.Command, _ []string) error { return a.init(c.Context(), o) },
+		RunE:    func(c *cobra.Command, _ []string) error { return initConfig(c.Context(), con, o) },
 	}
 	f := c.Flags()
 	f.StringArrayVar(&o.from, "from", nil, "look only here: a `client` (its file for you) or a file; may be repeated")
@@ -38,7 +38,7 @@ func (a *app) initCommand() *cobra.Command {
 	f.BoolVar(&o.dry, "dry-run", false, "show what would be written and write nothing")
 	f.BoolVar(&o.pin, "pin", true, "start the servers once and accept the tools that they have now; new and changed ones stay hidden from scripts")
 	f.BoolVar(&o.force, "force", false, "replace a configuration that is there; a copy is kept")
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	completeWith(c, "from", cobra.FixedCompletions(names, cobra.ShellCompDirectiveDefault))
 	return c
 }
@@ -57,8 +57,8 @@ func clientNames() []string {
 	return names
 }
 
-func (a *app) init(ctx context.Context, o initOptions) error {
-	path, err := a.file()
+func initConfig(ctx context.Context, con *app, o initOptions) error {
+	path, err := con.file()
 	if err != nil {
 		return err
 	}
@@ -67,25 +67,25 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 		return err
 	}
 	if file.Existed && !o.force && !o.dry {
-		return &configError{fmt.Errorf("there is a configuration at %s already", a.shown(path)),
+		return &configError{fmt.Errorf("there is a configuration at %s already", con.shown(path)),
 			"--force replaces it and keeps a copy; servers add adds a server, install --take-over those of a client"}
 	}
-	d := a.adoption()
+	d := newAdoption(con)
 	for name, text := range builtins {
 		d.take(name, comparable(config.JSONC(text)))
 	}
-	if err := a.find(d, o.from); err != nil {
+	if err := findServers(con, d, o.from); err != nil {
 		return err
 	}
-	text, err := a.firstConfig(path, d)
+	text, err := firstConfig(con, path, d)
 	if err != nil {
 		return err
 	}
-	if a.json && !o.yes && !o.dry {
+	if con.json && !o.yes && !o.dry {
 		return &usageError{errors.New("--json asks nothing: add --yes or --dry-run")}
 	}
-	if !a.json {
-		if err := a.printFound(d); err != nil {
+	if !con.json {
+		if err := printFound(con, d); err != nil {
 			return err
 		}
 	}
@@ -95,26 +95,26 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 		result["left_out"] = d.left
 	}
 	if o.dry {
-		if a.json {
-			return a.printJSON(result)
+		if con.json {
+			return con.printJSON(result)
 		}
-		fmt.Fprintln(a.out)
-		printDiff(a.out, a.shown(path), file.Text, text, append(secretsIn(file.Text), secretsOf(d.all)...))
-		fmt.Fprintln(a.err, "nothing was written")
+		fmt.Fprintln(con.out)
+		printDiff(con.out, con.shown(path), file.Text, text, append(secretsIn(file.Text), secretsOf(d.all)...))
+		fmt.Fprintln(con.err, "nothing was written")
 		return nil
 	}
-	question := fmt.Sprintf("write %s with %s of your clients?", a.shown(path), count(len(taken), "server"))
+	question := fmt.Sprintf("write %s with %s of your clients?", con.shown(path), count(len(taken), "server"))
 	if on := len(pinnable(taken)); o.pin && on > 0 {
 		question = fmt.Sprintf("start %s of these once, now, to accept the tools that they have (--pin=false: start nothing), and %s", count(on, "server"), question)
 	}
-	if err := a.confirm(question, o.yes); err != nil {
+	if err := confirm(con, question, o.yes); err != nil {
 		return err
 	}
 	if o.pin {
-		if err := a.pin(ctx, path, text, taken); err != nil {
+		if err := pinTools(ctx, con, path, text, taken); err != nil {
 			return err
 		}
-		if text, err = a.firstConfig(path, d); err != nil {
+		if text, err = firstConfig(con, path, d); err != nil {
 			return err
 		}
 		result["servers"] = adoptedRows(d.all)
@@ -125,26 +125,26 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 			return err
 		}
 		result["backup"] = backup
-		fmt.Fprintf(a.err, "a copy of the old one is at %s\n", a.tilde(backup))
+		fmt.Fprintf(con.err, "a copy of the old one is at %s\n", homeShort(con, backup))
 	}
 	file.Private()
 	if err := file.Write(text); err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(result)
+	if con.json {
+		return con.printJSON(result)
 	}
-	fmt.Fprintf(a.err, "wrote %s, which only you can read\n", a.tilde(path))
+	fmt.Fprintf(con.err, "wrote %s, which only you can read\n", homeShort(con, path))
 	if slices.ContainsFunc(taken, func(s *adopted) bool { return len(s.Secrets) > 0 }) {
-		a.told(`values of env and headers stand in it as your clients had them; better: write "${NAME}" and set NAME`)
+		con.told(`values of env and headers stand in it as your clients had them; better: write "${NAME}" and set NAME`)
 	}
-	a.sayPinned(taken)
-	a.nextSteps(d)
+	sayPinned(con, taken)
+	nextSteps(con, d)
 	return nil
 }
 
 // nextSteps says in three lines what to do with a new configuration.
-func (a *app) nextSteps(d *adoption) {
+func nextSteps(con *app, d *adoption) {
 	client := "CLIENT"
 	for _, s := range d.all {
 		if i := slices.IndexFunc(clients.All(), func(c clients.Client) bool { return strings.HasPrefix(s.from[0], c.Title+" (") }); i >= 0 {
@@ -153,19 +153,19 @@ func (a *app) nextSteps(d *adoption) {
 		}
 	}
 	with := ""
-	if a.configPath != "" {
-		with = " --config " + a.configPath
+	if con.configPath != "" {
+		with = " --config " + con.configPath
 	}
-	fmt.Fprintf(a.err, "next: codemode-bridge doctor%s\n", with)
-	fmt.Fprintf(a.err, "      codemode-bridge install %s%s\n", client, with)
-	fmt.Fprintln(a.err, "      the same with --take-over, so that the model cannot call its servers past the bridge")
+	fmt.Fprintf(con.err, "next: codemode-bridge doctor%s\n", with)
+	fmt.Fprintf(con.err, "      codemode-bridge install %s%s\n", client, with)
+	fmt.Fprintln(con.err, "      the same with --take-over, so that the model cannot call its servers past the bridge")
 }
 
-// find adds the servers that all clients have for this user, or those of the
+// findServers adds the servers that all clients have for this user, or those of the
 // clients and files that the person names. A file of the folder has to be
 // named: it may have come with a repository, and a server is a program.
-func (a *app) find(d *adoption, from []string) error {
-	system := a.system()
+func findServers(con *app, d *adoption, from []string) error {
+	system := clientSystem(con)
 	var places []clients.Place
 	if len(from) == 0 {
 		for _, place := range clients.Places(system) {
@@ -223,7 +223,7 @@ func (a *app) find(d *adoption, from []string) error {
 			if len(from) > 0 {
 				return err
 			}
-			fmt.Fprintf(a.err, "passed over %s: %v\n", place, err)
+			fmt.Fprintf(con.err, "passed over %s: %v\n", place, err)
 			continue
 		}
 		for _, s := range servers {
@@ -246,16 +246,16 @@ func secretsOf(all []*adopted) []string {
 	return secrets
 }
 
-func (a *app) printFound(d *adoption) error {
+func printFound(con *app, d *adoption) error {
 	for _, l := range d.left {
-		a.told("left out: %s of %s; whoever wrote this folder may have named the programs (--from %s takes them, beside a --from for each client that you want)",
+		con.told("left out: %s of %s; whoever wrote this folder may have named the programs (--from %s takes them, beside a --from for each client that you want)",
 			count(l.Servers, "server"), l.Place, l.From)
 	}
 	if len(d.all) == 0 {
-		fmt.Fprintln(a.err, "your clients have no servers that could be found")
+		fmt.Fprintln(con.err, "your clients have no servers that could be found")
 		return nil
 	}
-	return a.printAdopted(d.all)
+	return printAdopted(con, d.all)
 }
 
 // builtins are the servers that any configuration can have.
@@ -315,7 +315,7 @@ const firstTail = `
 
 // firstConfig is the text of a new configuration. A server that it could not
 // be used with gets a Problem and is left out.
-func (a *app) firstConfig(path string, d *adoption) ([]byte, error) {
+func firstConfig(con *app, path string, d *adoption) ([]byte, error) {
 	id := "config-" + strings.ToLower(rand.Text()[:8])
 	for {
 		var text strings.Builder
@@ -324,7 +324,7 @@ func (a *app) firstConfig(path string, d *adoption) ([]byte, error) {
 			fmt.Fprintf(&text, "    %q: %s,\n", s.as, strings.ReplaceAll(string(s.text()), "\n", "\n    "))
 		}
 		text.WriteString(strings.TrimPrefix(firstTail, strings.Repeat("\n", 1-min(1, len(d.taking())))))
-		_, err := config.Parse(path, []byte(text.String()), a.env, a.policy(path))
+		_, err := config.Parse(path, []byte(text.String()), con.env, con.policy(path))
 		if err == nil {
 			return []byte(text.String()), nil
 		}

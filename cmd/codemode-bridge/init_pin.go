@@ -22,12 +22,12 @@ import (
 // pinTime is how long a server may take to list the tools that are pinned.
 const pinTime = 30 * time.Second
 
-// pin connects to the servers that go into a configuration whose text is given,
+// pinTools connects to the servers that go into a configuration whose text is given,
 // and accepts the tools that they list, in the person's name: these are in use
 // already. A server of which that fails is not held to anything, and told of.
 // Each that is pinned is recorded.
-func (a *app) pin(ctx context.Context, path string, text []byte, taking []*adopted) error {
-	cfg, err := config.Parse(a.shown(path), text, a.env, a.policy(path))
+func pinTools(ctx context.Context, con *app, path string, text []byte, taking []*adopted) error {
+	cfg, err := config.Parse(con.shown(path), text, con.env, con.policy(path))
 	if err != nil {
 		return err
 	}
@@ -35,16 +35,16 @@ func (a *app) pin(ctx context.Context, path string, text []byte, taking []*adopt
 	if len(on) == 0 {
 		return nil
 	}
-	fmt.Fprintf(a.err, "connecting to %s, to see which tools you use already\n", count(len(on), "server"))
-	listed := a.listed(ctx, cfg)
+	fmt.Fprintf(con.err, "connecting to %s, to see which tools you use already\n", count(len(on), "server"))
+	listed := listTools(ctx, con, cfg)
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	rec, err := a.openRecorder(ctx, cfg.Audit, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	rec, err := con.openRecorder(ctx, cfg.Audit, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		return fmt.Errorf("recording which tools are pinned (--pin=false does without): %w", err)
 	}
-	store, by := pins.Open(a.pinFolder(cfg.File)), thisUser()
+	store, by := pins.Open(pinFolder(con, cfg.File)), thisUser()
 	for _, s := range on {
 		r := listed[s.as]
 		if s.unpinned = firstWhy(r); s.unpinned != "" {
@@ -69,9 +69,9 @@ func pinnable(taking []*adopted) []*adopted {
 	return slices.DeleteFunc(slices.Clone(taking), (*adopted).off)
 }
 
-// listed tries all servers of a configuration at once, by their names.
-func (a *app) listed(ctx context.Context, cfg *config.Config) map[string]tried {
-	logins := a.logins()
+// listTools tries all servers of a configuration at once, by their names.
+func listTools(ctx context.Context, con *app, cfg *config.Config) map[string]tried {
+	logins := logins(con)
 	defer logins.Close()
 	ctx, cancel := context.WithTimeout(ctx, pinTime)
 	defer cancel()
@@ -111,7 +111,7 @@ func firstWhy(r tried) string {
 }
 
 // sayPinned says what has become of the baseline.
-func (a *app) sayPinned(taking []*adopted) {
+func sayPinned(con *app, taking []*adopted) {
 	tools, servers := 0, 0
 	for _, s := range taking {
 		if s.pinned > 0 {
@@ -119,7 +119,7 @@ func (a *app) sayPinned(taking []*adopted) {
 		}
 	}
 	if servers > 0 {
-		a.told("the %s of %s are accepted as they are; new and changed ones stay hidden until: %s", count(tools, "tool"), count(servers, "server"), a.typed("tools review"))
+		con.told("the %s of %s are accepted as they are; new and changed ones stay hidden until: %s", count(tools, "tool"), count(servers, "server"), typed(con, "tools review"))
 	}
 	var unpinned []*adopted
 	for _, s := range taking {
@@ -130,9 +130,9 @@ func (a *app) sayPinned(taking []*adopted) {
 	if len(unpinned) == 0 {
 		return
 	}
-	a.told("%s could not be asked for tools, which are accepted as they are when the bridge first sees them, and ask when they change:", count(len(unpinned), "server"))
+	con.told("%s could not be asked for tools, which are accepted as they are when the bridge first sees them, and ask when they change:", count(len(unpinned), "server"))
 	for _, s := range unpinned {
-		a.told("  %s: %s", s.as, canon.Visible(canon.Redact(masked(s.unpinned, s.Secrets))))
+		con.told("  %s: %s", s.as, canon.Visible(canon.Redact(masked(s.unpinned, s.Secrets))))
 	}
 }
 

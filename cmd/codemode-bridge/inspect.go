@@ -13,12 +13,12 @@ import (
 )
 
 // serversCommand shows the servers of the configuration.
-func (a *app) serversCommand() *cobra.Command {
+func serversCommand(con *app) *cobra.Command {
 	group := &cobra.Command{Use: "servers", Short: "The servers that the bridge connects to"}
 	list := &cobra.Command{
 		Use: "list", Short: "Connect to every server and say how that went", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.once(c.Context(), func(_ context.Context, p *parts) error {
+			return once(c.Context(), con, func(_ context.Context, p *parts) error {
 				type row struct {
 					Name     string `json:"name"`
 					Type     string `json:"type"`
@@ -32,31 +32,31 @@ func (a *app) serversCommand() *cobra.Command {
 				for _, s := range p.upstreams.Status() {
 					rows = append(rows, row{s.Name, string(p.cfg.Servers[s.Name].Type), fmt.Sprint(s.State), s.Tools, s.Protocol, s.Version, s.Err})
 				}
-				if a.json {
-					return a.printJSON(rows)
+				if con.json {
+					return con.printJSON(rows)
 				}
 				table := [][]string{{"name", "type", "state", "tools", "protocol", "why"}}
 				for _, r := range rows {
 					table = append(table, []string{r.Name, r.Type, r.State, strconv.Itoa(r.Tools), r.Protocol, firstLine(r.Why)})
 				}
-				return a.table(table)
+				return con.table(table)
 			})
 		},
 	}
-	a.jsonFlag(list)
-	group.AddCommand(list, a.serversLoginCommand(), a.serversLogoutCommand())
-	a.addServerEdits(group)
+	con.jsonFlag(list)
+	group.AddCommand(list, serversLoginCommand(con), serversLogoutCommand(con))
+	addServerEdits(con, group)
 	return group
 }
 
 // toolsCommand shows the tools of all servers.
-func (a *app) toolsCommand() *cobra.Command {
+func toolsCommand(con *app) *cobra.Command {
 	group := &cobra.Command{Use: "tools", Short: "The tools that scripts can call"}
 	var server string
 	list := &cobra.Command{
 		Use: "list", Short: "List the tools, all or those of one server", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withCatalog(c.Context(), server, func(tools *catalog.Catalog, v *catalog.View) error {
+			return withCatalog(c.Context(), con, server, func(tools *catalog.Catalog, v *catalog.View) error {
 				var all []catalog.Entry
 				for _, s := range v.Servers() {
 					for page := (catalog.PageQuery{Server: s.Server}); ; {
@@ -73,7 +73,7 @@ func (a *app) toolsCommand() *cobra.Command {
 				if server != "" && len(all) == 0 {
 					return fmt.Errorf("the server %q has no tools; servers test %s says more", server, server)
 				}
-				return a.printEntries(tools, all)
+				return printEntries(con, tools, all)
 			})
 		},
 	}
@@ -82,12 +82,12 @@ func (a *app) toolsCommand() *cobra.Command {
 	search := &cobra.Command{
 		Use: "search words...", Short: "Find tools by keywords", Args: minArgs(1),
 		RunE: func(c *cobra.Command, words []string) error {
-			return a.withCatalog(c.Context(), from, func(tools *catalog.Catalog, v *catalog.View) error {
+			return withCatalog(c.Context(), con, from, func(tools *catalog.Catalog, v *catalog.View) error {
 				found := v.Search(catalog.SearchQuery{Query: strings.Join(words, " "), Server: from})
 				if len(found.Unmatched) > 0 {
-					fmt.Fprintf(a.err, "no tool has: %s\n", strings.Join(found.Unmatched, ", "))
+					fmt.Fprintf(con.err, "no tool has: %s\n", strings.Join(found.Unmatched, ", "))
 				}
-				return a.printEntries(tools, found.Tools)
+				return printEntries(con, tools, found.Tools)
 			})
 		},
 	}
@@ -95,23 +95,23 @@ func (a *app) toolsCommand() *cobra.Command {
 	show := &cobra.Command{
 		Use: "show name", Short: "Print the TypeScript declaration of a tool", Args: minArgs(1),
 		RunE: func(c *cobra.Command, names []string) error {
-			return a.withCatalog(c.Context(), "", func(tools *catalog.Catalog, v *catalog.View) error {
+			return withCatalog(c.Context(), con, "", func(tools *catalog.Catalog, v *catalog.View) error {
 				all, missing := []map[string]string{}, 0
 				for _, name := range names {
 					text, err := v.Declare(name)
 					if err != nil {
 						missing++
-						fmt.Fprintln(a.err, notFound(v, name))
+						fmt.Fprintln(con.err, notFound(v, name))
 						continue
 					}
-					if a.json {
+					if con.json {
 						all = append(all, map[string]string{"name": name, "declaration": text})
 					} else {
-						fmt.Fprintln(a.out, text)
+						fmt.Fprintln(con.out, text)
 					}
 				}
-				if a.json {
-					if err := a.printJSON(all); err != nil {
+				if con.json {
+					if err := con.printJSON(all); err != nil {
 						return err
 					}
 				}
@@ -123,18 +123,18 @@ func (a *app) toolsCommand() *cobra.Command {
 		},
 	}
 	for _, c := range []*cobra.Command{list, search, show} {
-		a.jsonFlag(c)
+		con.jsonFlag(c)
 		group.AddCommand(c)
 	}
-	group.AddCommand(a.toolsReview())
+	group.AddCommand(toolsReview(con))
 	return group
 }
 
 // withCatalog connects to the servers, or to the one that is named, and looks
 // at what they have. The person at the command line sees all tools, whatever a
 // profile hides from scripts.
-func (a *app) withCatalog(ctx context.Context, server string, look func(*catalog.Catalog, *catalog.View) error) error {
-	cfg, err := a.load()
+func withCatalog(ctx context.Context, con *app, server string, look func(*catalog.Catalog, *catalog.View) error) error {
+	cfg, err := con.load()
 	if err != nil {
 		return err
 	}
@@ -144,8 +144,8 @@ func (a *app) withCatalog(ctx context.Context, server string, look func(*catalog
 		}
 		cfg.Servers = map[string]*config.Server{server: cfg.Servers[server]}
 	}
-	return a.unrecorded(ctx, cfg, func(_ context.Context, p *parts) error {
-		a.complain(p)
+	return withoutRecords(ctx, con, cfg, func(_ context.Context, p *parts) error {
+		complain(con, p)
 		tools := p.gate.View().Catalog
 		return look(tools, tools.View(nil))
 	})
@@ -153,15 +153,15 @@ func (a *app) withCatalog(ctx context.Context, server string, look func(*catalog
 
 // printEntries prints tools by the names that scripts use and, where that is
 // another, the name that policies match.
-func (a *app) printEntries(v *catalog.Catalog, all []catalog.Entry) error {
-	if a.json {
+func printEntries(con *app, v *catalog.Catalog, all []catalog.Entry) error {
+	if con.json {
 		if all == nil {
 			all = []catalog.Entry{}
 		}
-		return a.printJSON(all)
+		return con.printJSON(all)
 	}
 	if len(all) == 0 {
-		fmt.Fprintln(a.err, "no tools")
+		fmt.Fprintln(con.err, "no tools")
 		return nil
 	}
 	names, paths := [][]string{{"name"}}, [][]string{{"name", "in policies"}}
@@ -173,7 +173,7 @@ func (a *app) printEntries(v *catalog.Catalog, all []catalog.Entry) error {
 		}
 		names, paths = append(names, []string{e.Name}), append(paths, []string{e.Name, path})
 	}
-	width, rows, below := a.width(), names, false
+	width, rows, below := con.width(), names, false
 	if differ {
 		if room := roomBeside(paths, width); width == 0 || room >= leastRoom {
 			rows = paths
@@ -193,7 +193,7 @@ func (a *app) printEntries(v *catalog.Catalog, all []catalog.Entry) error {
 		}
 		table = append(table, append(rows[i+1], summary))
 	}
-	return a.table(table)
+	return con.table(table)
 }
 
 // roomBeside is how much of a line is left beside columns.

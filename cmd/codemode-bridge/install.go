@@ -28,7 +28,7 @@ type installOptions struct {
 }
 
 // installCommand puts the bridge into the file of a client.
-func (a *app) installCommand() *cobra.Command {
+func installCommand(con *app) *cobra.Command {
 	var o installOptions
 	c := &cobra.Command{
 		Use: "install client", Short: "Put the bridge into the configuration of a client", Args: oneClient,
@@ -37,25 +37,25 @@ func (a *app) installCommand() *cobra.Command {
 			"--take-over, the client's own servers move into the bridge's configuration: otherwise the model can call\n" +
 			"their tools past the bridge. uninstall undoes both.",
 		Example: "  codemode-bridge install claude-code\n  codemode-bridge install vscode --scope project --take-over --dry-run",
-		RunE:    func(_ *cobra.Command, args []string) error { return a.install(args[0], o) },
+		RunE:    func(_ *cobra.Command, args []string) error { return install(con, args[0], o) },
 	}
 	f := c.Flags()
 	f.BoolVar(&o.takeOver, "take-over", false, "move the client's own servers into the bridge's configuration")
 	f.BoolVar(&o.print, "print", false, "print what to add to the client's file, and change nothing")
-	a.installFlags(c, &o)
+	installFlags(con, c, &o)
 	return c
 }
 
 // uninstallCommand undoes installCommand.
-func (a *app) uninstallCommand() *cobra.Command {
+func uninstallCommand(con *app) *cobra.Command {
 	var o installOptions
 	c := &cobra.Command{
 		Use: "uninstall client", Short: "Take the bridge out of the configuration of a client", Args: oneClient,
 		Long: "Removes what install added, and puts back the servers that it took over. Other edits since then stay.\n" +
 			"The bridge's own configuration keeps its servers.",
-		RunE: func(_ *cobra.Command, args []string) error { return a.uninstall(args[0], o) },
+		RunE: func(_ *cobra.Command, args []string) error { return uninstall(con, args[0], o) },
 	}
-	a.installFlags(c, &o)
+	installFlags(con, c, &o)
 	return c
 }
 
@@ -67,47 +67,47 @@ func oneClient(c *cobra.Command, args []string) error {
 	return maxArgs(1)(c, args)
 }
 
-func (a *app) installFlags(c *cobra.Command, o *installOptions) {
+func installFlags(con *app, c *cobra.Command, o *installOptions) {
 	f := c.Flags()
 	f.StringVar(&o.scope, "scope", "", "whose file: `user`, project (of the folder you are in) or local (of you in that folder)")
 	f.BoolVarP(&o.yes, "yes", "y", false, "change without asking")
 	f.BoolVar(&o.dry, "dry-run", false, "show the change and make none")
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	c.ValidArgsFunction = cobra.FixedCompletions(clientNames(), cobra.ShellCompDirectiveNoFileComp)
 	completeWith(c, "scope", cobra.FixedCompletions([]cobra.Completion{string(clients.User), string(clients.Project), string(clients.Local)}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// place is where the client that the person names has its servers.
-func (a *app) place(name, scope string) (clients.Place, error) {
+// clientPlace is where the client that the person names has its servers.
+func clientPlace(con *app, name, scope string) (clients.Place, error) {
 	c, ok := clients.Find(name)
 	if !ok {
 		return clients.Place{}, &usageError{fmt.Errorf("there is no client %q; there are: %s", name, strings.Join(clientNames(), ", "))}
 	}
-	place, err := c.Place(a.system(), clients.Scope(cmp.Or(scope, string(c.Scopes[0]))))
+	place, err := c.Place(clientSystem(con), clients.Scope(cmp.Or(scope, string(c.Scopes[0]))))
 	if err != nil {
 		return place, &usageError{err}
 	}
 	return place, nil
 }
 
-// records are where what undoes an install is kept.
-func (a *app) records() (clients.Records, error) {
-	places, err := config.Paths(a.env)
+// installRecords are where what undoes an install is kept.
+func installRecords(con *app) (clients.Records, error) {
+	places, err := config.Paths(con.env)
 	if err != nil {
 		return clients.Records{}, &configError{err: err}
 	}
 	return clients.Records{Folder: filepath.Join(places.StateDir, "installs")}, nil
 }
 
-// entry is the command with which clients start this bridge.
-func (a *app) entry(path string) ([]string, error) {
+// clientEntry is the command with which clients start this bridge.
+func clientEntry(con *app, path string) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
 	command := []string{self, "run", "--config", path}
-	if a.environment != "" {
-		command = append(command, "--env", a.environment)
+	if con.environment != "" {
+		command = append(command, "--env", con.environment)
 	}
 	return command, nil
 }
@@ -127,28 +127,28 @@ type installation struct {
 	cfg, next []byte
 }
 
-func (a *app) install(name string, o installOptions) error {
-	place, err := a.place(name, o.scope)
+func install(con *app, name string, o installOptions) error {
+	place, err := clientPlace(con, name, o.scope)
 	if err != nil {
 		return err
 	}
-	path, err := a.file()
+	path, err := con.file()
 	if err != nil {
 		return err
 	}
-	command, err := a.entry(path)
+	command, err := clientEntry(con, path)
 	if err != nil {
 		return err
 	}
 	if o.print {
-		fmt.Fprintf(a.err, "add this to %s:\n", a.tilde(place.File))
-		_, err := fmt.Fprint(a.out, place.Snippet(entryName, command))
+		fmt.Fprintf(con.err, "add this to %s:\n", homeShort(con, place.File))
+		_, err := fmt.Fprint(con.out, place.Snippet(entryName, command))
 		return err
 	}
-	if _, err := a.load(); err != nil { // the client would not get it to run
+	if _, err := con.load(); err != nil { // the client would not get it to run
 		return err
 	}
-	records, err := a.records()
+	records, err := installRecords(con)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (a *app) install(name string, o installOptions) error {
 		return err
 	}
 	if o.takeOver {
-		if err := a.takeOver(in, path); err != nil {
+		if err := takeOver(con, in, path); err != nil {
 			return err
 		}
 	}
@@ -172,11 +172,11 @@ func (a *app) install(name string, o installOptions) error {
 		return err
 	}
 	if same && len(in.moving) == 0 {
-		if a.json {
-			return a.printJSON(in.row(false, ""))
+		if con.json {
+			return con.printJSON(in.row(false, ""))
 		}
-		fmt.Fprintf(a.err, "%s has %s already, and nothing is to be changed in %s\n", place, entryName, a.tilde(place.File))
-		a.sayStaying(in)
+		fmt.Fprintf(con.err, "%s has %s already, and nothing is to be changed in %s\n", place, entryName, homeShort(con, place.File))
+		sayStaying(con, in)
 		return nil
 	}
 	var out []string
@@ -187,51 +187,51 @@ func (a *app) install(name string, o installOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := a.show(in, path); err != nil {
+	if err := showInstallation(con, in, path); err != nil {
 		return err
 	}
 	if o.dry {
-		if a.json {
-			return a.printJSON(in.row(false, ""))
+		if con.json {
+			return con.printJSON(in.row(false, ""))
 		}
-		fmt.Fprintln(a.err, errNothingDone)
+		fmt.Fprintln(con.err, errNothingDone)
 		return nil
 	}
-	if err := a.confirm("make this change?", o.yes); err != nil {
+	if err := confirm(con, "make this change?", o.yes); err != nil {
 		return err
 	}
-	backup, err := a.carryOut(in, records, path)
+	backup, err := writeInstallation(con, in, records, path)
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(in.row(true, backup))
+	if con.json {
+		return con.printJSON(in.row(true, backup))
 	}
-	fmt.Fprintf(a.err, "%s starts the bridge as %s from now on; restart it if it runs\n", place.Client.Title, entryName)
+	fmt.Fprintf(con.err, "%s starts the bridge as %s from now on; restart it if it runs\n", place.Client.Title, entryName)
 	if backup != "" {
-		fmt.Fprintf(a.err, "a copy of its file is at %s\n", a.tilde(backup))
+		fmt.Fprintf(con.err, "a copy of its file is at %s\n", homeShort(con, backup))
 	}
 	again := ""
 	if o.scope != "" {
 		again = " --scope " + o.scope
 	}
-	fmt.Fprintf(a.err, "undo: codemode-bridge uninstall %s%s\n", place.Client.Name, again)
-	a.sayStaying(in)
+	fmt.Fprintf(con.err, "undo: codemode-bridge uninstall %s%s\n", place.Client.Name, again)
+	sayStaying(con, in)
 	return nil
 }
 
 // takeOver finds which servers of the client move, and writes our
 // configuration with them.
-func (a *app) takeOver(in *installation, path string) error {
+func takeOver(con *app, in *installation, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
 	}
-	cfg, err := config.Parse(a.shown(path), text, a.env, a.policy(path))
+	cfg, err := config.Parse(con.shown(path), text, con.env, con.policy(path))
 	if err != nil {
 		return err
 	}
-	d := a.adoption()
+	d := newAdoption(con)
 	if err := d.has(text, cfg); err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func (a *app) takeOver(in *installation, path string) error {
 		if !one.known {
 			next, err := config.Insert(in.next, serversKey(cfg)+"/"+one.as, one.text())
 			if err == nil {
-				_, err = config.Parse(a.shown(path), next, a.env, a.policy(path))
+				_, err = config.Parse(con.shown(path), next, con.env, con.policy(path))
 			}
 			if err != nil {
 				in.staying[s.Name] = firstProblem(err)
@@ -268,9 +268,9 @@ func (a *app) takeOver(in *installation, path string) error {
 	return nil
 }
 
-// show prints what is going to be changed.
-func (a *app) show(in *installation, path string) error {
-	if a.json {
+// showInstallation prints what is going to be changed.
+func showInstallation(con *app, in *installation, path string) error {
+	if con.json {
 		return nil
 	}
 	var secrets []string
@@ -278,21 +278,21 @@ func (a *app) show(in *installation, path string) error {
 		secrets = append(secrets, s.Secrets...)
 	}
 	if len(in.moving) > 0 {
-		if err := a.printAdopted(in.moving); err != nil {
+		if err := printAdopted(con, in.moving); err != nil {
 			return err
 		}
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(con.out)
 		if string(in.next) != string(in.cfg) {
-			printDiff(a.out, a.tilde(path), in.cfg, in.next, append(secretsIn(in.cfg, in.next), secrets...))
+			printDiff(con.out, homeShort(con, path), in.cfg, in.next, append(secretsIn(in.cfg, in.next), secrets...))
 		}
 	}
-	printDiff(a.out, a.tilde(in.place.File), in.file.Text, in.after, secrets)
+	printDiff(con.out, homeShort(con, in.place.File), in.file.Text, in.after, secrets)
 	return nil
 }
 
-// carryOut makes the change: first what undoes it, then our configuration, then
+// writeInstallation makes the change: first what undoes it, then our configuration, then
 // the client's file. What fails leaves the client's file as it was.
-func (a *app) carryOut(in *installation, records clients.Records, path string) (backup string, err error) {
+func writeInstallation(con *app, in *installation, records clients.Records, path string) (backup string, err error) {
 	if in.file.Existed && in.record.Backup == "" {
 		if backup, err = in.file.Backup(); err != nil {
 			return "", err
@@ -303,7 +303,7 @@ func (a *app) carryOut(in *installation, records clients.Records, path string) (
 		return "", errors.Join(err, removeIf(backup))
 	}
 	if string(in.next) != string(in.cfg) {
-		err = a.rewrite(path, func(text []byte) ([]byte, error) {
+		err = rewrite(con, path, func(text []byte) ([]byte, error) {
 			if string(text) != string(in.cfg) {
 				return nil, errChanged
 			}
@@ -332,7 +332,7 @@ func removeIf(path string) error {
 }
 
 // sayStaying says which servers the client still has for itself.
-func (a *app) sayStaying(in *installation) {
+func sayStaying(con *app, in *installation) {
 	moved := map[string]bool{entryName: true}
 	for _, s := range in.moving {
 		moved[s.Name] = true
@@ -340,13 +340,13 @@ func (a *app) sayStaying(in *installation) {
 	var own []string
 	for _, s := range in.servers {
 		if why, ok := in.staying[s.Name]; ok {
-			fmt.Fprintf(a.err, "%s stays with %s: %s\n", canon.Visible(s.Name), in.place.Client.Title, canon.Visible(why))
+			fmt.Fprintf(con.err, "%s stays with %s: %s\n", canon.Visible(s.Name), in.place.Client.Title, canon.Visible(why))
 		} else if !moved[s.Name] && !s.Disabled && s.Problem == "" {
 			own = append(own, canon.Visible(s.Name))
 		}
 	}
 	if len(own) > 0 {
-		fmt.Fprintf(a.err, "%s still has servers of its own, which the model can call past the bridge: %s; --take-over moves them\n", in.place.Client.Title, strings.Join(own, ", "))
+		fmt.Fprintf(con.err, "%s still has servers of its own, which the model can call past the bridge: %s; --take-over moves them\n", in.place.Client.Title, strings.Join(own, ", "))
 	}
 }
 
@@ -362,12 +362,12 @@ func (in *installation) row(written bool, backup string) map[string]any {
 	return row
 }
 
-func (a *app) uninstall(name string, o installOptions) error {
-	place, err := a.place(name, o.scope)
+func uninstall(con *app, name string, o installOptions) error {
+	place, err := clientPlace(con, name, o.scope)
 	if err != nil {
 		return err
 	}
-	records, err := a.records()
+	records, err := installRecords(con)
 	if err != nil {
 		return err
 	}
@@ -385,7 +385,7 @@ func (a *app) uninstall(name string, o installOptions) error {
 	}
 	if record == nil { // put in by hand, or by a bridge whose state is gone
 		if !slices.ContainsFunc(servers, func(s clients.Server) bool { return s.Name == entryName }) {
-			return fmt.Errorf("%s has no %s in %s", place, entryName, a.tilde(place.File))
+			return fmt.Errorf("%s has no %s in %s", place, entryName, homeShort(con, place.File))
 		}
 		record = &clients.Record{Name: entryName, Existed: true}
 	}
@@ -408,18 +408,18 @@ func (a *app) uninstall(name string, o installOptions) error {
 		}
 	}
 	whole := clients.SHA(after) == record.Before
-	if !a.json {
-		printDiff(a.out, a.tilde(place.File), file.Text, after, a.hidden(place, file.Text, after))
+	if !con.json {
+		printDiff(con.out, homeShort(con, place.File), file.Text, after, hiddenServers(con, place, file.Text, after))
 	}
 	row := map[string]any{"client": place.Client.Name, "scope": place.Scope, "file": place.File, "back": back, "written": !o.dry}
 	if o.dry {
-		if a.json {
-			return a.printJSON(row)
+		if con.json {
+			return con.printJSON(row)
 		}
-		fmt.Fprintln(a.err, errNothingDone)
+		fmt.Fprintln(con.err, errNothingDone)
 		return nil
 	}
-	if err := a.confirm("make this change?", o.yes); err != nil {
+	if err := confirm(con, "make this change?", o.yes); err != nil {
 		return err
 	}
 	if after == nil {
@@ -438,22 +438,22 @@ func (a *app) uninstall(name string, o installOptions) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(row)
+	if con.json {
+		return con.printJSON(row)
 	}
-	fmt.Fprintf(a.err, "%s does not start the bridge any more; restart it if it runs\n", place.Client.Title)
+	fmt.Fprintf(con.err, "%s does not start the bridge any more; restart it if it runs\n", place.Client.Title)
 	if len(back) > 0 {
-		fmt.Fprintf(a.err, "it has its own servers again: %s; the bridge's configuration keeps them too (servers remove NAME)\n", canon.Visible(strings.Join(back, ", ")))
+		fmt.Fprintf(con.err, "it has its own servers again: %s; the bridge's configuration keeps them too (servers remove NAME)\n", canon.Visible(strings.Join(back, ", ")))
 	}
 	if !whole && record.Backup != "" {
-		fmt.Fprintf(a.err, "its file was edited since; the copy from before is at %s\n", a.tilde(record.Backup))
+		fmt.Fprintf(con.err, "its file was edited since; the copy from before is at %s\n", homeShort(con, record.Backup))
 	}
 	return nil
 }
 
-// hidden are the texts of a client's file, in all its states, that are not to
+// hiddenServers are the texts of a client's file, in all its states, that are not to
 // be shown.
-func (a *app) hidden(place clients.Place, texts ...[]byte) []string {
+func hiddenServers(con *app, place clients.Place, texts ...[]byte) []string {
 	all := map[string]bool{}
 	for _, text := range texts {
 		servers, err := place.Servers(text)

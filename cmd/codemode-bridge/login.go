@@ -17,12 +17,12 @@ import (
 )
 
 // logins are the logins of the user, which all configurations share.
-func (a *app) logins() *login.Keeper {
+func logins(con *app) *login.Keeper {
 	o := login.Options{Keyring: login.SystemKeyring()}
-	if kept, _ := a.env("CODEMODE_LOGINS"); kept == "file" {
+	if kept, _ := con.env("CODEMODE_LOGINS"); kept == "file" {
 		o.Keyring = nil
 	}
-	if places, err := config.Paths(a.env); err == nil {
+	if places, err := config.Paths(con.env); err == nil {
 		o.Dir = filepath.Join(places.StateDir, "logins")
 	}
 	return login.Open(o)
@@ -53,8 +53,8 @@ func specsWithLogins(cfg *config.Config, logins *login.Keeper) []upstream.Spec {
 }
 
 // loginClient is the client for a server that the command line names.
-func (a *app) loginClient(keeper *login.Keeper, name string) (*login.Client, *config.Server, error) {
-	cfg, err := a.load()
+func loginClient(con *app, keeper *login.Keeper, name string) (*login.Client, *config.Server, error) {
+	cfg, err := con.load()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -66,14 +66,14 @@ func (a *app) loginClient(keeper *login.Keeper, name string) (*login.Client, *co
 	switch {
 	case s.Type != config.KindHTTP && s.Type != config.KindSSE:
 		return nil, nil, fmt.Errorf("%s is a server of type %s; only http and sse servers are logged in to (if its program gets a login by itself, %s waits for it)",
-			name, s.Type, a.typed("servers test "+name))
+			name, s.Type, typed(con, "servers test "+name))
 	case !ok:
 		return nil, nil, fmt.Errorf("nobody logs in to %s: its auth is none, or its headers have an Authorization", name)
 	}
 	return keeper.Client(at), s, nil
 }
 
-func (a *app) serversLoginCommand() *cobra.Command {
+func serversLoginCommand(con *app) *cobra.Command {
 	var noBrowser bool
 	c := &cobra.Command{
 		Use: "login name", Short: "Log in to a server in the browser", Args: oneArg,
@@ -81,30 +81,30 @@ func (a *app) serversLoginCommand() *cobra.Command {
 			"A bridge that is running notices by itself. On a machine without a browser, use --no-browser:\n" +
 			"open the link elsewhere, and paste the address that the browser ends at.",
 		RunE: func(c *cobra.Command, args []string) error {
-			keeper := a.logins()
+			keeper := logins(con)
 			defer keeper.Close()
-			client, s, err := a.loginClient(keeper, args[0])
+			client, s, err := loginClient(con, keeper, args[0])
 			if err != nil {
 				return err
 			}
-			info, err := a.logIn(c.Context(), client, s, noBrowser)
+			info, err := logIn(c.Context(), con, client, s, noBrowser)
 			if err != nil {
 				return fmt.Errorf("logging in to %s: %w", s.Name, err)
 			}
-			if a.json {
-				return a.printJSON(loginShown(s.Name, info))
+			if con.json {
+				return con.printJSON(loginShown(s.Name, info))
 			}
-			_, err = fmt.Fprintf(a.out, "logged in to %s (%s)\n", s.Name, describeLogin(info))
+			_, err = fmt.Fprintf(con.out, "logged in to %s (%s)\n", s.Name, describeLogin(info))
 			return err
 		},
 	}
 	c.Flags().BoolVar(&noBrowser, "no-browser", false, "print the link only, and take the address that the browser ended at from standard input")
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }
 
 // logIn has a person log in, wherever the browser is.
-func (a *app) logIn(ctx context.Context, client *login.Client, s *config.Server, noBrowser bool) (login.Info, error) {
+func logIn(ctx context.Context, con *app, client *login.Client, s *config.Server, noBrowser bool) (login.Info, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, login.WaitTime, fmt.Errorf("nobody logged in within %v", login.WaitTime))
 	defer cancel()
 	back, err := login.Listen(s.Auth.RedirectPort != 0, firstNonZero(s.Auth.RedirectPort, client.Redirect()))
@@ -116,14 +116,14 @@ func (a *app) logIn(ctx context.Context, client *login.Client, s *config.Server,
 		back.Close()
 		return login.Info{}, err
 	}
-	fmt.Fprintf(a.err, "log in to %s at:\n\n  %s\n\n", s.Name, attempt.Link())
+	fmt.Fprintf(con.err, "log in to %s at:\n\n  %s\n\n", s.Name, attempt.Link())
 	if !noBrowser {
 		if err := login.OpenBrowser(attempt.Link()); err != nil {
-			fmt.Fprintf(a.err, "%v; open the link yourself\n", err)
+			fmt.Fprintf(con.err, "%v; open the link yourself\n", err)
 		}
 		return back.Wait(ctx, attempt)
 	}
-	fmt.Fprint(a.err, "then paste the address that the browser ends at, though it shows no page: ")
+	fmt.Fprint(con.err, "then paste the address that the browser ends at, though it shows no page: ")
 	waiting, stop := context.WithCancel(ctx)
 	type outcome struct {
 		info login.Info
@@ -135,12 +135,12 @@ func (a *app) logIn(ctx context.Context, client *login.Client, s *config.Server,
 		done <- outcome{info, err}
 	}()
 	go func() {
-		info, err := a.pasted(ctx, attempt)
+		info, err := pasted(ctx, con, attempt)
 		done <- outcome{info, err}
 	}()
 	o := <-done
 	if errors.Is(o.err, login.ErrFinished) { // the other one is at it
-		fmt.Fprintln(a.err, "\nthe browser has come back already; waiting for the login to finish")
+		fmt.Fprintln(con.err, "\nthe browser has come back already; waiting for the login to finish")
 	}
 	if errors.Is(o.err, login.ErrFinished) || errors.Is(o.err, errNothingPasted) {
 		o = <-done
@@ -152,8 +152,8 @@ func (a *app) logIn(ctx context.Context, client *login.Client, s *config.Server,
 var errNothingPasted = errors.New("nothing was pasted")
 
 // pasted reads lines until one is the address that the browser ended at.
-func (a *app) pasted(ctx context.Context, attempt *login.Attempt) (login.Info, error) {
-	lines := bufio.NewScanner(a.in)
+func pasted(ctx context.Context, con *app, attempt *login.Attempt) (login.Info, error) {
+	lines := bufio.NewScanner(con.in)
 	for lines.Scan() {
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
@@ -162,7 +162,7 @@ func (a *app) pasted(ctx context.Context, attempt *login.Attempt) (login.Info, e
 		if !errors.Is(err, login.ErrOther) {
 			return info, err
 		}
-		fmt.Fprint(a.err, "that is not it; it begins with http://127.0.0.1 and has a code in it: ")
+		fmt.Fprint(con.err, "that is not it; it begins with http://127.0.0.1 and has a code in it: ")
 	}
 	return login.Info{}, errNothingPasted
 }
@@ -200,13 +200,13 @@ func loginShown(name string, i login.Info) map[string]any {
 	return shown
 }
 
-func (a *app) serversLogoutCommand() *cobra.Command {
+func serversLogoutCommand(con *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "logout name", Short: "Revoke the login at a server, and delete it", Args: oneArg,
 		RunE: func(c *cobra.Command, args []string) error {
-			keeper := a.logins()
+			keeper := logins(con)
 			defer keeper.Close()
-			client, s, err := a.loginClient(keeper, args[0])
+			client, s, err := loginClient(con, keeper, args[0])
 			if err != nil {
 				return err
 			}
@@ -215,19 +215,19 @@ func (a *app) serversLogoutCommand() *cobra.Command {
 				return fmt.Errorf("logging out of %s: %w", s.Name, err)
 			}
 			if notRevoked != nil {
-				fmt.Fprintf(a.err, "the login is deleted here, but may still be good at the server: %v\n", notRevoked)
+				fmt.Fprintf(con.err, "the login is deleted here, but may still be good at the server: %v\n", notRevoked)
 			}
-			if a.json {
-				return a.printJSON(map[string]any{"server": s.Name, "revoked": revoked})
+			if con.json {
+				return con.printJSON(map[string]any{"server": s.Name, "revoked": revoked})
 			}
 			text := "logged out of %s\n"
 			if !revoked && notRevoked == nil {
 				text = "logged out of %s (its authorization server has no way to revoke a login)\n"
 			}
-			_, err = fmt.Fprintf(a.out, text, s.Name)
+			_, err = fmt.Fprintf(con.out, text, s.Name)
 			return err
 		},
 	}
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }

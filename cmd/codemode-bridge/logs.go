@@ -35,12 +35,12 @@ const (
 
 // openLogs opens the logs. With toFile false, for commands that call no tool,
 // there is standard error alone.
-func (a *app) openLogs(cfg *config.Config, toFile bool) (*logs, error) {
+func openLogs(con *app, cfg *config.Config, toFile bool) (*logs, error) {
 	level := cfg.Log.Level.Slog()
 	l := &logs{}
-	handlers := []slog.Handler{a.terminalLog(cfg.Log.Format, level)}
+	handlers := []slog.Handler{terminalLog(con, cfg.Log.Format, level)}
 	if toFile {
-		dir := a.logDir()
+		dir := logDir(con)
 		if dir == "" {
 			return nil, &configError{errors.New("there is no state folder for the log"), "set XDG_STATE_HOME, or HOME"}
 		}
@@ -61,12 +61,12 @@ func (a *app) openLogs(cfg *config.Config, toFile bool) (*logs, error) {
 
 // openQuietLogs opens the logs of a command that answers and ends. What it does is
 // in the file; beside the answer stand errors alone, unless log.level is debug.
-func (a *app) openQuietLogs(cfg *config.Config) (*logs, error) {
+func openQuietLogs(con *app, cfg *config.Config) (*logs, error) {
 	quiet := *cfg
 	if quiet.Log.Level != config.LogDebug {
 		quiet.Log.Level = config.LogError
 	}
-	return a.openLogs(&quiet, true)
+	return openLogs(con, &quiet, true)
 }
 
 func (l *logs) Close() {
@@ -76,8 +76,8 @@ func (l *logs) Close() {
 }
 
 // logDir is the folder of the log files; "" if there is none to be had.
-func (a *app) logDir() string {
-	places, err := config.Paths(a.env)
+func logDir(con *app) string {
+	places, err := config.Paths(con.env)
 	if err != nil {
 		return ""
 	}
@@ -85,14 +85,14 @@ func (a *app) logDir() string {
 }
 
 // terminalLog writes to standard error: for people on a terminal, JSON elsewhere.
-func (a *app) terminalLog(format config.LogFormat, level slog.Level) slog.Handler {
-	file, isFile := a.err.(*os.File)
+func terminalLog(con *app, format config.LogFormat, level slog.Level) slog.Handler {
+	file, isFile := con.err.(*os.File)
 	terminal := isFile && term.IsTerminal(int(file.Fd()))
 	if format == config.LogText || format != config.LogJSON && terminal {
-		_, noColor := a.env("NO_COLOR")
-		return tint.NewTextHandler(a.err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: noColor || !terminal})
+		_, noColor := con.env("NO_COLOR")
+		return tint.NewTextHandler(con.err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: noColor || !terminal})
 	}
-	return slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: level})
+	return slog.NewJSONHandler(con.err, &slog.HandlerOptions{Level: level})
 }
 
 // pruneLogs removes the oldest files beyond the bound, but none of a process

@@ -53,10 +53,10 @@ func mainCode() int {
 		<-signals
 		os.Exit(exitInterrupted)
 	}()
-	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv}
-	root := a.root()
+	con := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv}
+	root := rootCommand(con)
 	err := root.ExecuteContext(ctx)
-	return a.exitCode(err)
+	return con.exitCode(err)
 }
 
 var errInterrupted = errors.New("interrupted")
@@ -75,8 +75,8 @@ type app struct {
 	json        bool
 }
 
-// root is the whole command line.
-func (a *app) root() *cobra.Command {
+// rootCommand is the whole command line.
+func rootCommand(con *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "codemode-bridge",
 		Short:         "One MCP server in front of many, with one code tool",
@@ -85,16 +85,16 @@ func (a *app) root() *cobra.Command {
 		SilenceUsage:  true,
 		Version:       version,
 	}
-	root.SetOut(a.out)
-	root.SetErr(a.err)
-	root.SetIn(a.in)
+	root.SetOut(con.out)
+	root.SetErr(con.err)
+	root.SetIn(con.in)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &usageError{fmt.Errorf("%w (%s --help lists the flags)", err, c.CommandPath())}
 	})
-	root.PersistentFlags().StringVarP(&a.configPath, "config", "c", "", "the configuration `file` (default: $CODEMODE_CONFIG, then the user's own)")
-	root.PersistentFlags().StringVar(&a.environment, "env", "", "the `environment`: NAME lays config.NAME.json over the profiles of config.json")
-	_ = root.RegisterFlagCompletionFunc("env", a.completeEnvironments) // the flag is there
-	root.AddCommand(a.runCommand(), a.hostCommand(), a.serveCommand(), a.evalCommand(), a.checkCommand(), a.configCommand(), a.initCommand(), a.installCommand(), a.uninstallCommand(), a.serversCommand(), a.toolsCommand(), a.profilesCommand(), a.scriptsCommand(), a.approvalsCommand(), a.approversCommand(), a.grantsCommand(), a.auditCommand(), a.runsCommand(), a.tailCommand(), a.statusCommand(), a.doctorCommand(), a.versionCommand())
+	root.PersistentFlags().StringVarP(&con.configPath, "config", "c", "", "the configuration `file` (default: $CODEMODE_CONFIG, then the user's own)")
+	root.PersistentFlags().StringVar(&con.environment, "env", "", "the `environment`: NAME lays config.NAME.json over the profiles of config.json")
+	_ = root.RegisterFlagCompletionFunc("env", con.completeEnvironments) // the flag is there
+	root.AddCommand(runCommand(con), hostCommand(con), serveCommand(con), evalCommand(con), checkCommand(con), configCommand(con), initCommand(con), installCommand(con), uninstallCommand(con), serversCommand(con), toolsCommand(con), profilesCommand(con), scriptsCommand(con), approvalsCommand(con), approversCommand(con), grantsCommand(con), auditCommand(con), runsCommand(con), tailCommand(con), statusCommand(con), doctorCommand(con), versionCommand(con))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	// A command that only groups others must not pass over a wrong word.
@@ -111,7 +111,7 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-func (a *app) versionCommand() *cobra.Command {
+func versionCommand(con *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "version", Short: "Print the version", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -123,14 +123,14 @@ func (a *app) versionCommand() *cobra.Command {
 					}
 				}
 			}
-			if a.json {
-				return a.printJSON(line)
+			if con.json {
+				return con.printJSON(line)
 			}
-			_, err := fmt.Fprintf(a.out, "codemode-bridge %s (%s, %s)\n", version, line["go"], line["platform"])
+			_, err := fmt.Fprintf(con.out, "codemode-bridge %s (%s, %s)\n", version, line["go"], line["platform"])
 			return err
 		},
 	}
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }
 
@@ -146,7 +146,7 @@ func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) 
 
 // exitCode prints err for a person, unless that has been done, and says with
 // which code the program ends.
-func (a *app) exitCode(err error) int {
+func (con *app) exitCode(err error) int {
 	var exit *exitError
 	var usage *usageError
 	var problems config.Problems
@@ -157,26 +157,26 @@ func (a *app) exitCode(err error) int {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
-		fmt.Fprintln(a.err, "codemode-bridge: interrupted")
+		fmt.Fprintln(con.err, "codemode-bridge: interrupted")
 		return exitInterrupted
 	case errors.As(err, &problems):
-		fmt.Fprintln(a.err, problems)
-		fmt.Fprintf(a.err, "codemode-bridge: the configuration has %s\n", count(len(problems), "mistake"))
+		fmt.Fprintln(con.err, problems)
+		fmt.Fprintf(con.err, "codemode-bridge: the configuration has %s\n", count(len(problems), "mistake"))
 		return exitConfig
 	case errors.As(err, &setup):
-		fmt.Fprintf(a.err, "codemode-bridge: %v\n", err)
+		fmt.Fprintf(con.err, "codemode-bridge: %v\n", err)
 		if setup.hint != "" {
-			fmt.Fprintf(a.err, "hint: %s\n", setup.hint)
+			fmt.Fprintf(con.err, "hint: %s\n", setup.hint)
 		}
 		return exitConfig
 	case errors.As(err, &usage), isCobraUsage(err):
-		fmt.Fprintf(a.err, "codemode-bridge: %v\n", err)
+		fmt.Fprintf(con.err, "codemode-bridge: %v\n", err)
 		if isCobraUsage(err) {
-			fmt.Fprintln(a.err, "hint: codemode-bridge help lists the commands")
+			fmt.Fprintln(con.err, "hint: codemode-bridge help lists the commands")
 		}
 		return exitUsage
 	default:
-		fmt.Fprintf(a.err, "codemode-bridge: %s\n", canon.VisibleLines(err.Error()))
+		fmt.Fprintf(con.err, "codemode-bridge: %s\n", canon.VisibleLines(err.Error()))
 		return exitFailed
 	}
 }

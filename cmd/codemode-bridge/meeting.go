@@ -24,28 +24,28 @@ var ambient = []string{
 
 // rememberLookups notes from now on which variables are looked up; what it
 // returns says which those were.
-func (a *app) rememberLookups() (names func() []string) {
-	env := a.env
+func rememberLookups(con *app) (names func() []string) {
+	env := con.env
 	var all []string
-	a.env = func(name string) (string, bool) {
+	con.env = func(name string) (string, bool) {
 		all = append(all, name)
 		return env(name)
 	}
 	return func() []string {
-		a.env = env
+		con.env = env
 		slices.Sort(all)
 		return slices.Compact(all)
 	}
 }
 
-// folders are where windows meet, and the group of a configuration there.
-func (a *app) folders() (join.Folders, error) {
-	places, err := config.Paths(a.env)
+// hostFolders are where windows meet, and the group of a configuration there.
+func hostFolders(con *app) (join.Folders, error) {
+	places, err := config.Paths(con.env)
 	if err != nil {
 		return join.Folders{}, err
 	}
 	f := join.Folders{State: filepath.Join(places.StateDir, "windows"), Runtime: filepath.Join(os.TempDir(), fmt.Sprintf("codemode-bridge-%d", os.Geteuid()))}
-	if dir, ok := a.env("XDG_RUNTIME_DIR"); ok && filepath.IsAbs(dir) {
+	if dir, ok := con.env("XDG_RUNTIME_DIR"); ok && filepath.IsAbs(dir) {
 		f.Runtime = filepath.Join(dir, "codemode-bridge")
 	}
 	return f, nil
@@ -99,19 +99,19 @@ func (s *sharing) covers(cfg *config.Config, looked []string) error {
 	return nil
 }
 
-// meeting is where the windows meet that can be served by one process: all that
+// meetingPlace is where the windows meet that can be served by one process: all that
 // would make a difference to their servers is part of its identity. Looked are
 // the variables that the configuration was read with.
-func (a *app) meeting(cfg *config.Config, looked []string) (*join.Place, error) {
-	f, err := a.folders()
+func meetingPlace(con *app, cfg *config.Config, looked []string) (*join.Place, error) {
+	f, err := hostFolders(con)
 	if err != nil {
 		return nil, err
 	}
-	places, err := config.Paths(a.env)
+	places, err := config.Paths(con.env)
 	if err != nil {
 		return nil, err
 	}
-	identity := append([]string{"build", version, runtime.Version()}, build()...)
+	identity := append([]string{"build", version, runtime.Version()}, programBuild()...)
 	identity = append(identity, "overlay", cfg.Overlay, "folders", places.StateDir, places.CacheDir, places.ConfigFile)
 	same, folder := shares(cfg, looked), ""
 	if same.folder {
@@ -121,7 +121,7 @@ func (a *app) meeting(cfg *config.Config, looked []string) (*join.Place, error) 
 	}
 	identity = append(identity, "folder", folder, "variables")
 	for _, name := range same.variables {
-		value, set := a.env(name)
+		value, set := con.env(name)
 		identity = append(identity, fmt.Sprintf("%s %t %s", name, set, value))
 	}
 	identity = append(identity, "children")
@@ -131,8 +131,8 @@ func (a *app) meeting(cfg *config.Config, looked []string) (*join.Place, error) 
 	return join.At(f, cfg.File, append(identity, children...))
 }
 
-// build tells this program from another of the same version.
-func build() []string {
+// programBuild tells this program from another of the same version.
+func programBuild() []string {
 	var all []string
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

@@ -19,9 +19,9 @@ import (
 
 // printJSON writes v to standard output: indented for a person, with what cannot
 // be seen written out, and on one line for a program, as it is.
-func (a *app) printJSON(v any) error {
-	if file, ok := a.out.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
-		e := json.NewEncoder(a.out)
+func (con *app) printJSON(v any) error {
+	if file, ok := con.out.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
+		e := json.NewEncoder(con.out)
 		e.SetEscapeHTML(false)
 		return e.Encode(v)
 	}
@@ -32,14 +32,14 @@ func (a *app) printJSON(v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(a.out, canon.VisibleLines(text.String()))
+	_, err := io.WriteString(con.out, canon.VisibleLines(text.String()))
 	return err
 }
 
 // width is how many characters a line of the terminal has that standard
 // output goes to; 0 if it goes elsewhere, where lines are as long as they are.
-func (a *app) width() int {
-	if file, ok := a.out.(*os.File); ok {
+func (con *app) width() int {
+	if file, ok := con.out.(*os.File); ok {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
 			return max(width, 40)
 		}
@@ -48,8 +48,8 @@ func (a *app) width() int {
 }
 
 // table writes rows in columns to standard output, the first row in capitals.
-func (a *app) table(rows [][]string) error {
-	_, err := io.WriteString(a.out, columns(rows, a.width()))
+func (con *app) table(rows [][]string) error {
+	_, err := io.WriteString(con.out, columns(rows, con.width()))
 	return err
 }
 
@@ -139,14 +139,14 @@ func hung(s string, width int, indent string) []string {
 }
 
 // told writes a sentence to standard error.
-func (a *app) told(format string, args ...any) {
-	fmt.Fprintln(a.err, a.fitted(fmt.Sprintf(format, args...)))
+func (con *app) told(format string, args ...any) {
+	fmt.Fprintln(con.err, con.fitted(fmt.Sprintf(format, args...)))
 }
 
 // fitted is a sentence for standard error, in lines that fit the terminal.
-func (a *app) fitted(text string) string {
+func (con *app) fitted(text string) string {
 	width := 0
-	if file, ok := a.err.(*os.File); ok {
+	if file, ok := con.err.(*os.File); ok {
 		width, _, _ = term.GetSize(int(file.Fd()))
 	}
 	if width < 40 {
@@ -160,7 +160,7 @@ func (a *app) fitted(text string) string {
 }
 
 // jsonFlag gives a command the flag --json.
-func (a *app) jsonFlag(c *cobra.Command) { c.Flags().BoolVar(&a.json, "json", false, "print JSON") }
+func (con *app) jsonFlag(c *cobra.Command) { c.Flags().BoolVar(&con.json, "json", false, "print JSON") }
 
 // count is a number of things: 1 server, 2 servers.
 func count(n int, thing string) string {

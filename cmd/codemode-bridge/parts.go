@@ -68,24 +68,24 @@ type parts struct {
 
 // build puts a bridge together from the floor up. Servers connect in the
 // background. Close ends it all but rec, which is the caller's.
-func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recorder) (*parts, error) {
+func build(ctx context.Context, con *app, cfg *config.Config, l *logs, rec *recorder) (*parts, error) {
 	program, err := worker()
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{log: l.logger, recorder: rec, env: a.env, cfg: cfg, first: cfg, started: time.Now(), changed: make(chan struct{}, 1), holding: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
+	p := &parts{log: l.logger, recorder: rec, env: con.env, cfg: cfg, first: cfg, started: time.Now(), changed: make(chan struct{}, 1), holding: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
 	if p.desk, err = openDesk(ctx, cfg, rec.store != nil); err != nil {
 		return nil, err
 	}
-	p.desk.with = withConfig(cfg, a.env)
-	if places, err := config.Paths(a.env); err == nil {
+	p.desk.with = withConfig(cfg, con.env)
+	if places, err := config.Paths(con.env); err == nil {
 		p.cache = filepath.Join(places.CacheDir, "catalog-"+fileKey(cfg.File))
 	}
 	p.loadCache()
 	p.readSaved(cfg)
-	p.pins, p.pinning = pins.Open(a.pinFolder(cfg.File)), !rec.refuse
+	p.pins, p.pinning = pins.Open(pinFolder(con, cfg.File)), !rec.refuse
 	p.observed = observed.Open(p.cache, observed.Options{Logger: l.logger})
-	p.logins = a.logins()
+	p.logins = logins(con)
 	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Changed: p.touch})
 	p.pool, err = sandbox.NewPool(sandbox.Options{
 		Worker: program, Limits: limits(cfg.Sandbox), Warm: warm(cfg.Sandbox.Warm), MaxWorkers: cfg.Sandbox.Workers,
@@ -113,7 +113,7 @@ func (a *app) build(ctx context.Context, cfg *config.Config, l *logs, rec *recor
 		Folder: p.folder, Journal: rec.journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
 		ApproveAt: func(string) string { return p.desk.at("/") }, ReadAt: p.desk.readAt, SummaryWait: summaryWait,
 	})
-	rec.known.learn(specs(cfg), a.env)
+	rec.known.learn(specs(cfg), con.env)
 	rec.known.follow(p.logins.Hide)
 	p.upstreams.Apply(p.specs(cfg))
 	following, stop := context.WithCancel(context.Background())
@@ -393,7 +393,7 @@ func (p *parts) watch(ctx context.Context, a *app, seen *config.Config) {
 		}
 		p.log.Error("the configuration was not taken over; the last good one goes on", "err", err)
 	}
-	a.watchFiles(ctx, seen, func(cfg *config.Config, looked []string) {
+	watchFiles(ctx, a, seen, func(cfg *config.Config, looked []string) {
 		err := a.shared.covers(cfg, looked)
 		if err == nil {
 			err = p.reloaded(ctx, a, cfg)
@@ -419,7 +419,7 @@ func (p *parts) takeLocked(ctx context.Context, a *app, cfg *config.Config, conf
 	rec := configTaken(old, cfg, confirmed.Text)
 	rec.Approver, rec.Channel = confirmed.By, confirmed.Channel
 	p.recorder.owe(context.WithoutCancel(ctx), rec)
-	if _, err := a.keepTaken(cfg, confirmed.By, confirmed.Channel, time.Now()); err != nil {
+	if _, err := keepTaken(a, cfg, confirmed.By, confirmed.Channel, time.Now()); err != nil {
 		p.log.Error("the next start will not know that this configuration was taken over", "err", err)
 	}
 	p.reconfigure(cfg)

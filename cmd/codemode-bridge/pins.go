@@ -24,8 +24,8 @@ import (
 
 // pinFolder is where the pins of a configuration file are kept; empty, which
 // keeps them in memory, if the environment names no folder.
-func (a *app) pinFolder(file string) string {
-	places, err := config.Paths(a.env)
+func pinFolder(con *app, file string) string {
+	places, err := config.Paths(con.env)
 	if err != nil {
 		return ""
 	}

@@ -77,7 +77,7 @@ func (o *policyOf) Save(ctx context.Context, text, revision, by string) error {
 		}
 		return config.Replace(whole, evaluation, config.JSONC(text))
 	}
-	err := o.app.rewrite(o.parts.config().File, edit, func(cfg *config.Config) error { return o.confirm(ctx, cfg, by) })
+	err := rewrite(o.app, o.parts.config().File, edit, func(cfg *config.Config) error { return o.confirm(ctx, cfg, by) })
 	if errors.Is(err, errChanged) {
 		return admin.ErrChanged
 	}
@@ -87,7 +87,7 @@ func (o *policyOf) Save(ctx context.Context, text, revision, by string) error {
 // confirm confirms what is about to be written, so that no bridge holds it.
 func (o *policyOf) confirm(ctx context.Context, cfg *config.Config, by string) error {
 	old, store, now := o.parts.config(), o.parts.desk.store, time.Now()
-	h, err := o.app.judge(cfg, old)
+	h, err := judge(o.app, cfg, old)
 	if h == nil || err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ import (
 const evalProfile = "-"
 
 // profilesCommand shows and explains the policy.
-func (a *app) profilesCommand() *cobra.Command {
+func profilesCommand(con *app) *cobra.Command {
 	group := &cobra.Command{
 		Use: "profiles", Short: "What scripts may do, and why",
 		Long: "Shows and explains the profiles of the configuration. Where a profile is named, " + evalProfile + " stands\n" +
@@ -34,12 +34,12 @@ func (a *app) profilesCommand() *cobra.Command {
 	}
 	list := &cobra.Command{
 		Use: "list", Short: "List the profiles and the eval tools that they bind", Args: noArgs,
-		RunE: func(*cobra.Command, []string) error { return a.listProfiles() },
+		RunE: func(*cobra.Command, []string) error { return listProfiles(con) },
 	}
 	show := &cobra.Command{
 		Use: "show profile", Short: "Print what a profile comes to, with all that it extends", Args: exactArgs(1),
 		Long: "Prints the lists, rules and settings of a profile, its own and those it extends.\nThe profile " + evalProfile + " is the one that binds eval.",
-		RunE: func(_ *cobra.Command, args []string) error { return a.showProfile(args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error { return showProfile(con, args[0]) },
 	}
 	explain := &cobra.Command{
 		Use: "explain profile tool [arguments]", Short: "Say what a call may do, and everything that was tried to decide it", Args: rangeArgs(2, 3),
@@ -49,21 +49,21 @@ func (a *app) profilesCommand() *cobra.Command {
 		Example: `  codemode-bridge profiles explain supervised filesystem__write_file '{"path": "/etc/hosts"}'
   codemode-bridge profiles explain - time__now`,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.explain(c.Context(), args[0], args[1], strings.Join(args[2:], ""))
+			return explain(c.Context(), con, args[0], args[1], strings.Join(args[2:], ""))
 		},
 	}
 	check := &cobra.Command{
 		Use: "check", Short: "Find entries and rules that do nothing with the tools there are", Args: noArgs,
 		Long: "Connects to the servers and warns of list entries and rules that match no tool, that\n" +
 			"a stricter one always overrules, or whose condition can never be decided. The exit\ncode is 1 if there is one.",
-		RunE: func(c *cobra.Command, _ []string) error { return a.checkProfiles(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error { return checkProfiles(c.Context(), con) },
 	}
-	show.ValidArgsFunction, explain.ValidArgsFunction = a.completeProfiles, a.completeProfiles
+	show.ValidArgsFunction, explain.ValidArgsFunction = con.completeProfiles, con.completeProfiles
 	for _, c := range []*cobra.Command{list, show, explain, check} {
-		a.jsonFlag(c)
+		con.jsonFlag(c)
 		group.AddCommand(c)
 	}
-	group.AddCommand(a.addProfileCommand())
+	group.AddCommand(addProfileCommand(con))
 	return group
 }
 
@@ -104,8 +104,8 @@ func boundTools(set *profiles.Set, p *profiles.Profile) []string {
 
 // listProfiles prints a line for each profile, first that of eval if it has
 // no name.
-func (a *app) listProfiles() error {
-	cfg, err := a.load()
+func listProfiles(con *app) error {
+	cfg, err := con.load()
 	if err != nil {
 		return err
 	}
@@ -143,8 +143,8 @@ func (a *app) listProfiles() error {
 		p, _ := set.Profile(name)
 		add(p)
 	}
-	if a.json {
-		return a.printJSON(rows)
+	if con.json {
+		return con.printJSON(rows)
 	}
 	table := [][]string{{"profile", "tools", "extends", "deny", "ask", "allow", "rules", "otherwise"}}
 	for _, r := range rows {
@@ -163,11 +163,11 @@ func (a *app) listProfiles() error {
 			strconv.Itoa(r.Denylist), strconv.Itoa(r.Asklist), allow, strconv.Itoa(r.Rules), r.Otherwise,
 		})
 	}
-	if err := a.table(table); err != nil {
+	if err := con.table(table); err != nil {
 		return err
 	}
 	if !set.Enabled() {
-		fmt.Fprintln(a.err, "evaluation.enabled is false: what would be asked is allowed")
+		fmt.Fprintln(con.err, "evaluation.enabled is false: what would be asked is allowed")
 	}
 	return nil
 }
@@ -198,8 +198,8 @@ func lineage(cfg *config.Config, name string) []string {
 }
 
 // showProfile prints what a profile comes to.
-func (a *app) showProfile(name string) error {
-	cfg, err := a.load()
+func showProfile(con *app, name string) error {
+	cfg, err := con.load()
 	if err != nil {
 		return err
 	}
@@ -208,20 +208,20 @@ func (a *app) showProfile(name string) error {
 		return err
 	}
 	e, line := p.Effective(), lineage(cfg, p.Name())
-	if a.json {
-		return a.printJSON(struct {
+	if con.json {
+		return con.printJSON(struct {
 			Name    string               `json:"name"`
 			Tools   []string             `json:"tools"`
 			Lineage []string             `json:"lineage"` // the root first
 			Profile profiles.ProfileSpec `json:"profile"`
 		}{p.Name(), boundTools(cfg.Profiles, p), slices.Concat([]string{}, line), e})
 	}
-	fmt.Fprintf(a.out, "%s binds %s\n", called(p), strings.Join(boundTools(cfg.Profiles, p), " and "))
+	fmt.Fprintf(con.out, "%s binds %s\n", called(p), strings.Join(boundTools(cfg.Profiles, p), " and "))
 	if len(line) > 1 {
-		fmt.Fprintf(a.out, "extends %s\n", strings.Join(line[:len(line)-1], ", which is extended by "))
+		fmt.Fprintf(con.out, "extends %s\n", strings.Join(line[:len(line)-1], ", which is extended by "))
 	}
-	fmt.Fprintln(a.out)
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(con.out)
+	w := tabwriter.NewWriter(con.out, 0, 0, 2, ' ', 0)
 	printLists(w, cfg, line, e)
 	printRules(w, cfg, line)
 	fmt.Fprintf(w, "otherwise\t%s\n", otherwise(e))
@@ -238,8 +238,8 @@ func (a *app) showProfile(name string) error {
 	if err := w.Flush(); err != nil || e.Risk == nil {
 		return err
 	}
-	fmt.Fprintln(a.out)
-	return a.table(riskRows(e.Risk))
+	fmt.Fprintln(con.out)
+	return con.table(riskRows(e.Risk))
 }
 
 // printLists prints the three lists, each entry with the profile that it was
@@ -415,20 +415,20 @@ type explained struct {
 }
 
 // explain decides a call without making it.
-func (a *app) explain(ctx context.Context, profile, tool, arguments string) error {
+func explain(ctx context.Context, con *app, profile, tool, arguments string) error {
 	args, err := canon.Parse([]byte(arguments))
 	if err != nil {
 		return &usageError{fmt.Errorf(`%w (they are an object in JSON, such as '{"path": "/etc/passwd"}')`, err)}
 	}
 	var x explained
 	var title string
-	err = a.once(ctx, func(_ context.Context, p *parts) error {
+	err = once(ctx, con, func(_ context.Context, p *parts) error {
 		view := p.gate.View()
 		policy, err := namedProfile(view.Profiles, profile)
 		if err != nil {
 			return err
 		}
-		a.complain(p)
+		complain(con, p)
 		title = called(policy)
 		call, note, err := lookUp(view, p.cfg, tool)
 		if err != nil {
@@ -445,10 +445,10 @@ func (a *app) explain(ctx context.Context, profile, tool, arguments string) erro
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(x)
+	if con.json {
+		return con.printJSON(x)
 	}
-	return a.printExplained(x, title)
+	return printExplained(con, x, title)
 }
 
 // lookUp finds what is known of a tool, by its script name or its path. For a
@@ -479,7 +479,7 @@ func lookUp(view *gate.View, cfg *config.Config, name string) (call profiles.Cal
 }
 
 // printExplained prints the decision first, then why, then what was tried.
-func (a *app) printExplained(x explained, profile string) error {
+func printExplained(con *app, x explained, profile string) error {
 	d := x.Decision
 	said := d.Disposition.String()
 	switch {
@@ -488,33 +488,33 @@ func (a *app) printExplained(x explained, profile string) error {
 	case d.Notify:
 		said += " (and notify)"
 	}
-	fmt.Fprintf(a.out, "%s: %s %s\n", said, canon.Visible(x.Tool), cut(canon.Visible(string(x.Args)), 200))
+	fmt.Fprintf(con.out, "%s: %s %s\n", said, canon.Visible(x.Tool), cut(canon.Visible(string(x.Args)), 200))
 	repeats := "not known to be repeatable"
 	if d.Repeatable {
 		repeats = "repeatable"
 	}
-	fmt.Fprintf(a.out, "%s, risk %s, %s\n", profile, d.Risk, repeats)
+	fmt.Fprintf(con.out, "%s, risk %s, %s\n", profile, d.Risk, repeats)
 	if x.Note != "" {
-		fmt.Fprintln(a.out, x.Note)
+		fmt.Fprintln(con.out, x.Note)
 	}
 	if x.Hidden {
-		fmt.Fprintln(a.out, "scripts of this profile are not told of the tool: no call of it can pass")
+		fmt.Fprintln(con.out, "scripts of this profile are not told of the tool: no call of it can pass")
 	}
-	fmt.Fprintf(a.out, "\nWHY\n")
+	fmt.Fprintf(con.out, "\nWHY\n")
 	for _, r := range d.Reasons {
 		text := r.String()
 		if r.Kind == profiles.KindRule && r.Risk != 0 {
 			text += ", risk " + r.Risk.String()
 		}
-		fmt.Fprintf(a.out, "  %s\n", canon.Visible(text))
+		fmt.Fprintf(con.out, "  %s\n", canon.Visible(text))
 	}
 	if d.Disposition == profiles.Ask {
-		fmt.Fprintf(a.out, "\nHOW IT IS ASKED\n")
+		fmt.Fprintf(con.out, "\nHOW IT IS ASKED\n")
 		for _, line := range askedHow(d, x.pausedFor) {
-			fmt.Fprintf(a.out, "  %s\n", canon.Visible(line))
+			fmt.Fprintf(con.out, "  %s\n", canon.Visible(line))
 		}
 	}
-	fmt.Fprintln(a.out)
+	fmt.Fprintln(con.out)
 	table := [][]string{{"tried", "for", "of profile", "counts", "outcome"}}
 	for _, t := range x.Tried {
 		what := string(t.Kind)
@@ -540,7 +540,7 @@ func (a *app) printExplained(x explained, profile string) error {
 		}
 		table = append(table, []string{canon.Visible(what), canon.Visible(tools), of, yesNo(t.Matched), canon.Visible(t.Outcome)})
 	}
-	return a.table(table)
+	return con.table(table)
 }
 
 // askedHow says what is asked of the people who are asked.
@@ -585,11 +585,11 @@ func (w placed) String() string {
 }
 
 // checkProfiles prints what does nothing.
-func (a *app) checkProfiles(ctx context.Context) error {
+func checkProfiles(ctx context.Context, con *app) error {
 	warnings := []placed{}
 	var tools, all int
-	err := a.once(ctx, func(_ context.Context, p *parts) error {
-		a.complain(p)
+	err := once(ctx, con, func(_ context.Context, p *parts) error {
+		complain(con, p)
 		view := p.gate.View()
 		facts := []profiles.ToolFacts{}
 		for _, t := range view.Catalog.Tools() {
@@ -620,19 +620,19 @@ func (a *app) checkProfiles(ctx context.Context) error {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	switch {
-	case a.json:
-		if err := a.printJSON(map[string]any{"ok": len(warnings) == 0, "warnings": warnings}); err != nil {
+	case con.json:
+		if err := con.printJSON(map[string]any{"ok": len(warnings) == 0, "warnings": warnings}); err != nil {
 			return err
 		}
 	case all == 0:
-		fmt.Fprintln(a.out, "there are no profiles: scripts may call every tool")
+		fmt.Fprintln(con.out, "there are no profiles: scripts may call every tool")
 	case len(warnings) == 0:
-		fmt.Fprintf(a.out, "%s, %s: every entry and rule does something\n", count(all, "profile"), count(tools, "tool"))
+		fmt.Fprintf(con.out, "%s, %s: every entry and rule does something\n", count(all, "profile"), count(tools, "tool"))
 	default:
 		for _, w := range warnings {
-			fmt.Fprintln(a.out, canon.Visible(w.String()))
+			fmt.Fprintln(con.out, canon.Visible(w.String()))
 		}
-		fmt.Fprintln(a.err, count(len(warnings), "warning"))
+		fmt.Fprintln(con.err, count(len(warnings), "warning"))
 	}
 	if len(warnings) > 0 {
 		return &exitError{exitFailed}

@@ -14,7 +14,7 @@ import (
 )
 
 // addProfileCommand copies a ready-made profile into the configuration.
-func (a *app) addProfileCommand() *cobra.Command {
+func addProfileCommand(con *app) *cobra.Command {
 	var template, as string
 	var dry bool
 	long := "Copies a ready-made profile into evaluation.profiles of the configuration, with its\n" +
@@ -27,20 +27,20 @@ func (a *app) addProfileCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "add", Short: "Add a ready-made profile to the configuration", Args: noArgs, Long: long,
 		Example: "  codemode-bridge profiles add --template read-only --dry-run\n  codemode-bridge profiles add --template git-safe --as repositories",
-		RunE:    func(*cobra.Command, []string) error { return a.addProfile(template, as, dry) },
+		RunE:    func(*cobra.Command, []string) error { return addProfile(con, template, as, dry) },
 	}
 	c.Flags().StringVar(&template, "template", "", "the `name` of the ready-made profile")
 	c.Flags().StringVar(&as, "as", "", "the `profile`'s name (default: the template's, with underscores)")
 	c.Flags().BoolVar(&dry, "dry-run", false, "print what would be added and change nothing")
 	_ = c.RegisterFlagCompletionFunc("template", cobra.FixedCompletions(templates.Names(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	_ = c.RegisterFlagCompletionFunc("as", cobra.NoFileCompletions)
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }
 
 // addProfile puts a template into the configuration file. What comes of it must
 // be a whole configuration, or nothing is written.
-func (a *app) addProfile(template, as string, dry bool) error {
+func addProfile(con *app, template, as string, dry bool) error {
 	t, ok := templates.Find(template)
 	if !ok {
 		why := fmt.Errorf("there is no template %q; there are: %s", template, strings.Join(templates.Names(), ", "))
@@ -56,9 +56,9 @@ func (a *app) addProfile(template, as string, dry bool) error {
 	var file string
 	var before, after []byte
 	var tools []string
-	err := a.editConfig(func(text []byte, whole *config.Config) ([]byte, error) {
+	err := editConfig(con, func(text []byte, whole *config.Config) ([]byte, error) {
 		file, before, after = whole.File, text, text
-		cfg, err := config.Parse(a.shown(file), text, a.env, a.policy(file)) // without an overlay
+		cfg, err := config.Parse(con.shown(file), text, con.env, con.policy(file)) // without an overlay
 		if err != nil {
 			return nil, err
 		}
@@ -73,8 +73,8 @@ func (a *app) addProfile(template, as string, dry bool) error {
 		if after, err = config.Insert(after, pointer, config.JSONC(t.Text)); err != nil {
 			return nil, err
 		}
-		if cfg, err = config.Parse(a.shown(file), after, a.env, a.policy(file)); err != nil {
-			fmt.Fprintln(a.err, "the file was not changed: with this profile it would have mistakes")
+		if cfg, err = config.Parse(con.shown(file), after, con.env, con.policy(file)); err != nil {
+			fmt.Fprintln(con.err, "the file was not changed: with this profile it would have mistakes")
 			return nil, err
 		}
 		profile, _ := cfg.Profiles.Profile(as)
@@ -86,14 +86,14 @@ func (a *app) addProfile(template, as string, dry bool) error {
 	if err != nil && !errors.Is(err, errDryRun) {
 		return err
 	}
-	if a.json {
-		return a.printJSON(map[string]any{"profile": as, "template": t.Name, "file": file, "tools": tools, "written": !dry})
+	if con.json {
+		return con.printJSON(map[string]any{"profile": as, "template": t.Name, "file": file, "tools": tools, "written": !dry})
 	}
-	printAdded(a.out, a.shown(file), before, after)
+	printAdded(con.out, con.shown(file), before, after)
 	if dry {
-		fmt.Fprintf(a.err, "%s was not changed; without --dry-run, the profile %s would bind %s\n", a.shown(file), as, strings.Join(tools, " and "))
+		fmt.Fprintf(con.err, "%s was not changed; without --dry-run, the profile %s would bind %s\n", con.shown(file), as, strings.Join(tools, " and "))
 	} else {
-		fmt.Fprintf(a.err, "the profile %s binds %s\n", as, strings.Join(tools, " and "))
+		fmt.Fprintf(con.err, "the profile %s binds %s\n", as, strings.Join(tools, " and "))
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 
 // completeProfiles offers the names of profiles to the shell, as the first
 // argument of a command. A configuration that cannot be read offers none.
-func (a *app) completeProfiles(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	cfg, err := a.load()
+func (con *app) completeProfiles(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	cfg, err := con.load()
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -26,8 +26,8 @@ func (a *app) completeProfiles(_ *cobra.Command, args []string, _ string) ([]cob
 
 // completeEnvironments offers the environments that have an overlay beside the
 // configuration.
-func (a *app) completeEnvironments(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	path, err := a.file()
+func (con *app) completeEnvironments(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	path, err := con.file()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

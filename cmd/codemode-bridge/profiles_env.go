@@ -16,11 +16,11 @@ var errNoOverlay = errors.New("there is no overlay")
 
 // overlay is the file that --env lays over the configuration at path, such as
 // config.prod.json beside config.json; empty without --env.
-func (a *app) overlay(path string) (string, error) {
-	if a.environment == "" {
+func (con *app) overlay(path string) (string, error) {
+	if con.environment == "" {
 		return "", nil
 	}
-	overlay, err := config.OverlayName(path, a.environment)
+	overlay, err := config.OverlayName(path, con.environment)
 	if err != nil {
 		return "", &usageError{err}
 	}
@@ -28,48 +28,48 @@ func (a *app) overlay(path string) (string, error) {
 }
 
 // loadFile reads the configuration at path, with its overlay if there is one.
-func (a *app) loadFile(path string) (*config.Config, error) {
-	overlay, err := a.overlay(a.shown(path))
+func (con *app) loadFile(path string) (*config.Config, error) {
+	overlay, err := con.overlay(con.shown(path))
 	switch {
 	case err != nil:
 		return nil, err
 	case overlay == "":
-		return config.Load(a.shown(path), a.env, a.policy(path))
+		return config.Load(con.shown(path), con.env, con.policy(path))
 	}
-	cfg, err := config.LoadOverlaid(a.shown(path), overlay, a.env, a.policy(path))
+	cfg, err := config.LoadOverlaid(con.shown(path), overlay, con.env, con.policy(path))
 	var missing *fs.PathError
 	if errors.As(err, &missing) && missing.Path == overlay && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w for the environment %s at %s", errNoOverlay, a.environment, overlay)
+		return nil, fmt.Errorf("%w for the environment %s at %s", errNoOverlay, con.environment, overlay)
 	}
 	return cfg, err
 }
 
 // parseFile is loadFile with another text of the file at path.
-func (a *app) parseFile(path string, text []byte) (*config.Config, error) {
-	overlay, err := a.overlay(a.shown(path))
+func (con *app) parseFile(path string, text []byte) (*config.Config, error) {
+	overlay, err := con.overlay(con.shown(path))
 	switch {
 	case err != nil:
 		return nil, err
 	case overlay == "":
-		return config.Parse(a.shown(path), text, a.env, a.policy(path))
+		return config.Parse(con.shown(path), text, con.env, con.policy(path))
 	}
 	data, err := os.ReadFile(overlay)
 	if err != nil {
 		return nil, fmt.Errorf("reading the overlay: %w", err)
 	}
-	return config.ParseOverlaid(a.shown(path), text, config.Overlay{Name: overlay, Data: data}, a.env, a.policy(path))
+	return config.ParseOverlaid(con.shown(path), text, config.Overlay{Name: overlay, Data: data}, con.env, con.policy(path))
 }
 
 // watchFiles calls changed whenever the configuration that was loaded first, or
 // its overlay, is another than the last time, one call at a time, until ctx
 // ends. What is wrong with either comes as an error.
-func (a *app) watchFiles(ctx context.Context, first *config.Config, changed func(cfg *config.Config, looked []string), wrong func(error)) {
+func watchFiles(ctx context.Context, con *app, first *config.Config, changed func(cfg *config.Config, looked []string), wrong func(error)) {
 	var mu sync.Mutex
 	again := func([]byte) {
 		mu.Lock()
 		defer mu.Unlock()
-		again := *a // others look variables up meanwhile
-		looked := again.rememberLookups()
+		again := *con // others look variables up meanwhile
+		looked := rememberLookups(&again)
 		cfg, err := again.loadFile(first.File)
 		if err != nil {
 			wrong(err)

@@ -16,12 +16,12 @@ import (
 )
 
 // runsCommand shows runs, from the audit log, and goes on with paused ones.
-func (a *app) runsCommand() *cobra.Command {
+func runsCommand(con *app) *cobra.Command {
 	group := &cobra.Command{Use: "runs", Short: "The runs of scripts: what they did, and going on with paused ones"}
-	list, show := a.listRunsCommand(), a.showCommand("Show what one run did")
-	a.logFlag(list)
-	a.logFlag(show)
-	group.AddCommand(list, show, a.resumeRunCommand(), a.cancelRunCommand(), a.replayRunCommand())
+	list, show := listRunsCommand(con), showCommand(con, "Show what one run did")
+	logFlag(con, list)
+	logFlag(con, show)
+	group.AddCommand(list, show, resumeRunCommand(con), cancelRunCommand(con), replayRunCommand(con))
 	return group
 }
 
@@ -41,7 +41,7 @@ type runRow struct {
 	Error         string        `json:"error,omitempty"`
 }
 
-func (a *app) listRunsCommand() *cobra.Command {
+func listRunsCommand(con *app) *cobra.Command {
 	var s selection
 	var limit int
 	var others bool
@@ -53,28 +53,28 @@ func (a *app) listRunsCommand() *cobra.Command {
 				return &usageError{errors.New("--limit must not be negative; 0 is no limit")}
 			}
 			rows, left := []runRow{}, 0
-			err := noLogIsEmpty(a.withLog(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+			err := noLogIsEmpty(withLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
 				q, err := s.query(ctx, store, time.Now())
 				if err != nil {
 					return err
 				}
 				q.Events, q.Newest = []ledger.Event{ledger.RunStarted}, true
-				if rows, left, err = readRuns(ctx, store, q, limit, a.shownRuns(others)); err != nil {
+				if rows, left, err = readRuns(ctx, store, q, limit, shownRuns(con, others)); err != nil {
 					return err
 				}
-				return a.sayPaused(ctx, store, rows)
+				return sayPaused(ctx, con, store, rows)
 			}))
 			if err != nil {
 				return err
 			}
 			if left > 0 {
-				fmt.Fprintf(a.err, "%s of other configurations left out: --all lists them\n", count(left, "run"))
+				fmt.Fprintf(con.err, "%s of other configurations left out: --all lists them\n", count(left, "run"))
 			}
-			if a.json {
-				return a.printJSON(rows)
+			if con.json {
+				return con.printJSON(rows)
 			}
 			if len(rows) == 0 {
-				fmt.Fprintln(a.err, "no runs")
+				fmt.Fprintln(con.err, "no runs")
 				return nil
 			}
 			head := []string{"run", "started", "client", "profile", "state", "took", "calls", "why"}
@@ -97,7 +97,7 @@ func (a *app) listRunsCommand() *cobra.Command {
 				}
 				table = append(table, line)
 			}
-			return a.table(table)
+			return con.table(table)
 		},
 	}
 	s.period(c)
@@ -105,16 +105,16 @@ func (a *app) listRunsCommand() *cobra.Command {
 	c.Flags().StringSliceVar(&s.profiles, "profile", nil, "only runs under this `profile`")
 	c.Flags().BoolVar(&others, "all", false, "also the runs of other configurations")
 	c.Flags().IntVarP(&limit, "limit", "n", 20, "at most so many `runs`; 0 is no limit")
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }
 
 // shownRuns reports whether a run of a configuration is shown: those of this one,
 // and those of releases that kept none; all, where there is no configuration to
 // go by.
-func (a *app) shownRuns(others bool) func(configuration string) bool {
-	if a.logFile == "" && !others {
-		if cfg, err := a.load(); err == nil {
+func shownRuns(con *app, others bool) func(configuration string) bool {
+	if con.logFile == "" && !others {
+		if cfg, err := con.load(); err == nil {
 			own, _ := cfg.Identity()
 			return func(configuration string) bool { return configuration == "" || configuration == own }
 		}
@@ -123,8 +123,8 @@ func (a *app) shownRuns(others bool) func(configuration string) bool {
 }
 
 // sayPaused finds out which of the open runs wait for somebody to resume them.
-func (a *app) sayPaused(ctx context.Context, store *sqlstore.DB, rows []runRow) error {
-	place, err := a.storePlace()
+func sayPaused(ctx context.Context, con *app, store *sqlstore.DB, rows []runRow) error {
+	place, err := storePlace(con)
 	if err != nil {
 		return err
 	}

@@ -24,12 +24,12 @@ import (
 )
 
 // scriptsCommand shows the saved scripts.
-func (a *app) scriptsCommand() *cobra.Command {
+func scriptsCommand(con *app) *cobra.Command {
 	group := &cobra.Command{Use: "scripts", Short: "The saved scripts that scripts can run"}
 	list := &cobra.Command{
 		Use: "list", Short: "List the saved scripts, and what is wrong with the broken ones", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			cfg, all, err := a.readScripts()
+			cfg, all, err := readScripts(con)
 			if err != nil {
 				return err
 			}
@@ -37,24 +37,24 @@ func (a *app) scriptsCommand() *cobra.Command {
 			for _, s := range all {
 				rows = append(rows, newScriptRow(s))
 			}
-			if a.json {
-				return a.printJSON(rows)
+			if con.json {
+				return con.printJSON(rows)
 			}
 			if len(rows) == 0 {
-				fmt.Fprintf(a.err, "no saved scripts in %s\n", cfg.Scripts.Dir)
+				fmt.Fprintf(con.err, "no saved scripts in %s\n", cfg.Scripts.Dir)
 				return nil
 			}
 			table := [][]string{{"name", "file", "description"}}
 			for _, r := range rows {
 				table = append(table, []string{r.Name, r.File, r.said()})
 			}
-			return a.table(table)
+			return con.table(table)
 		},
 	}
 	show := &cobra.Command{
 		Use: "show name", Short: "Print a saved script: how it is called, its file, its hash and its text", Args: minArgs(1),
 		RunE: func(_ *cobra.Command, names []string) error {
-			cfg, all, err := a.readScripts()
+			cfg, all, err := readScripts(con)
 			if err != nil {
 				return err
 			}
@@ -65,19 +65,19 @@ func (a *app) scriptsCommand() *cobra.Command {
 				}
 				row := newScriptRow(s)
 				row.Source = s.Source
-				if a.json {
-					if err := a.printJSON(row); err != nil {
+				if con.json {
+					if err := con.printJSON(row); err != nil {
 						return err
 					}
 					continue
 				}
-				fmt.Fprintf(a.out, "file     %s\nhash     %s\n", filepath.Join(cfg.Scripts.Dir, s.File), s.Digest)
+				fmt.Fprintf(con.out, "file     %s\nhash     %s\n", filepath.Join(cfg.Scripts.Dir, s.File), s.Digest)
 				if s.Problem != nil {
-					fmt.Fprintf(a.out, "problem  %s\n", canon.Visible(row.Problem))
+					fmt.Fprintf(con.out, "problem  %s\n", canon.Visible(row.Problem))
 				} else {
-					fmt.Fprintf(a.out, "call     %s\n", row.Declaration)
+					fmt.Fprintf(con.out, "call     %s\n", row.Declaration)
 				}
-				fmt.Fprintf(a.out, "\n%s\n", canon.VisibleLines(strings.TrimRight(s.Source, "\n")))
+				fmt.Fprintf(con.out, "\n%s\n", canon.VisibleLines(strings.TrimRight(s.Source, "\n")))
 			}
 			return nil
 		},
@@ -85,10 +85,10 @@ func (a *app) scriptsCommand() *cobra.Command {
 	check := &cobra.Command{
 		Use: "check [name...]", Short: "Say what is wrong with the saved scripts, with line and column", Args: cobra.ArbitraryArgs,
 		Long: "Reads the headers of all saved scripts, or of those that are named, and has a worker parse their text. Nothing is run.",
-		RunE: func(c *cobra.Command, names []string) error { return a.checkScripts(c.Context(), names) },
+		RunE: func(c *cobra.Command, names []string) error { return checkScripts(c.Context(), con, names) },
 	}
 	for _, c := range []*cobra.Command{list, show, check} {
-		a.jsonFlag(c)
+		con.jsonFlag(c)
 		group.AddCommand(c)
 	}
 	return group
@@ -127,8 +127,8 @@ func (r scriptRow) said() string {
 }
 
 // readScripts reads the configuration and the saved scripts.
-func (a *app) readScripts() (*config.Config, []scripts.Script, error) {
-	cfg, err := a.load()
+func readScripts(con *app) (*config.Config, []scripts.Script, error) {
+	cfg, err := con.load()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -145,8 +145,8 @@ func named(all []scripts.Script, name string) (scripts.Script, bool) {
 	return all[i], true
 }
 
-func (a *app) checkScripts(ctx context.Context, names []string) error {
-	cfg, all, err := a.readScripts()
+func checkScripts(ctx context.Context, con *app, names []string) error {
+	cfg, all, err := readScripts(con)
 	if err != nil {
 		return err
 	}
@@ -177,25 +177,25 @@ func (a *app) checkScripts(ctx context.Context, names []string) error {
 		}
 		if s.Problem != nil {
 			broken++
-			if !a.json {
+			if !con.json {
 				at := filepath.Join(cfg.Scripts.Dir, s.File)
 				for _, n := range []int{s.Problem.Line, s.Problem.Column} {
 					if n > 0 {
 						at += ":" + strconv.Itoa(n)
 					}
 				}
-				fmt.Fprintf(a.out, "%s: %s\n", canon.Visible(at), canon.Visible(s.Problem.Message))
+				fmt.Fprintf(con.out, "%s: %s\n", canon.Visible(at), canon.Visible(s.Problem.Message))
 			}
 		}
 		rows = append(rows, newScriptRow(s))
 	}
 	switch {
-	case a.json:
-		if err := a.printJSON(map[string]any{"ok": broken == 0, "scripts": rows}); err != nil {
+	case con.json:
+		if err := con.printJSON(map[string]any{"ok": broken == 0, "scripts": rows}); err != nil {
 			return err
 		}
 	case broken == 0:
-		fmt.Fprintf(a.out, "%s fine in %s\n", count(len(rows), "saved script"), cfg.Scripts.Dir)
+		fmt.Fprintf(con.out, "%s fine in %s\n", count(len(rows), "saved script"), cfg.Scripts.Dir)
 	}
 	if broken > 0 {
 		return &exitError{exitFailed}

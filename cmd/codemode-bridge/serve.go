@@ -36,7 +36,7 @@ func tuneMemory() {
 }
 
 // runCommand serves one client on standard input and output.
-func (a *app) runCommand() *cobra.Command {
+func runCommand(con *app) *cobra.Command {
 	var alone bool
 	c := &cobra.Command{
 		Use: "run", Short: "Serve one client over standard input and output", Args: noArgs,
@@ -46,18 +46,18 @@ func (a *app) runCommand() *cobra.Command {
 			stdout := os.Stdout
 			os.Stdout = os.Stderr
 			client := newStdio(os.Stdin, stdout)
-			start, err := a.begin()
+			start, err := beginServing(con)
 			if err != nil {
 				return err
 			}
 			if start.cfg.Windows.Share && !alone {
-				joined, err := a.join(c.Context(), client, start.cfg, start.looked)
+				joined, err := joinHost(c.Context(), con, client, start.cfg, start.looked)
 				if joined || err != nil {
 					return err
 				}
 			}
 			tuneMemory()
-			return a.live(c.Context(), start, func(ctx context.Context, p *parts) error {
+			return live(c.Context(), con, start, func(ctx context.Context, p *parts) error {
 				defer p.openNotices(false)()
 				err := p.server.Serve(ctx, &mcp.IOTransport{Reader: io.NopCloser(client), Writer: client, MaxLineLength: -1})
 				if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
@@ -72,13 +72,13 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 // serveCommand serves many clients over HTTP.
-func (a *app) serveCommand() *cobra.Command {
+func serveCommand(con *app) *cobra.Command {
 	var listen string
 	c := &cobra.Command{
 		Use: "serve", Short: "Serve many clients over HTTP", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			tuneMemory()
-			start, err := a.begin()
+			start, err := beginServing(con)
 			if err != nil {
 				return err
 			}
@@ -94,8 +94,8 @@ func (a *app) serveCommand() *cobra.Command {
 				return &configError{fmt.Errorf("listening on %s: %w", listen, err), "choose another address with --listen or http.listen; port 0 takes a free one"}
 			}
 			defer l.Close()
-			return a.live(c.Context(), start, func(ctx context.Context, p *parts) error {
-				pg, err := p.openPage(a, p.log)
+			return live(c.Context(), con, start, func(ctx context.Context, p *parts) error {
+				pg, err := p.openPage(con, p.log)
 				if err != nil {
 					// Another bridge has the address: its page shows the same requests.
 					p.log.Warn("there is no approval page here; approvals.listen names another address", "err", err)
@@ -104,7 +104,7 @@ func (a *app) serveCommand() *cobra.Command {
 					defer pg.Close()
 				}
 				defer p.openNotices(true)()
-				a.greet(l.Addr(), cfg, pg)
+				greet(con, l.Addr(), cfg, pg)
 				return serveHTTP(ctx, l, cfg.HTTP, p)
 			})
 		},
@@ -115,14 +115,14 @@ func (a *app) serveCommand() *cobra.Command {
 
 // live builds a bridge, watches its configuration, and runs until serve
 // returns or the program is told to end.
-func (a *app) live(ctx context.Context, start beginning, serve func(context.Context, *parts) error) error {
+func live(ctx context.Context, con *app, start beginning, serve func(context.Context, *parts) error) error {
 	cfg := start.cfg
-	l, err := a.openLogs(cfg, true)
+	l, err := openLogs(con, cfg, true)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	rec, err := a.openRecorder(ctx, cfg.Audit, l.logger)
+	rec, err := con.openRecorder(ctx, cfg.Audit, l.logger)
 	if err != nil {
 		return err
 	}
@@ -131,17 +131,17 @@ func (a *app) live(ctx context.Context, start beginning, serve func(context.Cont
 			l.logger.Error("closing the audit log", "err", err)
 		}
 	}()
-	p, err := a.build(ctx, cfg, l, rec)
+	p, err := build(ctx, con, cfg, l, rec)
 	if err != nil {
 		return err
 	}
 	rec.owe(ctx, bridgeStarted(cfg))
-	if err := p.begin(ctx, a, start.file); err != nil {
+	if err := p.begin(ctx, con, start.file); err != nil {
 		p.Close(0)
 		return err
 	}
 	watching, stop := context.WithCancel(ctx)
-	p.ended.Go(func() { p.watch(watching, a, start.file) })
+	p.ended.Go(func() { p.watch(watching, con, start.file) })
 	p.ended.Go(func() { p.pins.Watch(watching, p.touch) })
 	p.ended.Go(func() { rec.keep(watching, time.Duration(cfg.Audit.Keep), cfg.Audit.KeepRows) })
 	p.ended.Go(func() { p.tidy(watching, time.Duration(cfg.Audit.Keep)) })
@@ -216,7 +216,7 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 }
 
 // greet says where the bridge is and how to connect to it.
-func (a *app) greet(addr net.Addr, cfg *config.Config, pg *page) {
+func greet(con *app, addr net.Addr, cfg *config.Config, pg *page) {
 	host := addr.String()
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		host = fmt.Sprintf("THIS-MACHINE:%d", tcp.Port)
@@ -227,24 +227,24 @@ func (a *app) greet(addr net.Addr, cfg *config.Config, pg *page) {
 		header = ` --header "Authorization: Bearer TOKEN"`
 		field = `, "headers": {"Authorization": "Bearer TOKEN"}`
 	}
-	fmt.Fprintf(a.err, "codemode-bridge %s\n", version)
-	fmt.Fprintf(a.err, "  endpoint     %s\n", endpoint)
-	fmt.Fprintf(a.err, "  servers      %s\n", strings.Join(serverNames(cfg), ", "))
+	fmt.Fprintf(con.err, "codemode-bridge %s\n", version)
+	fmt.Fprintf(con.err, "  endpoint     %s\n", endpoint)
+	fmt.Fprintf(con.err, "  servers      %s\n", strings.Join(serverNames(cfg), ", "))
 	if cfg.Audit.Enabled {
-		fmt.Fprintf(a.err, "  audit log    %s\n", cfg.Audit.Path)
+		fmt.Fprintf(con.err, "  audit log    %s\n", cfg.Audit.Path)
 	} else {
-		fmt.Fprintf(a.err, "  audit log    off\n")
+		fmt.Fprintf(con.err, "  audit log    off\n")
 	}
-	fmt.Fprintf(a.err, "  connect      claude mcp add --transport http codemode %s%s\n", endpoint, header)
-	fmt.Fprintf(a.err, "  or           {\"mcpServers\": {\"codemode\": {\"type\": \"http\", \"url\": %q%s}}}\n", endpoint, field)
+	fmt.Fprintf(con.err, "  connect      claude mcp add --transport http codemode %s%s\n", endpoint, header)
+	fmt.Fprintf(con.err, "  or           {\"mcpServers\": {\"codemode\": {\"type\": \"http\", \"url\": %q%s}}}\n", endpoint, field)
 	if pg != nil {
 		link, owner := pg.site.LoginURL(pg.base)
 		if owner {
-			fmt.Fprintf(a.err, "  approve      %s\n", link)
-			fmt.Fprintf(a.err, "               (that link is good once, for ten minutes; then: codemode-bridge approvers add NAME)\n")
+			fmt.Fprintf(con.err, "  approve      %s\n", link)
+			fmt.Fprintf(con.err, "               (that link is good once, for ten minutes; then: codemode-bridge approvers add NAME)\n")
 		} else {
-			fmt.Fprintf(a.err, "  approve      %s\n               (with the token of an approver)\n", pg.base)
+			fmt.Fprintf(con.err, "  approve      %s\n               (with the token of an approver)\n", pg.base)
 		}
 	}
-	fmt.Fprintf(a.err, "Ctrl-C ends it. Its calls, live: codemode-bridge tail\n")
+	fmt.Fprintf(con.err, "Ctrl-C ends it. Its calls, live: codemode-bridge tail\n")
 }

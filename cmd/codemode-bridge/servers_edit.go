@@ -16,31 +16,31 @@ import (
 // addServerEdits gives the group of servers the commands that change which
 // there are. Comments and order of the file stay; what would be a mistake is
 // not written; a bridge that runs takes an edit over by itself.
-func (a *app) addServerEdits(group *cobra.Command) {
+func addServerEdits(con *app, group *cobra.Command) {
 	remove := &cobra.Command{
 		Use: "remove name", Short: "Remove a server from the configuration", Args: exactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.editServer(args[0], "removed", func(text []byte, at string) ([]byte, error) { return config.Remove(text, at) })
+			return editServer(con, args[0], "removed", func(text []byte, at string) ([]byte, error) { return config.Remove(text, at) })
 		},
 	}
 	enable := &cobra.Command{
 		Use: "enable name", Short: "Use a server that is disabled", Args: exactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.switchServer(args[0], false) },
+		RunE: func(_ *cobra.Command, args []string) error { return switchServer(con, args[0], false) },
 	}
 	disable := &cobra.Command{
 		Use: "disable name", Short: "Keep a server in the configuration without using it", Args: exactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.switchServer(args[0], true) },
+		RunE: func(_ *cobra.Command, args []string) error { return switchServer(con, args[0], true) },
 	}
 	for _, c := range []*cobra.Command{remove, enable, disable} {
-		c.ValidArgsFunction = a.completeServers
-		a.jsonFlag(c)
+		c.ValidArgsFunction = con.completeServers
+		con.jsonFlag(c)
 	}
-	group.AddCommand(a.addServerCommand(), a.addJSONCommand(), remove, enable, disable, a.tryServersCommand())
+	group.AddCommand(addServerCommand(con), addJSONCommand(con), remove, enable, disable, tryServersCommand(con))
 }
 
 // completeServers offers the servers of the configuration.
-func (a *app) completeServers(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	cfg, err := a.load()
+func (con *app) completeServers(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	cfg, err := con.load()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -55,7 +55,7 @@ type newServer struct {
 	disabled, replace bool
 }
 
-func (a *app) addServerCommand() *cobra.Command {
+func addServerCommand(con *app) *cobra.Command {
 	var o newServer
 	c := &cobra.Command{
 		Use: "add name [url | -- command args...]", Short: "Add a server to the configuration", Args: minArgs(2),
@@ -69,7 +69,7 @@ func (a *app) addServerCommand() *cobra.Command {
 			if err != nil {
 				return &usageError{err}
 			}
-			return a.addServer(args[0], server.text(), o.replace)
+			return addServer(con, args[0], server.text(), o.replace)
 		},
 	}
 	f := c.Flags()
@@ -80,7 +80,7 @@ func (a *app) addServerCommand() *cobra.Command {
 	f.StringVar(&o.cwd, "cwd", "", "the `folder` that the program starts in")
 	f.BoolVar(&o.disabled, "disabled", false, "add it without using it")
 	f.BoolVar(&o.replace, "force", false, "replace a server of this name")
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	completeWith(c, "transport", cobra.FixedCompletions([]cobra.Completion{"stdio", "http", "sse"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
@@ -142,7 +142,7 @@ func pairs(flag string, all []string, separators string) (map[string]string, err
 	return m, nil
 }
 
-func (a *app) addJSONCommand() *cobra.Command {
+func addJSONCommand(con *app) *cobra.Command {
 	var replace bool
 	c := &cobra.Command{
 		Use: "add-json name json", Short: "Add a server as its documentation has it for other clients", Args: exactArgs(2),
@@ -150,24 +150,24 @@ func (a *app) addJSONCommand() *cobra.Command {
 			"mcpServers or servers around it will do if it has one server. Variables become \"${NAME}\".",
 		Example: `  codemode-bridge servers add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			text, notes, err := a.serverJSON(args[0], []byte(args[1]))
+			text, notes, err := serverJSON(con, args[0], []byte(args[1]))
 			if err != nil {
 				return err
 			}
 			for _, note := range notes {
-				fmt.Fprintln(a.err, note)
+				fmt.Fprintln(con.err, note)
 			}
-			return a.addServer(args[0], text, replace)
+			return addServer(con, args[0], text, replace)
 		},
 	}
 	c.Flags().BoolVar(&replace, "force", false, "replace a server of this name")
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }
 
 // serverJSON is a piece of JSON as the configuration has it. What is good as it
 // stands stays so, comments included.
-func (a *app) serverJSON(name string, text []byte) (config.JSONC, []string, error) {
+func serverJSON(con *app, name string, text []byte) (config.JSONC, []string, error) {
 	for _, key := range []string{"/mcpServers", "/servers", "/context_servers", "/mcp"} {
 		section, err := config.Section(text, key)
 		if err != nil {
@@ -176,7 +176,7 @@ func (a *app) serverJSON(name string, text []byte) (config.JSONC, []string, erro
 		if section == nil {
 			continue
 		}
-		place, err := clients.At(a.system(), "the JSON", text)
+		place, err := clients.At(clientSystem(con), "the JSON", text)
 		if err != nil {
 			return nil, nil, &usageError{err}
 		}
@@ -187,7 +187,7 @@ func (a *app) serverJSON(name string, text []byte) (config.JSONC, []string, erro
 		if len(servers) != 1 {
 			return nil, nil, &usageError{fmt.Errorf("the JSON has %s, not one", count(len(servers), "server"))}
 		}
-		return a.translated(servers[0])
+		return translated(con, servers[0])
 	}
 	alone, err := config.Insert([]byte("{}"), "/servers/"+config.ServerName(name), config.JSONC(text))
 	if err == nil {
@@ -195,15 +195,15 @@ func (a *app) serverJSON(name string, text []byte) (config.JSONC, []string, erro
 			return text, nil, nil
 		}
 	}
-	server, err := clients.Entry(a.system(), name, text)
+	server, err := clients.Entry(clientSystem(con), name, text)
 	if err != nil {
 		return nil, nil, &usageError{fmt.Errorf("reading the JSON of %s: %w", name, err)}
 	}
-	return a.translated(server)
+	return translated(con, server)
 }
 
 // translated is a client's server as the configuration has it.
-func (a *app) translated(s clients.Server) (config.JSONC, []string, error) {
+func translated(con *app, s clients.Server) (config.JSONC, []string, error) {
 	if s.Problem != "" {
 		return nil, nil, &usageError{fmt.Errorf("the server cannot be added: %s", s.Problem)}
 	}
@@ -213,12 +213,12 @@ func (a *app) translated(s clients.Server) (config.JSONC, []string, error) {
 }
 
 // addServer writes a server into the configuration.
-func (a *app) addServer(name string, text config.JSONC, replace bool) error {
+func addServer(con *app, name string, text config.JSONC, replace bool) error {
 	if legal := config.ServerName(name); legal != name {
 		return &usageError{fmt.Errorf("a server cannot be called %q: letters, digits, - and single _ between them, and no name that scripts need; %q would do", name, legal)}
 	}
 	done := "added"
-	err := a.editConfig(func(old []byte, cfg *config.Config) ([]byte, error) {
+	err := editConfig(con, func(old []byte, cfg *config.Config) ([]byte, error) {
 		at := serversKey(cfg) + "/" + name
 		if !cfg.Has(at) {
 			return config.Insert(old, at, text)
@@ -232,21 +232,21 @@ func (a *app) addServer(name string, text config.JSONC, replace bool) error {
 	if err != nil {
 		return err
 	}
-	return a.sayServer(name, done)
+	return sayServer(con, name, done)
 }
 
 // sayServer says that an edit was made.
-func (a *app) sayServer(name, done string) error {
-	if a.json {
-		return a.printJSON(map[string]string{"server": name, "done": done})
+func sayServer(con *app, name, done string) error {
+	if con.json {
+		return con.printJSON(map[string]string{"server": name, "done": done})
 	}
-	_, err := fmt.Fprintf(a.out, "%s %s\n", done, name)
+	_, err := fmt.Fprintf(con.out, "%s %s\n", done, name)
 	return err
 }
 
 // editServer changes a server that the configuration has.
-func (a *app) editServer(name, done string, edit func(text []byte, at string) ([]byte, error)) error {
-	err := a.editConfig(func(text []byte, cfg *config.Config) ([]byte, error) {
+func editServer(con *app, name, done string, edit func(text []byte, at string) ([]byte, error)) error {
+	err := editConfig(con, func(text []byte, cfg *config.Config) ([]byte, error) {
 		if _, ok := cfg.Servers[name]; !ok {
 			return nil, unknownServer(cfg, name)
 		}
@@ -255,7 +255,7 @@ func (a *app) editServer(name, done string, edit func(text []byte, at string) ([
 	if err != nil {
 		return err
 	}
-	return a.sayServer(name, done)
+	return sayServer(con, name, done)
 }
 
 func unknownServer(cfg *config.Config, name string) error {
@@ -267,12 +267,12 @@ func unknownServer(cfg *config.Config, name string) error {
 }
 
 // switchServer enables or disables a server.
-func (a *app) switchServer(name string, off bool) error {
+func switchServer(con *app, name string, off bool) error {
 	done := "enabled"
 	if off {
 		done = "disabled"
 	}
-	return a.editServer(name, done, func(text []byte, at string) ([]byte, error) {
+	return editServer(con, name, done, func(text []byte, at string) ([]byte, error) {
 		said, err := config.Section(text, at+"/disabled")
 		switch {
 		case err != nil:

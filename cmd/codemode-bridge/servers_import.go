@@ -26,13 +26,13 @@ import (
 	"golang.org/x/term"
 )
 
-// system is where the files of clients are looked for.
-func (a *app) system() clients.System {
+// clientSystem is where the files of clients are looked for.
+func clientSystem(con *app) clients.System {
 	folder, err := os.Getwd()
 	if err != nil {
 		folder = ""
 	}
-	return clients.System{OS: runtime.GOOS, Env: a.env, Folder: folder}
+	return clients.System{OS: runtime.GOOS, Env: con.env, Folder: folder}
 }
 
 // An adopted is a server of a client on its way into our configuration.
@@ -89,8 +89,8 @@ func (d *adoption) leave(place clients.Place) {
 	d.left = append(d.left, l)
 }
 
-func (a *app) adoption() *adoption {
-	return &adoption{app: a, taken: map[string]string{}, names: map[string]string{}}
+func newAdoption(con *app) *adoption {
+	return &adoption{app: con, taken: map[string]string{}, names: map[string]string{}}
 }
 
 // has tells of servers that the configuration has.
@@ -337,7 +337,7 @@ func (s *adopted) remark() string {
 
 // printAdopted prints servers as a table, with all that they run and use: the
 // person decides by it.
-func (a *app) printAdopted(all []*adopted) error {
+func printAdopted(con *app, all []*adopted) error {
 	rows := [][]string{{"name", "how it runs"}}
 	for _, s := range all {
 		more := []string{"from " + strings.Join(s.from, ", ")}
@@ -352,7 +352,7 @@ func (a *app) printAdopted(all []*adopted) error {
 		}
 		rows = append(rows, []string{canon.Visible(s.Name), s.runs() + "\n" + strings.Join(more, "; ")})
 	}
-	return a.table(rows)
+	return con.table(rows)
 }
 
 // adoptedRow is a server as --json prints it.
@@ -408,15 +408,15 @@ func firstProblem(err error) string {
 }
 
 // confirm asks at the terminal unless yes was said in advance.
-func (a *app) confirm(question string, yes bool) error {
+func confirm(con *app, question string, yes bool) error {
 	if yes {
 		return nil
 	}
-	file, ok := a.in.(*os.File)
+	file, ok := con.in.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return &usageError{errors.New("there is no terminal to ask at: --yes goes ahead, --dry-run only shows")}
 	}
-	fmt.Fprint(a.err, a.fitted(question+" [y/N]"), " ")
+	fmt.Fprint(con.err, con.fitted(question+" [y/N]"), " ")
 	var answer string
 	if _, err := fmt.Fscanln(file, &answer); err != nil && !errors.Is(err, io.EOF) && err.Error() != "unexpected newline" {
 		return fmt.Errorf("reading the answer: %w", err)
@@ -528,9 +528,9 @@ func printDiff(out io.Writer, name string, before, after []byte, secrets []strin
 	}
 }
 
-// tilde is a path for people.
-func (a *app) tilde(path string) string {
-	home, _ := a.env("HOME")
+// homeShort is a path for people.
+func homeShort(con *app, path string) string {
+	home, _ := con.env("HOME")
 	if rest, ok := strings.CutPrefix(path, home+string(filepath.Separator)); ok && home != "" {
 		return filepath.Join("~", rest)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // tryServersCommand connects to servers and says how that went.
-func (a *app) tryServersCommand() *cobra.Command {
+func tryServersCommand(con *app) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use: "test [name...]", Short: "Connect to servers, list their tools, and say what is wrong",
@@ -32,11 +32,11 @@ func (a *app) tryServersCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.tryServers(c.Context(), args, all) },
+		RunE: func(c *cobra.Command, args []string) error { return tryServers(c.Context(), con, args, all) },
 	}
 	c.Flags().BoolVar(&all, "all", false, "every server that is not disabled")
-	c.ValidArgsFunction = a.completeServers
-	a.jsonFlag(c)
+	c.ValidArgsFunction = con.completeServers
+	con.jsonFlag(c)
 	return c
 }
 
@@ -55,8 +55,8 @@ type tried struct {
 	listed []upstream.Tool
 }
 
-func (a *app) tryServers(ctx context.Context, names []string, all bool) error {
-	cfg, err := a.load()
+func tryServers(ctx context.Context, con *app, names []string, all bool) error {
+	cfg, err := con.load()
 	if err != nil {
 		return err
 	}
@@ -65,11 +65,11 @@ func (a *app) tryServers(ctx context.Context, names []string, all bool) error {
 	}
 	rows := make([]tried, len(names))
 	var trying sync.WaitGroup
-	logins := a.logins()
+	logins := logins(con)
 	defer logins.Close()
 	for _, spec := range specsWithLogins(cfg, logins) {
 		if i := slices.Index(names, spec.Name); i >= 0 {
-			trying.Go(func() { rows[i] = try(ctx, spec, a.waitForLogin) })
+			trying.Go(func() { rows[i] = try(ctx, spec, con.waitForLogin) })
 		}
 	}
 	trying.Wait()
@@ -82,10 +82,10 @@ func (a *app) tryServers(ctx context.Context, names []string, all bool) error {
 			failed++
 		}
 	}
-	if a.json {
-		err = a.printJSON(rows)
+	if con.json {
+		err = con.printJSON(rows)
 	} else {
-		err = a.printTried(rows)
+		err = printTried(con, rows)
 	}
 	if err == nil && failed > 0 {
 		err = &exitError{exitFailed}
@@ -94,8 +94,8 @@ func (a *app) tryServers(ctx context.Context, names []string, all bool) error {
 }
 
 // waitForLogin shows where to log in to a server whose program waits for that.
-func (a *app) waitForLogin(server, link string) {
-	fmt.Fprintf(a.err, "%s waits for a login; open this in a browser:\n\n  %s\n\n", server, link)
+func (con *app) waitForLogin(server, link string) {
+	fmt.Fprintf(con.err, "%s waits for a login; open this in a browser:\n\n  %s\n\n", server, link)
 }
 
 // try connects to one server alone and leaves it again. Where the server's program
@@ -152,17 +152,17 @@ func took(milliseconds int64) string {
 	return fmt.Sprintf("%.1f s", float64(milliseconds)/1000)
 }
 
-func (a *app) printTried(rows []tried) error {
+func printTried(con *app, rows []tried) error {
 	table := [][]string{{"name", "state", "tools", "time", "protocol", "server"}}
 	for _, r := range rows {
 		table = append(table, []string{r.Name, r.State, strconv.Itoa(len(r.Tools)), took(r.Took), r.Protocol, strings.TrimSpace(r.Program + " " + r.Version)})
 	}
-	if err := a.table(table); err != nil {
+	if err := con.table(table); err != nil {
 		return err
 	}
 	for _, r := range rows {
 		if r.Why != "" {
-			fmt.Fprintf(a.err, "%s: %s\n", r.Name, strings.ReplaceAll(r.Why, " | ", "\n  "))
+			fmt.Fprintf(con.err, "%s: %s\n", r.Name, strings.ReplaceAll(r.Why, " | ", "\n  "))
 		}
 	}
 	return nil

@@ -29,17 +29,17 @@ func (s settling) Close() error {
 
 // openSettling opens what a verdict needs: it is recorded in the same log as
 // the bridge's own.
-func (a *app) openSettling(ctx context.Context, cfg *config.Config, store approval.Store) (settling, error) {
+func openSettling(ctx context.Context, con *app, cfg *config.Config, store approval.Store) (settling, error) {
 	realm := realmOf(cfg)
 	people, err := approversOf(cfg, realm)
 	if err != nil {
 		return settling{}, err
 	}
-	l, err := a.openQuietLogs(cfg)
+	l, err := openQuietLogs(con, cfg)
 	if err != nil {
 		return settling{}, err
 	}
-	rec, err := a.openRecorder(ctx, cfg.Audit, l.logger)
+	rec, err := con.openRecorder(ctx, cfg.Audit, l.logger)
 	if err != nil {
 		l.Close()
 		return settling{}, err
@@ -56,7 +56,7 @@ func (a *app) openSettling(ctx context.Context, cfg *config.Config, store approv
 
 // settleOne settles one request and says how that went; [approval.ErrKept] has
 // been said as well.
-func (a *app) settleOne(ctx context.Context, s settling, people *approval.Approvers, who approval.Approver, e approval.Entry, v approval.Verdict) error {
+func settleOne(ctx context.Context, con *app, s settling, people *approval.Approvers, who approval.Approver, e approval.Entry, v approval.Verdict) error {
 	signed, e, err := s.bring(ctx, people, who, e, v)
 	kept := errors.Is(err, approval.ErrKept)
 	line := map[string]any{"id": e.ID, "by": signed.Who(), "settled": err == nil && e.Verdict != nil}
@@ -74,10 +74,10 @@ func (a *app) settleOne(ctx context.Context, s settling, people *approval.Approv
 			text += ", with edited arguments"
 		}
 	}
-	if a.json {
-		return errors.Join(a.printJSON(line), err)
+	if con.json {
+		return errors.Join(con.printJSON(line), err)
 	}
-	_, lost := fmt.Fprintln(a.out, canon.Visible(text))
+	_, lost := fmt.Fprintln(con.out, canon.Visible(text))
 	return errors.Join(lost, err)
 }
 

@@ -15,15 +15,15 @@ import (
 )
 
 // statusCommand shows the processes that serve windows.
-func (a *app) statusCommand() *cobra.Command {
+func statusCommand(con *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "status", Short: "Show the bridges that the windows of this configuration share", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			file, err := a.file()
+			file, err := con.file()
 			if err != nil {
 				return err
 			}
-			f, err := a.folders()
+			f, err := hostFolders(con)
 			if err != nil {
 				return &configError{err, "set XDG_STATE_HOME, or HOME"}
 			}
@@ -34,13 +34,13 @@ func (a *app) statusCommand() *cobra.Command {
 				}
 			}
 			slices.SortFunc(hosts, func(x, y hostStatus) int { return x.Since.Compare(y.Since) })
-			if a.json {
-				return a.printJSON(hosts)
+			if con.json {
+				return con.printJSON(hosts)
 			}
-			return a.printHosts(hosts)
+			return printHosts(con, hosts)
 		},
 	}
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }
 
@@ -55,24 +55,24 @@ func askStatus(ctx context.Context, place *join.Place) (s hostStatus, err error)
 	return s, json.NewDecoder(conn).Decode(&s)
 }
 
-func (a *app) printHosts(hosts []hostStatus) error {
+func printHosts(con *app, hosts []hostStatus) error {
 	if len(hosts) == 0 {
-		_, err := fmt.Fprintln(a.out, "no windows share a bridge with this configuration")
+		_, err := fmt.Fprintln(con.out, "no windows share a bridge with this configuration")
 		return err
 	}
 	for i, h := range hosts {
 		if i > 0 {
-			fmt.Fprintln(a.out)
+			fmt.Fprintln(con.out)
 		}
 		var pids []string
 		for _, w := range h.Windows {
 			pids = append(pids, strconv.Itoa(w.PID))
 		}
-		fmt.Fprintf(a.out, "process %d, version %s, since %s: %s", h.PID, h.Version, h.Since.Local().Format(time.DateTime), count(len(h.Windows), "window"))
+		fmt.Fprintf(con.out, "process %d, version %s, since %s: %s", h.PID, h.Version, h.Since.Local().Format(time.DateTime), count(len(h.Windows), "window"))
 		if len(pids) > 0 {
-			fmt.Fprintf(a.out, " (%s)", strings.Join(pids, ", "))
+			fmt.Fprintf(con.out, " (%s)", strings.Join(pids, ", "))
 		}
-		fmt.Fprintf(a.out, ", %s\n", count(h.Runs, "run"))
+		fmt.Fprintf(con.out, ", %s\n", count(h.Runs, "run"))
 		table := [][]string{{"server", "state", "tools", "process", "of sessions", "why"}}
 		for _, s := range h.Servers {
 			pid := ""
@@ -85,7 +85,7 @@ func (a *app) printHosts(hosts []hostStatus) error {
 			}
 			table = append(table, []string{s.Name, s.State, strconv.Itoa(s.Tools), pid, own, firstLine(s.Why)})
 		}
-		if err := a.table(table); err != nil {
+		if err := con.table(table); err != nil {
 			return err
 		}
 	}

@@ -19,26 +19,26 @@ import (
 
 // storePlace is where the audit log is, and how it is kept: by --log, by the
 // configuration, or, where there is none, where it is by default.
-func (a *app) storePlace() (config.Audit, error) {
-	if a.logFile != "" {
-		return config.Audit{Path: a.logFile}, nil
+func storePlace(con *app) (config.Audit, error) {
+	if con.logFile != "" {
+		return config.Audit{Path: con.logFile}, nil
 	}
-	path, err := a.file()
+	path, err := con.file()
 	if err != nil {
 		return config.Audit{}, err
 	}
-	cfg, err := a.load()
-	if _, gone := os.Stat(path); errors.Is(gone, fs.ErrNotExist) && a.configPath == "" {
+	cfg, err := con.load()
+	if _, gone := os.Stat(path); errors.Is(gone, fs.ErrNotExist) && con.configPath == "" {
 		// Nothing was set up, or the configuration is gone; the log can be
 		// read all the same.
-		cfg, err = config.Parse(path, []byte("{}"), a.env)
+		cfg, err = config.Parse(path, []byte("{}"), con.env)
 	}
 	if err != nil {
-		fmt.Fprintln(a.err, "hint: --log FILE names an audit log without the configuration")
+		fmt.Fprintln(con.err, "hint: --log FILE names an audit log without the configuration")
 		return config.Audit{}, err
 	}
 	// While an edit waits to be confirmed, the log is where it was.
-	if h, err := a.judge(cfg, nil); err == nil && h != nil && h.old != nil {
+	if h, err := judge(con, cfg, nil); err == nil && h != nil && h.old != nil {
 		cfg = h.old
 	}
 	return cfg.Audit, mustHavePath(cfg.Audit)
@@ -98,7 +98,7 @@ func mayAppend(path string) error {
 
 // openRecorder makes the way of a bridge's records. With audit.enabled false
 // there is no log at its end.
-func (a *app) openRecorder(ctx context.Context, place config.Audit, log *slog.Logger) (*recorder, error) {
+func (con *app) openRecorder(ctx context.Context, place config.Audit, log *slog.Logger) (*recorder, error) {
 	if !place.Enabled {
 		log.Warn("the audit log is off (audit.enabled): no record is kept")
 		return &recorder{log: log}, nil
@@ -108,7 +108,7 @@ func (a *app) openRecorder(ctx context.Context, place config.Audit, log *slog.Lo
 		return nil, err
 	}
 	if errors.Is(db.Err(), ledger.ErrDamaged) { // which the store has logged
-		fmt.Fprintln(a.err, repairHint)
+		fmt.Fprintln(con.err, repairHint)
 	}
 	prints, err := db.Key(fingerprints)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // tailCommand follows what running bridges do, call by call.
-func (a *app) tailCommand() *cobra.Command {
+func tailCommand(con *app) *cobra.Command {
 	var o struct {
 		run   string
 		all   bool
@@ -31,14 +31,14 @@ func (a *app) tailCommand() *cobra.Command {
 			if o.lines < 0 {
 				return &usageError{errors.New("--lines must not be negative")}
 			}
-			t := &tail{app: a, all: o.all, back: o.lines, once: o.once}
+			t := &tail{app: con, all: o.all, back: o.lines, once: o.once}
 			if o.once {
-				return a.readLog(c.Context(), func(ctx context.Context, s ledger.Store) error { return t.follow(ctx, s, o.run) })
+				return readLog(c.Context(), con, func(ctx context.Context, s ledger.Store) error { return t.follow(ctx, s, o.run) })
 			}
-			if err := a.awaitLog(c.Context()); err != nil {
+			if err := awaitLog(c.Context(), con); err != nil {
 				return nil // told to end
 			}
-			return a.withLog(c.Context(), func(ctx context.Context, s *sqlstore.DB) error { return t.follow(ctx, s, o.run) })
+			return withLog(c.Context(), con, func(ctx context.Context, s *sqlstore.DB) error { return t.follow(ctx, s, o.run) })
 		},
 	}
 	f := c.Flags()
@@ -46,15 +46,15 @@ func (a *app) tailCommand() *cobra.Command {
 	f.BoolVar(&o.all, "all", false, "every record, not only runs and calls")
 	f.IntVarP(&o.lines, "lines", "n", 10, "begin with the last `N` records")
 	f.BoolVar(&o.once, "no-follow", false, "print what is there and end")
-	completeWith(c, "run", a.completeRun)
-	a.logFlag(c)
-	a.jsonFlag(c)
+	completeWith(c, "run", con.completeRun)
+	logFlag(con, c)
+	con.jsonFlag(c)
 	return c
 }
 
 // awaitLog waits until there is an audit log, or ctx ends.
-func (a *app) awaitLog(ctx context.Context) error {
-	place, err := a.storePlace()
+func awaitLog(ctx context.Context, con *app) error {
+	place, err := storePlace(con)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (a *app) awaitLog(ctx context.Context) error {
 			return nil
 		}
 		if !said {
-			fmt.Fprintf(a.err, "there is no audit log at %s yet; waiting for one\n", place.Path)
+			fmt.Fprintf(con.err, "there is no audit log at %s yet; waiting for one\n", place.Path)
 		}
 		select {
 		case <-ctx.Done():

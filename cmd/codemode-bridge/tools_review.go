@@ -66,7 +66,7 @@ func thenOf(w pins.Waiting, cfg *config.Config) pins.Reaction {
 
 // toolsReview shows what servers have changed in their tools, and takes what a
 // person decides on it.
-func (a *app) toolsReview() *cobra.Command {
+func toolsReview(con *app) *cobra.Command {
 	var accept, block, all, yes, fromStdin bool
 	c := &cobra.Command{
 		Use: "review [tool...]", Short: "Show the tools that are new or have changed, and accept or block them",
@@ -86,25 +86,25 @@ func (a *app) toolsReview() *cobra.Command {
 			case (accept || block) && len(names) == 0 && !all:
 				return &usageError{errors.New("name the tools (as server__tool), or accept every one with --all")}
 			}
-			cfg, err := a.load()
+			cfg, err := con.load()
 			if err != nil {
 				return err
 			}
 			var k known
-			k.learn(specs(cfg), a.env)
-			store := pins.Open(a.pinFolder(cfg.File))
+			k.learn(specs(cfg), con.env)
+			store := pins.Open(pinFolder(con, cfg.File))
 			chosen, seen, err := chooseTools(store, cfg, names)
 			if err != nil {
 				return err
 			}
 			if !accept && !block {
-				return a.printReview(a.out, chosen, cfg, &k)
+				return printReview(con, con.out, chosen, cfg, &k)
 			}
 			ask := func() error { return nil }
 			if accept && !seen {
-				ask = func() error { return a.confirmTools(len(names), yes) }
+				ask = func() error { return confirmTools(con, len(names), yes) }
 			}
-			return a.decideTools(c.Context(), cfg, &k, store, chosen, accept, fromStdin, ask)
+			return decideTools(c.Context(), con, cfg, &k, store, chosen, accept, fromStdin, ask)
 		},
 	}
 	f := c.Flags()
@@ -113,7 +113,7 @@ func (a *app) toolsReview() *cobra.Command {
 	f.BoolVar(&all, "all", false, "with --accept: every tool that is new or has changed")
 	f.BoolVarP(&yes, "yes", "y", false, "with --accept: whatever the tools are now, without a digest and without asking")
 	f.BoolVar(&fromStdin, "token-stdin", false, "read your token from standard input")
-	a.jsonFlag(c)
+	con.jsonFlag(c)
 	return c
 }
 
@@ -162,12 +162,12 @@ const (
 )
 
 // confirmTools asks whether what was just shown is accepted.
-func (a *app) confirmTools(named int, yes bool) error {
+func confirmTools(con *app, named int, yes bool) error {
 	question := "accept these as they are?"
 	if named == 1 {
 		question = "accept it as it is?"
 	}
-	err := a.confirm(question, yes)
+	err := confirm(con, question, yes)
 	if usage := (*usageError)(nil); errors.As(err, &usage) {
 		return &usageError{errors.New("there is no terminal to ask at: name each tool with the digest that tools review shows (server__tool@sha256:...); --yes accepts whatever they are now")}
 	}
@@ -176,7 +176,7 @@ func (a *app) confirmTools(named int, yes bool) error {
 
 // decideTools accepts or blocks what is shown first, once ask agrees: only
 // that, should a tool change again meanwhile.
-func (a *app) decideTools(ctx context.Context, cfg *config.Config, k *known, store *pins.Store, chosen []pins.Waiting, accept, fromStdin bool, ask func() error) (err error) {
+func decideTools(ctx context.Context, con *app, cfg *config.Config, k *known, store *pins.Store, chosen []pins.Waiting, accept, fromStdin bool, ask func() error) (err error) {
 	if accept && len(chosen) > 1 { // --all is for what waits, not for what somebody blocked
 		kept := chosen[:0]
 		for _, w := range chosen {
@@ -187,28 +187,28 @@ func (a *app) decideTools(ctx context.Context, cfg *config.Config, k *known, sto
 		chosen = kept
 	}
 	if len(chosen) == 0 {
-		if a.json {
-			return a.printJSON([]reviewRow{})
+		if con.json {
+			return con.printJSON([]reviewRow{})
 		}
-		fmt.Fprintln(a.err, nothingWaits)
+		fmt.Fprintln(con.err, nothingWaits)
 		return nil
 	}
-	if err := a.printReview(a.err, chosen, cfg, k); err != nil {
+	if err := printReview(con, con.err, chosen, cfg, k); err != nil {
 		return err
 	}
 	if err := ask(); err != nil {
 		return err
 	}
-	by, err := a.whoReviews(ctx, cfg, fromStdin)
+	by, err := whoReviews(ctx, con, cfg, fromStdin)
 	if err != nil {
 		return err
 	}
-	l, err := a.openQuietLogs(cfg)
+	l, err := openQuietLogs(con, cfg)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	rec, err := a.openRecorder(ctx, cfg.Audit, l.logger)
+	rec, err := con.openRecorder(ctx, cfg.Audit, l.logger)
 	if err != nil {
 		return err
 	}
@@ -226,12 +226,12 @@ func (a *app) decideTools(ctx context.Context, cfg *config.Config, k *known, sto
 			continue
 		}
 		done = append(done, map[string]string{"tool": name, "digest": w.Digest, "decision": word, "by": canon.Visible(by)})
-		if !a.json {
-			fmt.Fprintf(a.out, "%s is %s by %s\n", name, word, canon.Visible(by))
+		if !con.json {
+			fmt.Fprintf(con.out, "%s is %s by %s\n", name, word, canon.Visible(by))
 		}
 	}
-	if a.json {
-		failed = append(failed, a.printJSON(done))
+	if con.json {
+		failed = append(failed, con.printJSON(done))
 	}
 	return errors.Join(failed...)
 }
@@ -239,13 +239,13 @@ func (a *app) decideTools(ctx context.Context, cfg *config.Config, k *known, sto
 // whoReviews finds out who sits at the terminal: an approver who may edit, by
 // their token; where there are no approvers, whoever may change the
 // configuration may do this, too.
-func (a *app) whoReviews(ctx context.Context, cfg *config.Config, fromStdin bool) (string, error) {
-	cfg, err := a.inForce(ctx, cfg)
+func whoReviews(ctx context.Context, con *app, cfg *config.Config, fromStdin bool) (string, error) {
+	cfg, err := inForce(ctx, con, cfg)
 	if err != nil {
 		return "", err
 	}
 	if len(cfg.Approvals.Approvers) > 0 {
-		_, who, _, err := a.authenticate(cfg, fromStdin)
+		_, who, _, err := authenticate(con, cfg, fromStdin)
 		if err != nil {
 			return "", err
 		}
@@ -260,19 +260,19 @@ func (a *app) whoReviews(ctx context.Context, cfg *config.Config, fromStdin bool
 const nothingWaits = "no tool waits to be looked at"
 
 // printReview shows tools with their differences.
-func (a *app) printReview(out io.Writer, chosen []pins.Waiting, cfg *config.Config, k *known) error {
+func printReview(con *app, out io.Writer, chosen []pins.Waiting, cfg *config.Config, k *known) error {
 	rows := []reviewRow{}
 	for _, w := range chosen {
 		rows = append(rows, newReviewRow(w, cfg, k))
 	}
-	if a.json {
-		if out != a.out {
+	if con.json {
+		if out != con.out {
 			return nil // a program has read them before
 		}
-		return a.printJSON(rows)
+		return con.printJSON(rows)
 	}
 	if len(rows) == 0 {
-		fmt.Fprintln(a.err, nothingWaits)
+		fmt.Fprintln(con.err, nothingWaits)
 		return nil
 	}
 	for i, r := range rows {
@@ -280,8 +280,8 @@ func (a *app) printReview(out io.Writer, chosen []pins.Waiting, cfg *config.Conf
 			fmt.Fprintln(out)
 		}
 		lines := r.lines()
-		if out == a.out {
-			lines = append(lines, "  accept this with: "+a.typed("tools review --accept "+typedName(r.Named)))
+		if out == con.out {
+			lines = append(lines, "  accept this with: "+typed(con, "tools review --accept "+typedName(r.Named)))
 		}
 		for _, line := range lines {
 			if _, err := fmt.Fprintln(out, line); err != nil {
@@ -289,8 +289,8 @@ func (a *app) printReview(out io.Writer, chosen []pins.Waiting, cfg *config.Conf
 			}
 		}
 	}
-	if out == a.out {
-		fmt.Fprintln(a.err, "\nkeep from scripts with: "+a.typed("tools review --block TOOL..."))
+	if out == con.out {
+		fmt.Fprintln(con.err, "\nkeep from scripts with: "+typed(con, "tools review --block TOOL..."))
 	}
 	return nil
 }

@@ -24,30 +24,30 @@ import (
 	"golang.org/x/term"
 )
 
-func (a *app) approvalsWatch() *cobra.Command {
+func approvalsWatch(con *app) *cobra.Command {
 	var fromStdin bool
 	c := &cobra.Command{
 		Use: "watch", Short: "Answer on this terminal, as questions come", Args: noArgs,
 		Long: "Shows the calls that wait for a person, of every bridge with the same audit log, with the time that is\nleft, and takes your answers. Your approver's token is asked for first: a terminal alone proves nothing.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withRequests(c.Context(), func(cfg *config.Config, store *sqlstore.Requests) (err error) {
-				in, ok := a.in.(*os.File)
-				if out, isFile := a.out.(*os.File); !ok || !isFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.Requests) (err error) {
+				in, ok := con.in.(*os.File)
+				if out, isFile := con.out.(*os.File); !ok || !isFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
 					return &usageError{errors.New("there is no terminal here; approvals list, approve and deny work without one")}
 				}
-				_, who, _, err := a.authenticate(cfg, fromStdin)
+				_, who, _, err := authenticate(con, cfg, fromStdin)
 				if err != nil {
 					return err
 				}
-				s, err := a.openSettling(c.Context(), cfg, store)
+				s, err := openSettling(c.Context(), con, cfg, store)
 				if err != nil {
 					return err
 				}
 				defer func() { err = errors.Join(err, s.Close()) }()
 				d := &watchDesk{ctx: c.Context(), store: store, settling: s, who: who, people: func() (*approval.Approvers, error) {
-					cfg, err := a.load()
+					cfg, err := con.load()
 					if err == nil {
-						cfg, err = a.inForce(c.Context(), cfg)
+						cfg, err = inForce(c.Context(), con, cfg)
 					}
 					if err != nil {
 						return nil, err
@@ -56,7 +56,7 @@ func (a *app) approvalsWatch() *cobra.Command {
 				}}
 				// Signals end the context, which ends the program. With a handler of its
 				// own, whose message nobody takes any more then, it would wait for ever.
-				_, err = tea.NewProgram(newWatch(d, who.Name, realmOf(cfg).Configuration), tea.WithContext(c.Context()), tea.WithoutSignalHandler(), tea.WithInput(in), tea.WithOutput(a.out)).Run()
+				_, err = tea.NewProgram(newWatch(d, who.Name, realmOf(cfg).Configuration), tea.WithContext(c.Context()), tea.WithoutSignalHandler(), tea.WithInput(in), tea.WithOutput(con.out)).Run()
 				if errors.Is(err, tea.ErrProgramKilled) || errors.Is(err, tea.ErrInterrupted) {
 					return errInterrupted
 				}

@@ -31,16 +31,16 @@ const (
 // into `run` gets its answer by that.
 const lastAnswers = 2 * time.Second
 
-// join serves the client by the process that serves all windows like this one,
+// joinHost serves the client by the process that serves all windows like this one,
 // and starts that if need be. Joined false without an error means that this
 // window has to be served by itself; the person has been told why.
-func (a *app) join(ctx context.Context, client *stdio, cfg *config.Config, looked []string) (joined bool, err error) {
-	place, err := a.meeting(cfg, looked)
+func joinHost(ctx context.Context, con *app, client *stdio, cfg *config.Config, looked []string) (joined bool, err error) {
+	place, err := meetingPlace(con, cfg, looked)
 	var conn *join.Conn
 	if err == nil {
 		joining, cancel := context.WithTimeout(ctx, joinTime)
 		defer cancel()
-		conn, err = place.Join(joining, func(ctx context.Context) error { return a.startHost(ctx, place, cfg) })
+		conn, err = place.Join(joining, func(ctx context.Context) error { return startHost(ctx, con, place, cfg) })
 	}
 	var failed *exitError
 	switch {
@@ -49,10 +49,10 @@ func (a *app) join(ctx context.Context, client *stdio, cfg *config.Config, looke
 	case errors.Is(err, join.ErrUnsupported):
 		return false, nil // the reference says so
 	case err != nil:
-		fmt.Fprintf(a.err, "codemode-bridge: this window has servers of its own: %v\n", err)
+		fmt.Fprintf(con.err, "codemode-bridge: this window has servers of its own: %v\n", err)
 		return false, nil
 	}
-	return true, a.pass(ctx, client, conn, place)
+	return true, pass(ctx, con, client, conn, place)
 }
 
 // saidAtMost bounds what is read of the words of a host that does not start.
@@ -60,7 +60,7 @@ const saidAtMost = 64 << 10
 
 // startHost starts the process that serves windows, and returns when it
 // listens. What keeps it from that is said here.
-func (a *app) startHost(ctx context.Context, place *join.Place, cfg *config.Config) error {
+func startHost(ctx context.Context, con *app, place *join.Place, cfg *config.Config) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
@@ -79,7 +79,7 @@ func (a *app) startHost(ctx context.Context, place *join.Place, cfg *config.Conf
 		return fmt.Errorf("starting a bridge for all windows: %w", err)
 	}
 	defer ready.Close()
-	cmd := exec.Command(self, "host", "--config", cfg.File, "--env", a.environment, "--ready", "3") // bound to no context: it outlives this process
+	cmd := exec.Command(self, "host", "--config", cfg.File, "--env", con.environment, "--ready", "3") // bound to no context: it outlives this process
 	cmd.Stderr, cmd.SysProcAttr, cmd.ExtraFiles = said, detached(), []*os.File{theirs}
 	err = cmd.Start()
 	theirs.Close()
@@ -99,7 +99,7 @@ func (a *app) startHost(ctx context.Context, place *join.Place, cfg *config.Conf
 	err = cmd.Wait()
 	if _, seekErr := said.Seek(0, io.SeekStart); seekErr == nil {
 		if all, err := io.ReadAll(io.LimitReader(said, int64(len(before))+saidAtMost)); err == nil {
-			a.err.Write(bytes.TrimPrefix(all, before)) // as if it had been said here
+			con.err.Write(bytes.TrimPrefix(all, before)) // as if it had been said here
 		}
 	}
 	var exit *exec.ExitError
@@ -114,10 +114,10 @@ var errHostGone = errors.New("the bridge that served this window has ended")
 
 // pass carries messages between the client and the host until one of them
 // goes away, or ctx ends.
-func (a *app) pass(ctx context.Context, client *stdio, host *join.Conn, place *join.Place) error {
+func pass(ctx context.Context, con *app, client *stdio, host *join.Conn, place *join.Place) error {
 	defer host.Close()
-	fmt.Fprintf(a.err, "codemode-bridge %s: served by process %d, which all windows of %s share; its log is in %s\n", version, host.Welcome.PID, a.shownFile(), host.Welcome.Log)
-	talked := a.hearTalk(ctx, place, host.Welcome.Window)
+	fmt.Fprintf(con.err, "codemode-bridge %s: served by process %d, which all windows of %s share; its log is in %s\n", version, host.Welcome.PID, con.shownFile(), host.Welcome.Log)
+	talked := hearTalk(ctx, con, place, host.Welcome.Window)
 	defer talked()
 
 	var leaving sync.Once
@@ -181,17 +181,17 @@ func (a *app) pass(ctx context.Context, client *stdio, host *join.Conn, place *j
 }
 
 // shownFile is the configuration as the person named it.
-func (a *app) shownFile() string {
-	path, err := a.file()
+func (con *app) shownFile() string {
+	path, err := con.file()
 	if err != nil {
-		return a.configPath
+		return con.configPath
 	}
-	return a.shown(path)
+	return con.shown(path)
 }
 
 // hearTalk copies what the host says to standard error. What it returns waits,
 // not for long, until all of it has come.
-func (a *app) hearTalk(ctx context.Context, place *join.Place, window string) (wait func()) {
+func hearTalk(ctx context.Context, con *app, place *join.Place, window string) (wait func()) {
 	talk, err := place.Ask(ctx, join.Talk, window)
 	if err != nil {
 		return func() {} // it is in the log
@@ -199,7 +199,7 @@ func (a *app) hearTalk(ctx context.Context, place *join.Place, window string) (w
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		io.Copy(a.err, talk)
+		io.Copy(con.err, talk)
 	}()
 	return func() {
 		talk.SetReadDeadline(time.Now().Add(2 * time.Second))
