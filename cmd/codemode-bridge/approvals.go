@@ -29,7 +29,7 @@ import (
 
 // approvalsCommand answers the questions of every bridge with the same audit
 // log, whether it serves a page or not.
-func approvalsCommand(con *app) *cobra.Command {
+func approvalsCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "approvals", Short: "The calls that wait for a person, and their answers"}
 	group.AddCommand(approvalsList(con), approvalsShow(con), approvalsApprove(con), approvalsDeny(con), approvalsWatch(con), approvalsOpen(con))
 	return group
@@ -37,7 +37,7 @@ func approvalsCommand(con *app) *cobra.Command {
 
 // openRequestStore opens the requests of the configuration's bridges. There may be
 // none yet.
-func openRequestStore(ctx context.Context, con *app) (*config.Config, *sqlstore.Requests, error) {
+func openRequestStore(ctx context.Context, con *console) (*config.Config, *sqlstore.Requests, error) {
 	cfg, err := con.load()
 	if err != nil {
 		return nil, nil, err
@@ -66,7 +66,7 @@ var errNeverAsked = errors.New("nothing was ever asked here")
 
 // readRequests is withRequests for lists, which are empty where nothing was
 // ever asked. Own is the id of the configuration.
-func readRequests(ctx context.Context, con *app, do func(broker *approval.Broker, own string) error) error {
+func readRequests(ctx context.Context, con *console, do func(broker *approval.Broker, own string) error) error {
 	err := withRequests(ctx, con, func(cfg *config.Config, store *sqlstore.Requests) error {
 		gone := func(bridge string) bool { return alive.Gone(bridgesOf(cfg.Audit), bridge) }
 		return do(approval.New(approval.Options{Store: store, Gone: gone}), realmOf(cfg).Configuration)
@@ -78,7 +78,7 @@ func readRequests(ctx context.Context, con *app, do func(broker *approval.Broker
 }
 
 // withRequests opens the requests, does something with them, and closes them.
-func withRequests(ctx context.Context, con *app, do func(*config.Config, *sqlstore.Requests) error) (err error) {
+func withRequests(ctx context.Context, con *console, do func(*config.Config, *sqlstore.Requests) error) (err error) {
 	cfg, store, err := openRequestStore(ctx, con)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func outcomes(e approval.Entry, known map[int]ledger.CallState) []callOutcome {
 
 // callStates reads from the audit log what became of a settled request's calls;
 // nil where there is no log.
-func callStates(ctx context.Context, con *app, cfg *config.Config, e approval.Entry) (states map[int]ledger.CallState, err error) {
+func callStates(ctx context.Context, con *console, cfg *config.Config, e approval.Entry) (states map[int]ledger.CallState, err error) {
 	if _, missing := os.Stat(cfg.Audit.Path); e.Verdict == nil || missing != nil {
 		return nil, nil
 	}
@@ -144,7 +144,7 @@ func callStates(ctx context.Context, con *app, cfg *config.Config, e approval.En
 	return ledger.CallStates(ctx, log, e.Run)
 }
 
-func approvalsList(con *app) *cobra.Command {
+func approvalsList(con *console) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use: "list", Short: "List the calls that wait for a person", Args: noArgs,
@@ -198,7 +198,7 @@ func withoutEmpty(table [][]string) [][]string {
 	return table
 }
 
-func approvalsShow(con *app) *cobra.Command {
+func approvalsShow(con *console) *cobra.Command {
 	c := &cobra.Command{
 		Use: "show id", Short: "Print one request: everything that would be sent, and why it is asked", Args: minArgs(1), ValidArgsFunction: con.completeRequest,
 		RunE: func(c *cobra.Command, ids []string) error {
@@ -408,7 +408,7 @@ func findRequest(ctx context.Context, store *sqlstore.Requests, id string) (appr
 	}
 }
 
-func (con *app) completeRequest(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (con *console) completeRequest(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var ids []string
 	_ = withRequests(c.Context(), con, func(_ *config.Config, store *sqlstore.Requests) error {
 		open, err := store.Entries(c.Context(), approval.Filter{Open: time.Now()})
@@ -429,7 +429,7 @@ type answering struct {
 	identical bool
 }
 
-func approvalsApprove(con *app) *cobra.Command {
+func approvalsApprove(con *console) *cobra.Command {
 	var o answering
 	var scope string
 	c := &cobra.Command{
@@ -452,7 +452,7 @@ func approvalsApprove(con *app) *cobra.Command {
 	return c
 }
 
-func approvalsDeny(con *app) *cobra.Command {
+func approvalsDeny(con *console) *cobra.Command {
 	var o answering
 	c := &cobra.Command{
 		Use: "deny id...", Short: "Refuse calls, as an approver", Args: minArgs(1), ValidArgsFunction: con.completeRequest,
@@ -464,13 +464,13 @@ func approvalsDeny(con *app) *cobra.Command {
 	return c
 }
 
-func answerFlags(con *app, c *cobra.Command, o *answering) {
+func answerFlags(con *console, c *cobra.Command, o *answering) {
 	c.Flags().BoolVar(&o.fromStdin, "token-stdin", false, "read your token from standard input")
 	con.jsonFlag(c)
 }
 
 // answerRequests brings an approver's verdict to requests.
-func answerRequests(ctx context.Context, con *app, ids []string, o answering) error {
+func answerRequests(ctx context.Context, con *console, ids []string, o answering) error {
 	return withRequests(ctx, con, func(cfg *config.Config, store *sqlstore.Requests) (err error) {
 		for _, row := range o.rows {
 			n, err := strconv.Atoi(row)
@@ -550,7 +550,7 @@ func withIdentical(ctx context.Context, store *sqlstore.Requests, entries []appr
 
 // authenticate finds out which approver sits at the terminal, by their token:
 // a terminal alone proves nothing.
-func authenticate(con *app, cfg *config.Config, fromStdin bool) (people *approval.Approvers, who approval.Approver, token string, err error) {
+func authenticate(con *console, cfg *config.Config, fromStdin bool) (people *approval.Approvers, who approval.Approver, token string, err error) {
 	people, err = approversOf(cfg, realmOf(cfg))
 	if err != nil {
 		return nil, who, "", err
@@ -571,7 +571,7 @@ func authenticate(con *app, cfg *config.Config, fromStdin bool) (people *approva
 
 // readToken reads a token that nobody sees, not even one that is typed before
 // the question stands there: that is thrown away.
-func readToken(con *app, fromStdin bool) (string, error) {
+func readToken(con *console, fromStdin bool) (string, error) {
 	if fromStdin {
 		line, err := bufio.NewReader(io.LimitReader(con.in, 4096)).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -602,7 +602,7 @@ func readToken(con *app, fromStdin bool) (string, error) {
 }
 
 // grantsCommand shows and ends what was allowed for longer.
-func grantsCommand(con *app) *cobra.Command {
+func grantsCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "grants", Short: "What was allowed for a session"}
 	list := &cobra.Command{
 		Use: "list", Short: "List what was allowed for a session", Args: noArgs,

@@ -28,7 +28,7 @@ const openFor = 20 * time.Second
 // approvalsOpen signs an approver in on the page without bringing their token
 // into a browser: by a code, good once. The code stands in no text that a model
 // reads and in the arguments of no process.
-func approvalsOpen(con *app) *cobra.Command {
+func approvalsOpen(con *console) *cobra.Command {
 	var at string
 	var fromStdin, show bool
 	c := &cobra.Command{
@@ -125,7 +125,7 @@ func signInCode(ctx context.Context, base, token string) (string, error) {
 
 // openPrivately leads the browser to a link by a file that only this user can
 // read: arguments of a process can be read by all.
-func openPrivately(ctx context.Context, con *app, base, link string) (err error) {
+func openPrivately(ctx context.Context, con *console, base, link string) (err error) {
 	dir, err := os.MkdirTemp("", "codemode-bridge-") // of mode 0700
 	if err != nil {
 		return fmt.Errorf("leading the browser to the page: %w", err)

@@ -18,7 +18,7 @@ import (
 )
 
 // approversCommand edits who may answer, in the configuration file.
-func approversCommand(con *app) *cobra.Command {
+func approversCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "approvers", Short: "Who may answer questions"}
 	list := &cobra.Command{
 		Use: "list", Short: "List who may answer, and in whose name", Args: noArgs,
@@ -181,7 +181,7 @@ const nobodyConfirms = `no approver has the role admin, so nobody can confirm an
 
 // editConfig changes the configuration file, in one step, and only if what
 // comes out of it is a good configuration.
-func editConfig(con *app, edit func(text []byte, cfg *config.Config) ([]byte, error)) error {
+func editConfig(con *console, edit func(text []byte, cfg *config.Config) ([]byte, error)) error {
 	path, err := con.file()
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ var errChanged = errors.New("the configuration was changed meanwhile")
 
 // rewrite changes the configuration file at path in one step, if what comes
 // out of it is a good configuration and before, which is given that, agrees.
-func rewrite(con *app, path string, edit func(text []byte) ([]byte, error), before func(*config.Config) error) error {
+func rewrite(con *console, path string, edit func(text []byte) ([]byte, error), before func(*config.Config) error) error {
 	file := path
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // what it points to is changed, and stays what it points to

@@ -18,7 +18,7 @@ import (
 )
 
 // auditCommand reads, checks and keeps the audit log.
-func auditCommand(con *app) *cobra.Command {
+func auditCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "audit", Short: "What was asked, decided and done, and the proof of it"}
 	group.AddCommand(queryCommand(con), showCommand(con, "Show what one run did: script, preview, every call"), statsCommand(con), exportCommand(con),
 		reportCommand(con), verifyCommand(con), checkpointCommand(con), pruneCommand(con), repairCommand(con), fingerprintCommand(con))
@@ -27,7 +27,7 @@ func auditCommand(con *app) *cobra.Command {
 }
 
 // logFlag gives a command, and those below it, the flag --log.
-func logFlag(con *app, c *cobra.Command) {
+func logFlag(con *console, c *cobra.Command) {
 	c.PersistentFlags().StringVar(&con.logFile, "log", "", "the audit log's `file` (default: audit.path of the configuration)")
 }
 
@@ -37,13 +37,13 @@ var errNoLog = &exitError{exitFailed}
 
 // withLog opens the audit log to read, if there is one, and does one thing with
 // it. Where there is none it says so; the error is then errNoLog.
-func withLog(ctx context.Context, con *app, do func(context.Context, *sqlstore.DB) error) error {
+func withLog(ctx context.Context, con *console, do func(context.Context, *sqlstore.DB) error) error {
 	return withStore(ctx, con, true, do)
 }
 
 // readLog is withLog for commands to which no log is an empty one: they say
 // what they would say of that.
-func readLog(ctx context.Context, con *app, do func(context.Context, ledger.Store) error) error {
+func readLog(ctx context.Context, con *console, do func(context.Context, ledger.Store) error) error {
 	err := withLog(ctx, con, func(ctx context.Context, s *sqlstore.DB) error { return do(ctx, s) })
 	if errors.Is(err, errNoLog) {
 		return do(ctx, memstore.New(nil))
@@ -53,7 +53,7 @@ func readLog(ctx context.Context, con *app, do func(context.Context, ledger.Stor
 
 // writeLog is withLog for commands that change the log; where there is none
 // they have nothing to do.
-func writeLog(ctx context.Context, con *app, do func(context.Context, *sqlstore.DB) error) error {
+func writeLog(ctx context.Context, con *console, do func(context.Context, *sqlstore.DB) error) error {
 	return noLogIsEmpty(withStore(ctx, con, false, do))
 }
 
@@ -64,7 +64,7 @@ func noLogIsEmpty(err error) error {
 	return err
 }
 
-func withStore(ctx context.Context, con *app, readOnly bool, do func(context.Context, *sqlstore.DB) error) (err error) {
+func withStore(ctx context.Context, con *console, readOnly bool, do func(context.Context, *sqlstore.DB) error) (err error) {
 	place, err := storePlace(con)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func withStore(ctx context.Context, con *app, readOnly bool, do func(context.Con
 }
 
 // queryCommand prints rows.
-func queryCommand(con *app) *cobra.Command {
+func queryCommand(con *console) *cobra.Command {
 	var o struct {
 		selection
 		limit          int
@@ -133,7 +133,7 @@ func queryCommand(con *app) *cobra.Command {
 }
 
 // printRows prints rows in a format and says when there may be more.
-func printRows(con *app, rows audit.Rows, format string, limit int) error {
+func printRows(con *console, rows audit.Rows, format string, limit int) error {
 	n := 0
 	counted := func(yield func(ledger.Row, error) bool) {
 		for row, err := range rows {
@@ -170,7 +170,7 @@ func printRows(con *app, rows audit.Rows, format string, limit int) error {
 }
 
 // rowTable prints rows for people.
-func rowTable(con *app, rows audit.Rows) error {
+func rowTable(con *console, rows audit.Rows) error {
 	table := [][]string{{"seq", "time", "run", "event", "decision", "risk", "what"}}
 	for row, err := range rows {
 		if err != nil {
@@ -197,7 +197,7 @@ func dash(s string) string {
 }
 
 // exportCommand writes rows for other programs.
-func exportCommand(con *app) *cobra.Command {
+func exportCommand(con *console) *cobra.Command {
 	var o struct {
 		selection
 		format string
@@ -227,7 +227,7 @@ func exportCommand(con *app) *cobra.Command {
 }
 
 // showCommand prints what one run did.
-func showCommand(con *app, short string) *cobra.Command {
+func showCommand(con *console, short string) *cobra.Command {
 	c := &cobra.Command{
 		Use: "show run", Short: short, Args: oneArg, ValidArgsFunction: con.completeRun,
 		Long: "Prints one run: its script, the preview beside what happened, and every call with its decision,\nreasons, questions, outcome and sizes. The beginning of a run's id is enough where it is unique.",

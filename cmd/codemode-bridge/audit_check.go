@@ -20,7 +20,7 @@ import (
 )
 
 // verifyCommand says whether the log is what was written.
-func verifyCommand(con *app) *cobra.Command {
+func verifyCommand(con *console) *cobra.Command {
 	var against string
 	c := &cobra.Command{
 		Use: "verify", Short: "Say whether the log is what was written", Args: noArgs,
@@ -138,7 +138,7 @@ func reportJSON(r ledger.Report, checkpoints int) any {
 	}{r.Whole, r.Rows, r.First, r.Last, r.Hash, r.Sealed, checkpoints, r.Bad, r.Kind, r.Message}
 }
 
-func printReport(con *app, r ledger.Report, checkpoints int) {
+func printReport(con *console, r ledger.Report, checkpoints int) {
 	if !r.Whole {
 		fmt.Fprintf(con.out, "the log is not what was written: %s\n", audit.Shown(r.Message))
 		return
@@ -159,7 +159,7 @@ func printReport(con *app, r ledger.Report, checkpoints int) {
 }
 
 // checkpointCommand prints a signed checkpoint.
-func checkpointCommand(con *app) *cobra.Command {
+func checkpointCommand(con *console) *cobra.Command {
 	return &cobra.Command{
 		Use: "checkpoint", Short: "Print a signed line that proves later what the log held now", Args: noArgs,
 		Long: "Prints one line that names the log's last row and is signed with the log's key. Keep it where the\nlog's owner cannot change it; audit verify --against compares with it.",
@@ -177,7 +177,7 @@ func checkpointCommand(con *app) *cobra.Command {
 }
 
 // pruneCommand removes old rows.
-func pruneCommand(con *app) *cobra.Command {
+func pruneCommand(con *console) *cobra.Command {
 	var age string
 	var rows int64
 	var dry bool
@@ -250,7 +250,7 @@ func prunable(ctx context.Context, store ledger.Store, before time.Time) (n int6
 }
 
 // fingerprintCommand finds a secret that the log hides.
-func fingerprintCommand(con *app) *cobra.Command {
+func fingerprintCommand(con *console) *cobra.Command {
 	c := &cobra.Command{
 		Use: "fingerprint", Short: "Find the rows that hide a value which you know", Args: noArgs,
 		Long:    "Reads a value from standard input, without showing it, and prints the rows in whose place of a\nhidden value stands the value's fingerprint. The fingerprint is keyed: without the log's key nothing\ncan be learnt from it.",
@@ -301,7 +301,7 @@ func holds(r ledger.Record, mark string) bool {
 
 // readSecret reads one value from standard input: typed unseen on a terminal, all
 // of it without the last line break otherwise.
-func readSecret(con *app, prompt string) (string, error) {
+func readSecret(con *console, prompt string) (string, error) {
 	if file, ok := con.in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		fmt.Fprint(con.err, prompt)
 		value, err := term.ReadPassword(int(file.Fd()))
@@ -315,7 +315,7 @@ func readSecret(con *app, prompt string) (string, error) {
 }
 
 // repairCommand sets a damaged log aside and begins a new one.
-func repairCommand(con *app) *cobra.Command {
+func repairCommand(con *console) *cobra.Command {
 	c := &cobra.Command{
 		Use: "repair", Short: "Set a damaged log aside and begin a new one", Args: noArgs,
 		Long: "Renames a damaged log and begins a new one, whose first row names the old file and its last good\nhash. Nothing is deleted, and a log that is whole is left as it is. Bridges that run go on with the new one.",

@@ -39,7 +39,7 @@ var (
 )
 
 // flags adds the flags to a command.
-func (s *selection) flags(a *app, c *cobra.Command) {
+func (s *selection) flags(a *console, c *cobra.Command) {
 	f := c.Flags()
 	s.period(c)
 	f.StringSliceVar(&s.events, "event-type", nil, "only these `events`: "+strings.Join(eventWords, ", "))
@@ -219,7 +219,7 @@ func findRun(ctx context.Context, s ledger.Store, prefix string) (string, error)
 }
 
 // completeRun offers the newest runs to the shell.
-func (con *app) completeRun(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (con *console) completeRun(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

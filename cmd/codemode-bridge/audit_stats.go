@@ -19,7 +19,7 @@ import (
 )
 
 // statsCommand counts.
-func statsCommand(con *app) *cobra.Command {
+func statsCommand(con *console) *cobra.Command {
 	var s selection
 	c := &cobra.Command{
 		Use: "stats", Short: "Count questions, answers, refusals, and suggest rules", Args: noArgs,
@@ -56,7 +56,7 @@ func statsCommand(con *app) *cobra.Command {
 }
 
 // unused are the rules of the present configuration that the log never names.
-func unused(con *app, stats *audit.Stats) ([]string, error) {
+func unused(con *console, stats *audit.Stats) ([]string, error) {
 	cfg, err := con.load()
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func unused(con *app, stats *audit.Stats) ([]string, error) {
 	return stats.Unused(cfg.Evaluation), nil
 }
 
-func printStats(con *app, s *audit.Stats, unused []string) error {
+func printStats(con *console, s *audit.Stats, unused []string) error {
 	out := func(format string, args ...any) { fmt.Fprintf(con.out, format, args...) }
 	if s.Rows == 0 {
 		fmt.Fprintln(con.err, "no rows match")
@@ -113,7 +113,7 @@ func printStats(con *app, s *audit.Stats, unused []string) error {
 }
 
 // printSuggestion prints a rule to paste, and all that speaks against it.
-func printSuggestion(con *app, s audit.Suggestion) {
+func printSuggestion(con *console, s audit.Suggestion) {
 	out := func(format string, args ...any) { fmt.Fprintf(con.out, format, args...) }
 	line := func(v any) string {
 		var text strings.Builder
@@ -151,7 +151,7 @@ func printSuggestion(con *app, s audit.Suggestion) {
 }
 
 // reportCommand writes the report for an auditor.
-func reportCommand(con *app) *cobra.Command {
+func reportCommand(con *console) *cobra.Command {
 	var s selection
 	var against string
 	c := &cobra.Command{

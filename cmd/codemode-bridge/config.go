@@ -35,7 +35,7 @@ func (e *configError) Unwrap() error { return e.err }
 
 // file is the configuration file that the command line, the environment or
 // custom names, as an absolute path.
-func (con *app) file() (string, error) {
+func (con *console) file() (string, error) {
 	path := con.configPath
 	if path == "" {
 		path, _ = con.env("CODEMODE_CONFIG")
@@ -51,14 +51,14 @@ func (con *app) file() (string, error) {
 }
 
 // load reads the configuration.
-func (con *app) load() (*config.Config, error) {
+func (con *console) load() (*config.Config, error) {
 	cfg, _, err := con.loadLooked()
 	return cfg, err
 }
 
 // loadLooked reads the configuration and names the variables that it was read
 // with. Those that say where it is are not among them.
-func (con *app) loadLooked() (cfg *config.Config, looked []string, err error) {
+func (con *console) loadLooked() (cfg *config.Config, looked []string, err error) {
 	path, err := con.file()
 	if err != nil {
 		return nil, nil, err
@@ -82,7 +82,7 @@ func (con *app) loadLooked() (cfg *config.Config, looked []string, err error) {
 }
 
 // shown is path as the person wrote it, if it was written.
-func (con *app) shown(path string) string {
+func (con *console) shown(path string) string {
 	if con.configPath != "" {
 		return con.configPath
 	}
@@ -90,7 +90,7 @@ func (con *app) shown(path string) string {
 }
 
 // policy are the options of the policy: our own files, which no call may name.
-func (con *app) policy(path string) profiles.Options {
+func (con *console) policy(path string) profiles.Options {
 	o := profiles.Options{OwnFiles: []string{path, confirmed.Resolve(path)}}
 	if overlay, err := con.overlay(path); err == nil && overlay != "" {
 		o.OwnFiles = append(o.OwnFiles, overlay, confirmed.Resolve(overlay))
@@ -164,7 +164,7 @@ func limits(s config.Sandbox) sandbox.Limits {
 }
 
 // checkCommand says what is wrong with a configuration.
-func checkCommand(con *app) *cobra.Command {
+func checkCommand(con *console) *cobra.Command {
 	c := &cobra.Command{
 		Use: "check [file]", Short: "Say what is wrong with the configuration, with line and column", Args: maxArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -25,13 +25,13 @@ import (
 )
 
 // configCommand shows, confirms and rejects a configuration that is held.
-func configCommand(con *app) *cobra.Command {
+func configCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "config", Short: "A changed configuration that waits for an approver"}
 	group.AddCommand(configPending(con), configVerdict(con, true), configVerdict(con, false), configAccept(con))
 	return group
 }
 
-func configPending(con *app) *cobra.Command {
+func configPending(con *console) *cobra.Command {
 	c := &cobra.Command{
 		Use: "pending", Short: "Show what waits, in what it is looser, and how the profiles differ", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -60,7 +60,7 @@ func configPending(con *app) *cobra.Command {
 }
 
 // configVerdict confirms what waits, or rejects it.
-func configVerdict(con *app, confirm bool) *cobra.Command {
+func configVerdict(con *console, confirm bool) *cobra.Command {
 	var fromStdin bool
 	var reason string
 	c := &cobra.Command{
@@ -108,7 +108,7 @@ func configVerdict(con *app, confirm bool) *cobra.Command {
 }
 
 // configAccept is the way out where no approver is at hand.
-func configAccept(con *app) *cobra.Command {
+func configAccept(con *console) *cobra.Command {
 	var offline bool
 	var reason string
 	c := &cobra.Command{
@@ -160,7 +160,7 @@ func configAccept(con *app) *cobra.Command {
 
 // typesName asks for a name on the terminal. What was typed before the question
 // stands there does not answer it.
-func typesName(con *app, terminal *os.File, name string) error {
+func typesName(con *console, terminal *os.File, name string) error {
 	if err := drain(terminal); err != nil {
 		return fmt.Errorf("reading from the terminal: %w", err)
 	}
@@ -184,7 +184,7 @@ type waiting struct {
 }
 
 // openWaiting finds what waits of the file; errNothingHeld if nothing does.
-func openWaiting(ctx context.Context, con *app) (*waiting, error) {
+func openWaiting(ctx context.Context, con *console) (*waiting, error) {
 	cfg, err := con.load()
 	if err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func openWaiting(ctx context.Context, con *app) (*waiting, error) {
 }
 
 // openUnread is openWaiting where nobody can tell what was confirmed.
-func openUnread(ctx context.Context, con *app, unread *unreadRecord) (*waiting, error) {
+func openUnread(ctx context.Context, con *console, unread *unreadRecord) (*waiting, error) {
 	w := &waiting{cfg: unread.cfg, inForce: unread.cfg, row: &approval.Held{
 		File: heldKey(unread.cfg), Digest: textDigest(unread.cfg), Since: time.Now(), Why: []string{unread.Error()}, NeedsReason: true,
 	}}
@@ -247,7 +247,7 @@ func (w *waiting) close() error {
 
 // confirm records who lets the configuration be taken over, tells the bridges,
 // and keeps it for those that start.
-func (w *waiting) confirm(ctx context.Context, a *app, said approval.Confirmation) error {
+func (w *waiting) confirm(ctx context.Context, a *console, said approval.Confirmation) error {
 	if err := w.record(ctx, a, "confirm", said); err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (w *waiting) confirm(ctx context.Context, a *app, said approval.Confirmatio
 }
 
 // reject records who does not want the configuration, and tells the bridges.
-func (w *waiting) reject(ctx context.Context, a *app, said approval.Confirmation) error {
+func (w *waiting) reject(ctx context.Context, a *console, said approval.Confirmation) error {
 	if err := w.record(ctx, a, "reject", said); err != nil {
 		return err
 	}
@@ -282,7 +282,7 @@ func (w *waiting) reject(ctx context.Context, a *app, said approval.Confirmation
 
 // record keeps a decision in the audit log of what is in force, before it is
 // done; in that of what waits where there is none.
-func (w *waiting) record(ctx context.Context, a *app, verb string, said approval.Confirmation) (err error) {
+func (w *waiting) record(ctx context.Context, a *console, verb string, said approval.Confirmation) (err error) {
 	with := w.inForce
 	if !with.Audit.Enabled {
 		with = w.cfg
@@ -341,7 +341,7 @@ func printHeld(w io.Writer, h *approval.Held) error {
 
 // inForce is the configuration that the bridges go by: while cfg waits to be
 // confirmed, what was confirmed last, with the approvers that have lost nothing.
-func inForce(ctx context.Context, con *app, cfg *config.Config) (*config.Config, error) {
+func inForce(ctx context.Context, con *console, cfg *config.Config) (*config.Config, error) {
 	h, err := judge(con, cfg, nil)
 	switch {
 	case h == nil || err != nil:

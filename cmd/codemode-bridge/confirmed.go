@@ -40,7 +40,7 @@ type heldConfig struct {
 // overlay, the file alone is compared as well: it is also what other
 // environments are made of. The first start with an overlay, or without one, is
 // compared with the file as the other environments have it.
-func judge(con *app, cfg, running *config.Config) (*heldConfig, error) {
+func judge(con *console, cfg, running *config.Config) (*heldConfig, error) {
 	records, err := recordsOf(con, cfg)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func newestFirst(record confirmed.Record) []confirmed.Standing {
 // against compares what waits with texts and, where it has an overlay, the file
 // alone with the file alone. It returns what the texts mean, nil if they cannot
 // be read.
-func (h *heldConfig) against(a *app, texts config.Texts) *config.Config {
+func (h *heldConfig) against(a *console, texts config.Texts) *config.Config {
 	old, err := texts.Recall(a.env, a.policy(h.cfg.File))
 	if err != nil {
 		h.say("what was confirmed of it cannot be read any more: " + firstLine(err.Error()))
@@ -195,7 +195,7 @@ func overlayKey(cfg *config.Config) string {
 
 // confirmedStore is where records of configurations are kept. It depends on
 // nothing that a configuration says.
-func confirmedStore(con *app) (*confirmed.Store, error) {
+func confirmedStore(con *console) (*confirmed.Store, error) {
 	places, err := config.Paths(con.env)
 	if err != nil {
 		return nil, &configError{fmt.Errorf("there is no folder for what was confirmed of the configuration: %w", err), "set XDG_STATE_HOME, or HOME"}
@@ -206,7 +206,7 @@ func confirmedStore(con *app) (*confirmed.Store, error) {
 // recordsOf is what is kept of a configuration's file, and of those that its
 // name led to before. Without a state folder nothing can be kept, which is right
 // only where nobody could confirm anything.
-func recordsOf(con *app, cfg *config.Config) ([]confirmed.Record, error) {
+func recordsOf(con *console, cfg *config.Config) ([]confirmed.Record, error) {
 	store, err := confirmedStore(con)
 	if err != nil {
 		if len(cfg.Approvals.Approvers) == 0 {
@@ -224,7 +224,7 @@ func recordsOf(con *app, cfg *config.Config) ([]confirmed.Record, error) {
 // keepTaken notes that a configuration is in force: confirmed by somebody, or
 // taken over because it loosens nothing. Of a file that never had approvers it
 // keeps nothing. It reports whether this is the first that is kept of its file.
-func keepTaken(con *app, cfg *config.Config, by, channel string, now time.Time) (first bool, err error) {
+func keepTaken(con *console, cfg *config.Config, by, channel string, now time.Time) (first bool, err error) {
 	store, err := confirmedStore(con)
 	if err != nil {
 		if len(cfg.Approvals.Approvers) == 0 {
@@ -292,7 +292,7 @@ func dropFormer(r *confirmed.Record, cfg *config.Config) {
 
 // guarded reports whether what was confirmed has approvers, so that it stays
 // what edits are compared with until one of them confirms another.
-func guarded(con *app, was confirmed.Texts, cfg *config.Config) bool {
+func guarded(con *console, was confirmed.Texts, cfg *config.Config) bool {
 	old, err := config.Texts(was).Recall(con.env, con.policy(cfg.File))
 	return err != nil || len(old.Approvals.Approvers) > 0
 }
@@ -306,7 +306,7 @@ type beginning struct {
 
 // beginServing reads the configuration for a bridge that goes on running. Where the
 // file waits for an approver, what was confirmed last goes on.
-func beginServing(con *app) (beginning, error) {
+func beginServing(con *console) (beginning, error) {
 	cfg, looked, err := con.loadLooked()
 	if err != nil {
 		return beginning{}, err
@@ -328,7 +328,7 @@ func beginServing(con *app) (beginning, error) {
 }
 
 // mayRun refuses a configuration that waits for an approver.
-func mayRun(con *app, cfg *config.Config) error {
+func mayRun(con *console, cfg *config.Config) error {
 	h, err := judge(con, cfg, nil)
 	if h == nil || err != nil {
 		return err

@@ -224,7 +224,7 @@ type page struct {
 // openPage serves the approval page, until Close. Nil is a page that is off,
 // or whose address is taken: by another bridge, whose page shows the same
 // requests.
-func (p *parts) openPage(a *app, log *slog.Logger) (*page, error) {
+func (p *parts) openPage(a *console, log *slog.Logger) (*page, error) {
 	cfg := p.config().Approvals
 	if cfg.Listen.Reveal() == config.ListenOff {
 		return nil, nil

@@ -64,7 +64,7 @@ func failing(about, text, do string) finding {
 }
 
 // doctorCommand looks at everything that a bridge depends on.
-func doctorCommand(con *app) *cobra.Command {
+func doctorCommand(con *console) *cobra.Command {
 	limit := 30 * time.Second
 	c := &cobra.Command{
 		Use: "doctor", Short: "Look for what is wrong with this installation, and say what to do", Args: noArgs,
@@ -78,7 +78,7 @@ func doctorCommand(con *app) *cobra.Command {
 	return c
 }
 
-func doctor(ctx context.Context, con *app, limit time.Duration) error {
+func doctor(ctx context.Context, con *console, limit time.Duration) error {
 	if limit <= 0 {
 		return &usageError{fmt.Errorf("--timeout %v leaves no time", limit)}
 	}
@@ -137,7 +137,7 @@ func (up *checkup) clean(f *finding) {
 }
 
 // A doctorPaper is the doctor's answer for a person, written as it is found.
-type doctorPaper struct{ app *app }
+type doctorPaper struct{ app *console }
 
 // colour reports whether standard output shows colours.
 func (p doctorPaper) colour() bool {

@@ -30,7 +30,7 @@ import (
 
 // A checkup is one look of the doctor at an installation.
 type checkup struct {
-	app    *app
+	app    *console
 	path   string
 	limit  time.Duration // of each server
 	logins *login.Keeper
@@ -597,7 +597,7 @@ func (up *checkup) tooLong(entry string) string {
 
 // typed is a command as the person types it, with the configuration that they
 // have named.
-func typed(con *app, command string) string {
+func typed(con *console, command string) string {
 	if con.configPath != "" {
 		command += " --config " + con.configPath
 	}

@@ -74,7 +74,7 @@ func TestDoctorPorts(t *testing.T) {
 
 func TestDoctorTried(t *testing.T) {
 	t.Parallel()
-	up := &checkup{app: &app{configPath: "c.json"}, limit: 1, cfg: &config.Config{Servers: map[string]*config.Server{"s": {}}}}
+	up := &checkup{app: &console{configPath: "c.json"}, limit: 1, cfg: &config.Config{Servers: map[string]*config.Server{"s": {}}}}
 	for _, test := range []struct {
 		tried tried
 		want  finding

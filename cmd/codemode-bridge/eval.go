@@ -27,7 +27,7 @@ import (
 )
 
 // evalCommand runs one script, with the same gate as any client's.
-func evalCommand(con *app) *cobra.Command {
+func evalCommand(con *console) *cobra.Command {
 	var o struct{ file, saved, profile, input, media string }
 	c := &cobra.Command{
 		Use: "eval [script]", Short: "Run one script and print its result", Args: maxArgs(1),
@@ -78,7 +78,7 @@ func evalCommand(con *app) *cobra.Command {
 }
 
 // readScript is the source that the command line names.
-func readScript(con *app, file, saved string, args []string) (string, error) {
+func readScript(con *console, file, saved string, args []string) (string, error) {
 	switch {
 	case file != "" && len(args) > 0:
 		return "", &usageError{errors.New("give the script as an argument or with --file, not both")}
@@ -107,7 +107,7 @@ func readScript(con *app, file, saved string, args []string) (string, error) {
 
 // once builds a bridge, waits for its servers, and does one thing with it that
 // calls no tool.
-func once(ctx context.Context, con *app, do func(context.Context, *parts) error) error {
+func once(ctx context.Context, con *console, do func(context.Context, *parts) error) error {
 	cfg, err := con.load()
 	if err != nil {
 		return err
@@ -116,14 +116,14 @@ func once(ctx context.Context, con *app, do func(context.Context, *parts) error)
 }
 
 // withoutRecords is once with a configuration that was read before.
-func withoutRecords(ctx context.Context, con *app, cfg *config.Config, do func(context.Context, *parts) error) error {
+func withoutRecords(ctx context.Context, con *console, cfg *config.Config, do func(context.Context, *parts) error) error {
 	return onceWith(ctx, con, cfg, do, func(context.Context, config.Audit, *slog.Logger) (*recorder, error) {
 		return &recorder{refuse: true}, nil
 	})
 }
 
 // onceRecorded is once for what may call tools: it is recorded like any client's.
-func onceRecorded(ctx context.Context, con *app, do func(context.Context, *parts) error) error {
+func onceRecorded(ctx context.Context, con *console, do func(context.Context, *parts) error) error {
 	cfg, err := con.load()
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func onceRecorded(ctx context.Context, con *app, do func(context.Context, *parts
 }
 
 // onceApart is recorded without the servers: no tool can be called.
-func onceApart(ctx context.Context, con *app, do func(context.Context, *parts) error) error {
+func onceApart(ctx context.Context, con *console, do func(context.Context, *parts) error) error {
 	cfg, err := con.load()
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func onceApart(ctx context.Context, con *app, do func(context.Context, *parts) e
 	return onceWith(ctx, con, cfg, do, con.openRecorder)
 }
 
-func onceWith(ctx context.Context, con *app, cfg *config.Config, do func(context.Context, *parts) error, open func(context.Context, config.Audit, *slog.Logger) (*recorder, error)) (err error) {
+func onceWith(ctx context.Context, con *console, cfg *config.Config, do func(context.Context, *parts) error, open func(context.Context, config.Audit, *slog.Logger) (*recorder, error)) (err error) {
 	cfg.Sandbox.Result = profiles.Size(sandbox.DefaultLimits().Result) // no model reads it
 	cfg.Sandbox.Workers, cfg.Sandbox.Warm = 1, 0                       // for one script, if any
 	l, err := openQuietLogs(con, cfg)                                  // what is wrong with a server is said below, once
@@ -178,7 +178,7 @@ func onceWith(ctx context.Context, con *app, cfg *config.Config, do func(context
 
 // sayConnecting says on a terminal what a person waits for, should it take a
 // while.
-func sayConnecting(con *app, servers int) *time.Timer {
+func sayConnecting(con *console, servers int) *time.Timer {
 	file, ok := con.err.(*os.File)
 	terminal := ok && term.IsTerminal(int(file.Fd()))
 	return time.AfterFunc(2*time.Second, func() {
@@ -190,7 +190,7 @@ func sayConnecting(con *app, servers int) *time.Timer {
 
 // sayUnasked says, once for each tool, that calls were denied because there is
 // nobody to ask: a script may catch that and end well.
-func sayUnasked(con *app) func(*approval.DeniedError) {
+func sayUnasked(con *console) func(*approval.DeniedError) {
 	var mu sync.Mutex
 	said := map[string]bool{}
 	return func(e *approval.DeniedError) {
@@ -209,7 +209,7 @@ func sayUnasked(con *app) func(*approval.DeniedError) {
 
 // complain says which servers could not be reached: why, of one or two, and
 // of more, which nobody would read each time, how to find out.
-func complain(con *app, p *parts) {
+func complain(con *console, p *parts) {
 	var down, why []string
 	for _, s := range p.upstreams.Status() {
 		switch {
@@ -230,7 +230,7 @@ func complain(con *app, p *parts) {
 
 // printAnswer prints what an eval tool answered: the result on standard
 // output, logs, notes and errors on standard error.
-func printAnswer(con *app, result *mcp.CallToolResult, mediaDir string) error {
+func printAnswer(con *console, result *mcp.CallToolResult, mediaDir string) error {
 	raw, ok := result.StructuredContent.(json.RawMessage)
 	if !ok {
 		return errors.New("the answer holds nothing")
@@ -279,7 +279,7 @@ func printAnswer(con *app, result *mcp.CallToolResult, mediaDir string) error {
 }
 
 // printMedia writes emitted media to files, or says that there are some.
-func printMedia(con *app, content []mcp.Content, dir string) error {
+func printMedia(con *console, content []mcp.Content, dir string) error {
 	n := 0
 	for _, c := range content {
 		var data []byte

@@ -51,7 +51,7 @@ func textDigest(cfg *config.Config) string {
 
 // begin keeps what a bridge was started with, and holds what the file says if
 // that is something else.
-func (p *parts) begin(ctx context.Context, a *app, file *config.Config) error {
+func (p *parts) begin(ctx context.Context, a *console, file *config.Config) error {
 	if cfg := p.config(); file == cfg {
 		first, err := keepTaken(a, cfg, "", "", time.Now())
 		if err != nil {
@@ -73,7 +73,7 @@ func (p *parts) begin(ctx context.Context, a *app, file *config.Config) error {
 }
 
 // reloaded takes over what the file says now, or holds it.
-func (p *parts) reloaded(ctx context.Context, a *app, cfg *config.Config) error {
+func (p *parts) reloaded(ctx context.Context, a *console, cfg *config.Config) error {
 	p.reload.Lock()
 	defer p.reload.Unlock()
 	if _, err := approversOf(cfg, p.desk.realm); err != nil {
@@ -135,7 +135,7 @@ func (p *parts) letGoLocked(ctx context.Context) {
 }
 
 // followHeld takes over what is held once it is confirmed, until ctx ends.
-func (p *parts) followHeld(ctx context.Context, a *app) {
+func (p *parts) followHeld(ctx context.Context, a *console) {
 	for {
 		var told <-chan struct{} // nobody looks while nothing is held
 		if p.held.Load() != nil {
@@ -151,7 +151,7 @@ func (p *parts) followHeld(ctx context.Context, a *app) {
 	}
 }
 
-func (p *parts) lookAtHeld(ctx context.Context, a *app) {
+func (p *parts) lookAtHeld(ctx context.Context, a *console) {
 	p.reload.Lock()
 	defer p.reload.Unlock()
 	h := p.held.Load()

@@ -133,8 +133,8 @@ func (f files) write(name, text string) {
 }
 
 // app is the program as somebody starts it with a name of the file.
-func (f files) app(name, environment string) *app {
-	return &app{err: io.Discard, configPath: filepath.Join(f.folder, name), environment: environment, env: func(name string) (string, bool) {
+func (f files) app(name, environment string) *console {
+	return &console{err: io.Discard, configPath: filepath.Join(f.folder, name), environment: environment, env: func(name string) (string, bool) {
 		if name == "HOME" || name == "USERPROFILE" {
 			return f.folder, true
 		}
@@ -144,7 +144,7 @@ func (f files) app(name, environment string) *app {
 
 // taken starts with the file, or reloads it where running is not nil. It
 // returns what is in force then, and why the file waits; empty if it does not.
-func (f files) taken(a *app, running *config.Config) (*config.Config, string) {
+func (f files) taken(a *console, running *config.Config) (*config.Config, string) {
 	f.Helper()
 	cfg, err := a.load()
 	if err != nil {

@@ -22,7 +22,7 @@ const firstWindow = 30 * time.Second
 // hostCommand is the process that serves the windows of one place. `run`
 // starts it; nobody types it. It says that it listens by one byte on the
 // descriptor that it is given.
-func hostCommand(con *app) *cobra.Command {
+func hostCommand(con *console) *cobra.Command {
 	var descriptor int
 	c := &cobra.Command{
 		Use: "host", Short: "Serve the windows that share a bridge", Hidden: true, Args: noArgs,
@@ -98,7 +98,7 @@ type window struct {
 	gone  chan struct{} // closed when it has gone
 }
 
-func newHost(a *app, socket *join.Host, linger time.Duration) *host {
+func newHost(a *console, socket *join.Host, linger time.Duration) *host {
 	return &host{socket: socket, log: logDir(a), linger: linger, began: time.Now(), over: make(chan struct{})}
 }
 

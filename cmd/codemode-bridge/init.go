@@ -18,7 +18,7 @@ import (
 
 // initCommand writes a first configuration, with the servers that the person's
 // clients have.
-func initCommand(con *app) *cobra.Command {
+func initCommand(con *console) *cobra.Command {
 	var o initOptions
 	names := clientNames()
 	c := &cobra.Command{
@@ -57,7 +57,7 @@ func clientNames() []string {
 	return names
 }
 
-func initConfig(ctx context.Context, con *app, o initOptions) error {
+func initConfig(ctx context.Context, con *console, o initOptions) error {
 	path, err := con.file()
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func initConfig(ctx context.Context, con *app, o initOptions) error {
 }
 
 // nextSteps says in three lines what to do with a new configuration.
-func nextSteps(con *app, d *adoption) {
+func nextSteps(con *console, d *adoption) {
 	client := "CLIENT"
 	for _, s := range d.all {
 		if i := slices.IndexFunc(clients.All(), func(c clients.Client) bool { return strings.HasPrefix(s.from[0], c.Title+" (") }); i >= 0 {
@@ -164,7 +164,7 @@ func nextSteps(con *app, d *adoption) {
 // findServers adds the servers that all clients have for this user, or those of the
 // clients and files that the person names. A file of the folder has to be
 // named: it may have come with a repository, and a server is a program.
-func findServers(con *app, d *adoption, from []string) error {
+func findServers(con *console, d *adoption, from []string) error {
 	system := clientSystem(con)
 	var places []clients.Place
 	if len(from) == 0 {
@@ -246,7 +246,7 @@ func secretsOf(all []*adopted) []string {
 	return secrets
 }
 
-func printFound(con *app, d *adoption) error {
+func printFound(con *console, d *adoption) error {
 	for _, l := range d.left {
 		con.told("left out: %s of %s; whoever wrote this folder may have named the programs (--from %s takes them, beside a --from for each client that you want)",
 			count(l.Servers, "server"), l.Place, l.From)
@@ -315,7 +315,7 @@ const firstTail = `
 
 // firstConfig is the text of a new configuration. A server that it could not
 // be used with gets a Problem and is left out.
-func firstConfig(con *app, path string, d *adoption) ([]byte, error) {
+func firstConfig(con *console, path string, d *adoption) ([]byte, error) {
 	id := "config-" + strings.ToLower(rand.Text()[:8])
 	for {
 		var text strings.Builder

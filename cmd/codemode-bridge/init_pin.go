@@ -26,7 +26,7 @@ const pinTime = 30 * time.Second
 // and accepts the tools that they list, in the person's name: these are in use
 // already. A server of which that fails is not held to anything, and told of.
 // Each that is pinned is recorded.
-func pinTools(ctx context.Context, con *app, path string, text []byte, taking []*adopted) error {
+func pinTools(ctx context.Context, con *console, path string, text []byte, taking []*adopted) error {
 	cfg, err := config.Parse(con.shown(path), text, con.env, con.policy(path))
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func pinnable(taking []*adopted) []*adopted {
 }
 
 // listTools tries all servers of a configuration at once, by their names.
-func listTools(ctx context.Context, con *app, cfg *config.Config) map[string]tried {
+func listTools(ctx context.Context, con *console, cfg *config.Config) map[string]tried {
 	logins := logins(con)
 	defer logins.Close()
 	ctx, cancel := context.WithTimeout(ctx, pinTime)
@@ -111,7 +111,7 @@ func firstWhy(r tried) string {
 }
 
 // sayPinned says what has become of the baseline.
-func sayPinned(con *app, taking []*adopted) {
+func sayPinned(con *console, taking []*adopted) {
 	tools, servers := 0, 0
 	for _, s := range taking {
 		if s.pinned > 0 {

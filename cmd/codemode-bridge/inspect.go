@@ -13,7 +13,7 @@ import (
 )
 
 // serversCommand shows the servers of the configuration.
-func serversCommand(con *app) *cobra.Command {
+func serversCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "servers", Short: "The servers that the bridge connects to"}
 	list := &cobra.Command{
 		Use: "list", Short: "Connect to every server and say how that went", Args: noArgs,
@@ -50,7 +50,7 @@ func serversCommand(con *app) *cobra.Command {
 }
 
 // toolsCommand shows the tools of all servers.
-func toolsCommand(con *app) *cobra.Command {
+func toolsCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "tools", Short: "The tools that scripts can call"}
 	var server string
 	list := &cobra.Command{
@@ -133,7 +133,7 @@ func toolsCommand(con *app) *cobra.Command {
 // withCatalog connects to the servers, or to the one that is named, and looks
 // at what they have. The person at the command line sees all tools, whatever a
 // profile hides from scripts.
-func withCatalog(ctx context.Context, con *app, server string, look func(*catalog.Catalog, *catalog.View) error) error {
+func withCatalog(ctx context.Context, con *console, server string, look func(*catalog.Catalog, *catalog.View) error) error {
 	cfg, err := con.load()
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func withCatalog(ctx context.Context, con *app, server string, look func(*catalo
 
 // printEntries prints tools by the names that scripts use and, where that is
 // another, the name that policies match.
-func printEntries(con *app, v *catalog.Catalog, all []catalog.Entry) error {
+func printEntries(con *console, v *catalog.Catalog, all []catalog.Entry) error {
 	if con.json {
 		if all == nil {
 			all = []catalog.Entry{}

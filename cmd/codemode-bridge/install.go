@@ -28,7 +28,7 @@ type installOptions struct {
 }
 
 // installCommand puts the bridge into the file of a client.
-func installCommand(con *app) *cobra.Command {
+func installCommand(con *console) *cobra.Command {
 	var o installOptions
 	c := &cobra.Command{
 		Use: "install client", Short: "Put the bridge into the configuration of a client", Args: oneClient,
@@ -47,7 +47,7 @@ func installCommand(con *app) *cobra.Command {
 }
 
 // uninstallCommand undoes installCommand.
-func uninstallCommand(con *app) *cobra.Command {
+func uninstallCommand(con *console) *cobra.Command {
 	var o installOptions
 	c := &cobra.Command{
 		Use: "uninstall client", Short: "Take the bridge out of the configuration of a client", Args: oneClient,
@@ -67,7 +67,7 @@ func oneClient(c *cobra.Command, args []string) error {
 	return maxArgs(1)(c, args)
 }
 
-func installFlags(con *app, c *cobra.Command, o *installOptions) {
+func installFlags(con *console, c *cobra.Command, o *installOptions) {
 	f := c.Flags()
 	f.StringVar(&o.scope, "scope", "", "whose file: `user`, project (of the folder you are in) or local (of you in that folder)")
 	f.BoolVarP(&o.yes, "yes", "y", false, "change without asking")
@@ -78,7 +78,7 @@ func installFlags(con *app, c *cobra.Command, o *installOptions) {
 }
 
 // clientPlace is where the client that the person names has its servers.
-func clientPlace(con *app, name, scope string) (clients.Place, error) {
+func clientPlace(con *console, name, scope string) (clients.Place, error) {
 	c, ok := clients.Find(name)
 	if !ok {
 		return clients.Place{}, &usageError{fmt.Errorf("there is no client %q; there are: %s", name, strings.Join(clientNames(), ", "))}
@@ -91,7 +91,7 @@ func clientPlace(con *app, name, scope string) (clients.Place, error) {
 }
 
 // installRecords are where what undoes an install is kept.
-func installRecords(con *app) (clients.Records, error) {
+func installRecords(con *console) (clients.Records, error) {
 	places, err := config.Paths(con.env)
 	if err != nil {
 		return clients.Records{}, &configError{err: err}
@@ -100,7 +100,7 @@ func installRecords(con *app) (clients.Records, error) {
 }
 
 // clientEntry is the command with which clients start this bridge.
-func clientEntry(con *app, path string) ([]string, error) {
+func clientEntry(con *console, path string) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
@@ -127,7 +127,7 @@ type installation struct {
 	cfg, next []byte
 }
 
-func install(con *app, name string, o installOptions) error {
+func install(con *console, name string, o installOptions) error {
 	place, err := clientPlace(con, name, o.scope)
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ func install(con *app, name string, o installOptions) error {
 
 // takeOver finds which servers of the client move, and writes our
 // configuration with them.
-func takeOver(con *app, in *installation, path string) error {
+func takeOver(con *console, in *installation, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
@@ -269,7 +269,7 @@ func takeOver(con *app, in *installation, path string) error {
 }
 
 // showInstallation prints what is going to be changed.
-func showInstallation(con *app, in *installation, path string) error {
+func showInstallation(con *console, in *installation, path string) error {
 	if con.json {
 		return nil
 	}
@@ -292,7 +292,7 @@ func showInstallation(con *app, in *installation, path string) error {
 
 // writeInstallation makes the change: first what undoes it, then our configuration, then
 // the client's file. What fails leaves the client's file as it was.
-func writeInstallation(con *app, in *installation, records clients.Records, path string) (backup string, err error) {
+func writeInstallation(con *console, in *installation, records clients.Records, path string) (backup string, err error) {
 	if in.file.Existed && in.record.Backup == "" {
 		if backup, err = in.file.Backup(); err != nil {
 			return "", err
@@ -332,7 +332,7 @@ func removeIf(path string) error {
 }
 
 // sayStaying says which servers the client still has for itself.
-func sayStaying(con *app, in *installation) {
+func sayStaying(con *console, in *installation) {
 	moved := map[string]bool{entryName: true}
 	for _, s := range in.moving {
 		moved[s.Name] = true
@@ -362,7 +362,7 @@ func (in *installation) row(written bool, backup string) map[string]any {
 	return row
 }
 
-func uninstall(con *app, name string, o installOptions) error {
+func uninstall(con *console, name string, o installOptions) error {
 	place, err := clientPlace(con, name, o.scope)
 	if err != nil {
 		return err
@@ -453,7 +453,7 @@ func uninstall(con *app, name string, o installOptions) error {
 
 // hiddenServers are the texts of a client's file, in all its states, that are not to
 // be shown.
-func hiddenServers(con *app, place clients.Place, texts ...[]byte) []string {
+func hiddenServers(con *console, place clients.Place, texts ...[]byte) []string {
 	all := map[string]bool{}
 	for _, text := range texts {
 		servers, err := place.Servers(text)

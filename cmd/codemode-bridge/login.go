@@ -17,7 +17,7 @@ import (
 )
 
 // logins are the logins of the user, which all configurations share.
-func logins(con *app) *login.Keeper {
+func logins(con *console) *login.Keeper {
 	o := login.Options{Keyring: login.SystemKeyring()}
 	if kept, _ := con.env("CODEMODE_LOGINS"); kept == "file" {
 		o.Keyring = nil
@@ -53,7 +53,7 @@ func specsWithLogins(cfg *config.Config, logins *login.Keeper) []upstream.Spec {
 }
 
 // loginClient is the client for a server that the command line names.
-func loginClient(con *app, keeper *login.Keeper, name string) (*login.Client, *config.Server, error) {
+func loginClient(con *console, keeper *login.Keeper, name string) (*login.Client, *config.Server, error) {
 	cfg, err := con.load()
 	if err != nil {
 		return nil, nil, err
@@ -73,7 +73,7 @@ func loginClient(con *app, keeper *login.Keeper, name string) (*login.Client, *c
 	return keeper.Client(at), s, nil
 }
 
-func serversLoginCommand(con *app) *cobra.Command {
+func serversLoginCommand(con *console) *cobra.Command {
 	var noBrowser bool
 	c := &cobra.Command{
 		Use: "login name", Short: "Log in to a server in the browser", Args: oneArg,
@@ -104,7 +104,7 @@ func serversLoginCommand(con *app) *cobra.Command {
 }
 
 // logIn has a person log in, wherever the browser is.
-func logIn(ctx context.Context, con *app, client *login.Client, s *config.Server, noBrowser bool) (login.Info, error) {
+func logIn(ctx context.Context, con *console, client *login.Client, s *config.Server, noBrowser bool) (login.Info, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, login.WaitTime, fmt.Errorf("nobody logged in within %v", login.WaitTime))
 	defer cancel()
 	back, err := login.Listen(s.Auth.RedirectPort != 0, firstNonZero(s.Auth.RedirectPort, client.Redirect()))
@@ -152,7 +152,7 @@ func logIn(ctx context.Context, con *app, client *login.Client, s *config.Server
 var errNothingPasted = errors.New("nothing was pasted")
 
 // pasted reads lines until one is the address that the browser ended at.
-func pasted(ctx context.Context, con *app, attempt *login.Attempt) (login.Info, error) {
+func pasted(ctx context.Context, con *console, attempt *login.Attempt) (login.Info, error) {
 	lines := bufio.NewScanner(con.in)
 	for lines.Scan() {
 		if strings.TrimSpace(lines.Text()) == "" {
@@ -200,7 +200,7 @@ func loginShown(name string, i login.Info) map[string]any {
 	return shown
 }
 
-func serversLogoutCommand(con *app) *cobra.Command {
+func serversLogoutCommand(con *console) *cobra.Command {
 	c := &cobra.Command{
 		Use: "logout name", Short: "Revoke the login at a server, and delete it", Args: oneArg,
 		RunE: func(c *cobra.Command, args []string) error {

@@ -35,7 +35,7 @@ const (
 
 // openLogs opens the logs. With toFile false, for commands that call no tool,
 // there is standard error alone.
-func openLogs(con *app, cfg *config.Config, toFile bool) (*logs, error) {
+func openLogs(con *console, cfg *config.Config, toFile bool) (*logs, error) {
 	level := cfg.Log.Level.Slog()
 	l := &logs{}
 	handlers := []slog.Handler{terminalLog(con, cfg.Log.Format, level)}
@@ -61,7 +61,7 @@ func openLogs(con *app, cfg *config.Config, toFile bool) (*logs, error) {
 
 // openQuietLogs opens the logs of a command that answers and ends. What it does is
 // in the file; beside the answer stand errors alone, unless log.level is debug.
-func openQuietLogs(con *app, cfg *config.Config) (*logs, error) {
+func openQuietLogs(con *console, cfg *config.Config) (*logs, error) {
 	quiet := *cfg
 	if quiet.Log.Level != config.LogDebug {
 		quiet.Log.Level = config.LogError
@@ -76,7 +76,7 @@ func (l *logs) Close() {
 }
 
 // logDir is the folder of the log files; "" if there is none to be had.
-func logDir(con *app) string {
+func logDir(con *console) string {
 	places, err := config.Paths(con.env)
 	if err != nil {
 		return ""
@@ -85,7 +85,7 @@ func logDir(con *app) string {
 }
 
 // terminalLog writes to standard error: for people on a terminal, JSON elsewhere.
-func terminalLog(con *app, format config.LogFormat, level slog.Level) slog.Handler {
+func terminalLog(con *console, format config.LogFormat, level slog.Level) slog.Handler {
 	file, isFile := con.err.(*os.File)
 	terminal := isFile && term.IsTerminal(int(file.Fd()))
 	if format == config.LogText || format != config.LogJSON && terminal {

@@ -53,7 +53,7 @@ func mainCode() int {
 		<-signals
 		os.Exit(exitInterrupted)
 	}()
-	con := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv}
+	con := &console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv}
 	root := rootCommand(con)
 	err := root.ExecuteContext(ctx)
 	return con.exitCode(err)
@@ -61,22 +61,23 @@ func mainCode() int {
 
 var errInterrupted = errors.New("interrupted")
 
-// app is what the commands share.
-type app struct {
-	shared *sharing // what the windows that it serves have in common; nil if it serves none
+// A console is how the program was called: its streams, its environment, and
+// the flags that all commands share. The commands are functions over it.
+type console struct {
+	in       io.Reader
+	out, err io.Writer
+	env      config.Env
 
-	in         io.Reader
-	out, err   io.Writer
-	env        config.Env
-	configPath string
-	// environment is --env: which overlay of the configuration holds.
-	environment string
+	configPath  string // --config
+	environment string // --env: which overlay of the configuration holds
 	logFile     string // --log
-	json        bool
+	json        bool   // --json
+
+	shared *sharing // what the windows that it serves have in common; nil if it serves none
 }
 
 // rootCommand is the whole command line.
-func rootCommand(con *app) *cobra.Command {
+func rootCommand(con *console) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "codemode-bridge",
 		Short:         "One MCP server in front of many, with one code tool",
@@ -111,7 +112,7 @@ func rootCommand(con *app) *cobra.Command {
 	return root
 }
 
-func versionCommand(con *app) *cobra.Command {
+func versionCommand(con *console) *cobra.Command {
 	c := &cobra.Command{
 		Use: "version", Short: "Print the version", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -146,7 +147,7 @@ func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) 
 
 // exitCode prints err for a person, unless that has been done, and says with
 // which code the program ends.
-func (con *app) exitCode(err error) int {
+func (con *console) exitCode(err error) int {
 	var exit *exitError
 	var usage *usageError
 	var problems config.Problems

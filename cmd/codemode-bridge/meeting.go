@@ -24,7 +24,7 @@ var ambient = []string{
 
 // rememberLookups notes from now on which variables are looked up; what it
 // returns says which those were.
-func rememberLookups(con *app) (names func() []string) {
+func rememberLookups(con *console) (names func() []string) {
 	env := con.env
 	var all []string
 	con.env = func(name string) (string, bool) {
@@ -39,7 +39,7 @@ func rememberLookups(con *app) (names func() []string) {
 }
 
 // hostFolders are where windows meet, and the group of a configuration there.
-func hostFolders(con *app) (join.Folders, error) {
+func hostFolders(con *console) (join.Folders, error) {
 	places, err := config.Paths(con.env)
 	if err != nil {
 		return join.Folders{}, err
@@ -102,7 +102,7 @@ func (s *sharing) covers(cfg *config.Config, looked []string) error {
 // meetingPlace is where the windows meet that can be served by one process: all that
 // would make a difference to their servers is part of its identity. Looked are
 // the variables that the configuration was read with.
-func meetingPlace(con *app, cfg *config.Config, looked []string) (*join.Place, error) {
+func meetingPlace(con *console, cfg *config.Config, looked []string) (*join.Place, error) {
 	f, err := hostFolders(con)
 	if err != nil {
 		return nil, err

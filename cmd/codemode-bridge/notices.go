@@ -32,7 +32,7 @@ func (p *parts) openNotices(watched bool) (end func()) {
 
 // sayAsked says on standard error what is put to approvers: one who runs a
 // script by hand sees what it waits for, and where that is answered.
-func sayAsked(con *app, p *parts) {
+func sayAsked(con *console, p *parts) {
 	say := func(r approval.Request) {
 		fmt.Fprintf(con.err, "waiting for an approver: %s, request %s (%s)\n", canon.Visible(r.Script), r.ID, p.desk.at("/r/"+r.ID))
 	}

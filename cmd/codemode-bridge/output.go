@@ -19,7 +19,7 @@ import (
 
 // printJSON writes v to standard output: indented for a person, with what cannot
 // be seen written out, and on one line for a program, as it is.
-func (con *app) printJSON(v any) error {
+func (con *console) printJSON(v any) error {
 	if file, ok := con.out.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
 		e := json.NewEncoder(con.out)
 		e.SetEscapeHTML(false)
@@ -38,7 +38,7 @@ func (con *app) printJSON(v any) error {
 
 // width is how many characters a line of the terminal has that standard
 // output goes to; 0 if it goes elsewhere, where lines are as long as they are.
-func (con *app) width() int {
+func (con *console) width() int {
 	if file, ok := con.out.(*os.File); ok {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
 			return max(width, 40)
@@ -48,7 +48,7 @@ func (con *app) width() int {
 }
 
 // table writes rows in columns to standard output, the first row in capitals.
-func (con *app) table(rows [][]string) error {
+func (con *console) table(rows [][]string) error {
 	_, err := io.WriteString(con.out, columns(rows, con.width()))
 	return err
 }
@@ -139,12 +139,12 @@ func hung(s string, width int, indent string) []string {
 }
 
 // told writes a sentence to standard error.
-func (con *app) told(format string, args ...any) {
+func (con *console) told(format string, args ...any) {
 	fmt.Fprintln(con.err, con.fitted(fmt.Sprintf(format, args...)))
 }
 
 // fitted is a sentence for standard error, in lines that fit the terminal.
-func (con *app) fitted(text string) string {
+func (con *console) fitted(text string) string {
 	width := 0
 	if file, ok := con.err.(*os.File); ok {
 		width, _, _ = term.GetSize(int(file.Fd()))
@@ -160,7 +160,9 @@ func (con *app) fitted(text string) string {
 }
 
 // jsonFlag gives a command the flag --json.
-func (con *app) jsonFlag(c *cobra.Command) { c.Flags().BoolVar(&con.json, "json", false, "print JSON") }
+func (con *console) jsonFlag(c *cobra.Command) {
+	c.Flags().BoolVar(&con.json, "json", false, "print JSON")
+}
 
 // count is a number of things: 1 server, 2 servers.
 func count(n int, thing string) string {

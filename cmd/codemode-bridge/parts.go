@@ -68,7 +68,7 @@ type parts struct {
 
 // build puts a bridge together from the floor up. Servers connect in the
 // background. Close ends it all but rec, which is the caller's.
-func build(ctx context.Context, con *app, cfg *config.Config, l *logs, rec *recorder) (*parts, error) {
+func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *recorder) (*parts, error) {
 	program, err := worker()
 	if err != nil {
 		return nil, err
@@ -380,7 +380,7 @@ func definitions(tools []upstream.Tool) []catalog.Definition {
 // A file that is wrong changes nothing: what was last good goes on. One that
 // loosens may have to wait: see held.go.
 // Seen is what the file said last.
-func (p *parts) watch(ctx context.Context, a *app, seen *config.Config) {
+func (p *parts) watch(ctx context.Context, a *console, seen *config.Config) {
 	p.ended.Go(func() { p.followSaved(ctx, p.first) })
 	p.ended.Go(func() { p.followHeld(ctx, a) })
 	wrong := func(err error) {
@@ -407,7 +407,7 @@ func (p *parts) watch(ctx context.Context, a *app, seen *config.Config) {
 
 // takeLocked makes cfg what holds. Confirmed says who confirmed it, if anybody
 // had to.
-func (p *parts) takeLocked(ctx context.Context, a *app, cfg *config.Config, confirmed approval.Held) error {
+func (p *parts) takeLocked(ctx context.Context, a *console, cfg *config.Config, confirmed approval.Held) error {
 	if err := p.desk.follow(cfg); err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ import (
 
 // pinFolder is where the pins of a configuration file are kept; empty, which
 // keeps them in memory, if the environment names no folder.
-func pinFolder(con *app, file string) string {
+func pinFolder(con *console, file string) string {
 	places, err := config.Paths(con.env)
 	if err != nil {
 		return ""

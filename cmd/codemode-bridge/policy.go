@@ -20,7 +20,7 @@ import (
 // configuration file that they are written in.
 type policyOf struct {
 	parts *parts
-	app   *app
+	app   *console
 
 	saving sync.Mutex
 }

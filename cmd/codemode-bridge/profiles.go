@@ -26,7 +26,7 @@ import (
 const evalProfile = "-"
 
 // profilesCommand shows and explains the policy.
-func profilesCommand(con *app) *cobra.Command {
+func profilesCommand(con *console) *cobra.Command {
 	group := &cobra.Command{
 		Use: "profiles", Short: "What scripts may do, and why",
 		Long: "Shows and explains the profiles of the configuration. Where a profile is named, " + evalProfile + " stands\n" +
@@ -104,7 +104,7 @@ func boundTools(set *profiles.Set, p *profiles.Profile) []string {
 
 // listProfiles prints a line for each profile, first that of eval if it has
 // no name.
-func listProfiles(con *app) error {
+func listProfiles(con *console) error {
 	cfg, err := con.load()
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func lineage(cfg *config.Config, name string) []string {
 }
 
 // showProfile prints what a profile comes to.
-func showProfile(con *app, name string) error {
+func showProfile(con *console, name string) error {
 	cfg, err := con.load()
 	if err != nil {
 		return err
@@ -415,7 +415,7 @@ type explained struct {
 }
 
 // explain decides a call without making it.
-func explain(ctx context.Context, con *app, profile, tool, arguments string) error {
+func explain(ctx context.Context, con *console, profile, tool, arguments string) error {
 	args, err := canon.Parse([]byte(arguments))
 	if err != nil {
 		return &usageError{fmt.Errorf(`%w (they are an object in JSON, such as '{"path": "/etc/passwd"}')`, err)}
@@ -479,7 +479,7 @@ func lookUp(view *gate.View, cfg *config.Config, name string) (call profiles.Cal
 }
 
 // printExplained prints the decision first, then why, then what was tried.
-func printExplained(con *app, x explained, profile string) error {
+func printExplained(con *console, x explained, profile string) error {
 	d := x.Decision
 	said := d.Disposition.String()
 	switch {
@@ -585,7 +585,7 @@ func (w placed) String() string {
 }
 
 // checkProfiles prints what does nothing.
-func checkProfiles(ctx context.Context, con *app) error {
+func checkProfiles(ctx context.Context, con *console) error {
 	warnings := []placed{}
 	var tools, all int
 	err := once(ctx, con, func(_ context.Context, p *parts) error {

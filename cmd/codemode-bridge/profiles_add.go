@@ -14,7 +14,7 @@ import (
 )
 
 // addProfileCommand copies a ready-made profile into the configuration.
-func addProfileCommand(con *app) *cobra.Command {
+func addProfileCommand(con *console) *cobra.Command {
 	var template, as string
 	var dry bool
 	long := "Copies a ready-made profile into evaluation.profiles of the configuration, with its\n" +
@@ -40,7 +40,7 @@ func addProfileCommand(con *app) *cobra.Command {
 
 // addProfile puts a template into the configuration file. What comes of it must
 // be a whole configuration, or nothing is written.
-func addProfile(con *app, template, as string, dry bool) error {
+func addProfile(con *console, template, as string, dry bool) error {
 	t, ok := templates.Find(template)
 	if !ok {
 		why := fmt.Errorf("there is no template %q; there are: %s", template, strings.Join(templates.Names(), ", "))

@@ -11,7 +11,7 @@ import (
 
 // completeProfiles offers the names of profiles to the shell, as the first
 // argument of a command. A configuration that cannot be read offers none.
-func (con *app) completeProfiles(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (con *console) completeProfiles(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	cfg, err := con.load()
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -26,7 +26,7 @@ func (con *app) completeProfiles(_ *cobra.Command, args []string, _ string) ([]c
 
 // completeEnvironments offers the environments that have an overlay beside the
 // configuration.
-func (con *app) completeEnvironments(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (con *console) completeEnvironments(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	path, err := con.file()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

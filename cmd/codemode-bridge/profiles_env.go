@@ -16,7 +16,7 @@ var errNoOverlay = errors.New("there is no overlay")
 
 // overlay is the file that --env lays over the configuration at path, such as
 // config.prod.json beside config.json; empty without --env.
-func (con *app) overlay(path string) (string, error) {
+func (con *console) overlay(path string) (string, error) {
 	if con.environment == "" {
 		return "", nil
 	}
@@ -28,7 +28,7 @@ func (con *app) overlay(path string) (string, error) {
 }
 
 // loadFile reads the configuration at path, with its overlay if there is one.
-func (con *app) loadFile(path string) (*config.Config, error) {
+func (con *console) loadFile(path string) (*config.Config, error) {
 	overlay, err := con.overlay(con.shown(path))
 	switch {
 	case err != nil:
@@ -45,7 +45,7 @@ func (con *app) loadFile(path string) (*config.Config, error) {
 }
 
 // parseFile is loadFile with another text of the file at path.
-func (con *app) parseFile(path string, text []byte) (*config.Config, error) {
+func (con *console) parseFile(path string, text []byte) (*config.Config, error) {
 	overlay, err := con.overlay(con.shown(path))
 	switch {
 	case err != nil:
@@ -63,7 +63,7 @@ func (con *app) parseFile(path string, text []byte) (*config.Config, error) {
 // watchFiles calls changed whenever the configuration that was loaded first, or
 // its overlay, is another than the last time, one call at a time, until ctx
 // ends. What is wrong with either comes as an error.
-func watchFiles(ctx context.Context, con *app, first *config.Config, changed func(cfg *config.Config, looked []string), wrong func(error)) {
+func watchFiles(ctx context.Context, con *console, first *config.Config, changed func(cfg *config.Config, looked []string), wrong func(error)) {
 	var mu sync.Mutex
 	again := func([]byte) {
 		mu.Lock()

@@ -16,7 +16,7 @@ import (
 )
 
 // runsCommand shows runs, from the audit log, and goes on with paused ones.
-func runsCommand(con *app) *cobra.Command {
+func runsCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "runs", Short: "The runs of scripts: what they did, and going on with paused ones"}
 	list, show := listRunsCommand(con), showCommand(con, "Show what one run did")
 	logFlag(con, list)
@@ -41,7 +41,7 @@ type runRow struct {
 	Error         string        `json:"error,omitempty"`
 }
 
-func listRunsCommand(con *app) *cobra.Command {
+func listRunsCommand(con *console) *cobra.Command {
 	var s selection
 	var limit int
 	var others bool
@@ -112,7 +112,7 @@ func listRunsCommand(con *app) *cobra.Command {
 // shownRuns reports whether a run of a configuration is shown: those of this one,
 // and those of releases that kept none; all, where there is no configuration to
 // go by.
-func shownRuns(con *app, others bool) func(configuration string) bool {
+func shownRuns(con *console, others bool) func(configuration string) bool {
 	if con.logFile == "" && !others {
 		if cfg, err := con.load(); err == nil {
 			own, _ := cfg.Identity()
@@ -123,7 +123,7 @@ func shownRuns(con *app, others bool) func(configuration string) bool {
 }
 
 // sayPaused finds out which of the open runs wait for somebody to resume them.
-func sayPaused(ctx context.Context, con *app, store *sqlstore.DB, rows []runRow) error {
+func sayPaused(ctx context.Context, con *console, store *sqlstore.DB, rows []runRow) error {
 	place, err := storePlace(con)
 	if err != nil {
 		return err

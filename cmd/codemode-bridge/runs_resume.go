@@ -20,7 +20,7 @@ import (
 )
 
 // resumeRunCommand goes on with a paused run, in this process.
-func resumeRunCommand(con *app) *cobra.Command {
+func resumeRunCommand(con *console) *cobra.Command {
 	var media string
 	c := &cobra.Command{
 		Use: "resume RUN", Short: "Go on with a paused run, and print its result", Args: exactArgs(1), ValidArgsFunction: con.completeRun,
@@ -58,7 +58,7 @@ func resumeRunCommand(con *app) *cobra.Command {
 
 // sayWaiting says, once, that a run waits for a person and how to answer. The
 // function that it returns ends that.
-func sayWaiting(ctx context.Context, con *app, p *parts, run string) (end func()) {
+func sayWaiting(ctx context.Context, con *console, p *parts, run string) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -82,7 +82,7 @@ func sayWaiting(ctx context.Context, con *app, p *parts, run string) (end func()
 
 // openRun is the run that an id, or the beginning of one, names, if it has not
 // ended: that is found out before servers are started for it.
-func openRun(ctx context.Context, con *app, prefix string) (run string, err error) {
+func openRun(ctx context.Context, con *console, prefix string) (run string, err error) {
 	err = withLog(ctx, con, func(ctx context.Context, s *sqlstore.DB) (err error) {
 		if run, err = findRun(ctx, s, prefix); err != nil {
 			return err
@@ -100,7 +100,7 @@ func openRun(ctx context.Context, con *app, prefix string) (run string, err erro
 
 // enterFolder goes where the run began, if its servers ran there: from another
 // folder, the same command could start another server.
-func enterFolder(ctx context.Context, con *app, run string) error {
+func enterFolder(ctx context.Context, con *console, run string) error {
 	folder := ""
 	err := withLog(ctx, con, func(ctx context.Context, s *sqlstore.DB) error {
 		_, entries, err := s.Read(ctx, run)
@@ -127,7 +127,7 @@ func enterFolder(ctx context.Context, con *app, run string) error {
 }
 
 // noRun adds what to do to the error of a run that is not there.
-func noRun(con *app, run string, err error) error {
+func noRun(con *console, run string, err error) error {
 	elsewhere := (*bridge.ElsewhereError)(nil)
 	switch {
 	case errors.As(err, &elsewhere) && elsewhere.Configuration.ID != "":
@@ -141,7 +141,7 @@ func noRun(con *app, run string, err error) error {
 }
 
 // cancelRunCommand ends a run, wherever it is.
-func cancelRunCommand(con *app) *cobra.Command {
+func cancelRunCommand(con *console) *cobra.Command {
 	return &cobra.Command{
 		Use: "cancel RUN", Short: "End a run, running or paused", Args: exactArgs(1), ValidArgsFunction: con.completeRun,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -162,7 +162,7 @@ func cancelRunCommand(con *app) *cobra.Command {
 }
 
 // replayRunCommand shows what a run did, step by step.
-func replayRunCommand(con *app) *cobra.Command {
+func replayRunCommand(con *console) *cobra.Command {
 	var dry bool
 	c := &cobra.Command{
 		Use: "replay RUN --dry", Short: "Run a script again against its recorded answers, and show each step", Args: exactArgs(1), ValidArgsFunction: con.completeRun,
@@ -208,7 +208,7 @@ func replayRunCommand(con *app) *cobra.Command {
 }
 
 // printStep shows a call of a replayed run, in the order of the answers.
-func printStep(con *app, st bridge.Step) {
+func printStep(con *console, st bridge.Step) {
 	got := audit.Shown(string(st.Value))
 	if st.Thrown != "" {
 		got = "throws " + canon.Visible(st.Thrown)

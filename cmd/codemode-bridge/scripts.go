@@ -24,7 +24,7 @@ import (
 )
 
 // scriptsCommand shows the saved scripts.
-func scriptsCommand(con *app) *cobra.Command {
+func scriptsCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "scripts", Short: "The saved scripts that scripts can run"}
 	list := &cobra.Command{
 		Use: "list", Short: "List the saved scripts, and what is wrong with the broken ones", Args: noArgs,
@@ -127,7 +127,7 @@ func (r scriptRow) said() string {
 }
 
 // readScripts reads the configuration and the saved scripts.
-func readScripts(con *app) (*config.Config, []scripts.Script, error) {
+func readScripts(con *console) (*config.Config, []scripts.Script, error) {
 	cfg, err := con.load()
 	if err != nil {
 		return nil, nil, err
@@ -145,7 +145,7 @@ func named(all []scripts.Script, name string) (scripts.Script, bool) {
 	return all[i], true
 }
 
-func checkScripts(ctx context.Context, con *app, names []string) error {
+func checkScripts(ctx context.Context, con *console, names []string) error {
 	cfg, all, err := readScripts(con)
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func tuneMemory() {
 }
 
 // runCommand serves one client on standard input and output.
-func runCommand(con *app) *cobra.Command {
+func runCommand(con *console) *cobra.Command {
 	var alone bool
 	c := &cobra.Command{
 		Use: "run", Short: "Serve one client over standard input and output", Args: noArgs,
@@ -72,7 +72,7 @@ func runCommand(con *app) *cobra.Command {
 }
 
 // serveCommand serves many clients over HTTP.
-func serveCommand(con *app) *cobra.Command {
+func serveCommand(con *console) *cobra.Command {
 	var listen string
 	c := &cobra.Command{
 		Use: "serve", Short: "Serve many clients over HTTP", Args: noArgs,
@@ -115,7 +115,7 @@ func serveCommand(con *app) *cobra.Command {
 
 // live builds a bridge, watches its configuration, and runs until serve
 // returns or the program is told to end.
-func live(ctx context.Context, con *app, start beginning, serve func(context.Context, *parts) error) error {
+func live(ctx context.Context, con *console, start beginning, serve func(context.Context, *parts) error) error {
 	cfg := start.cfg
 	l, err := openLogs(con, cfg, true)
 	if err != nil {
@@ -216,7 +216,7 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 }
 
 // greet says where the bridge is and how to connect to it.
-func greet(con *app, addr net.Addr, cfg *config.Config, pg *page) {
+func greet(con *console, addr net.Addr, cfg *config.Config, pg *page) {
 	host := addr.String()
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		host = fmt.Sprintf("THIS-MACHINE:%d", tcp.Port)

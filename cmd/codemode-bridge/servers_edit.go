@@ -16,7 +16,7 @@ import (
 // addServerEdits gives the group of servers the commands that change which
 // there are. Comments and order of the file stay; what would be a mistake is
 // not written; a bridge that runs takes an edit over by itself.
-func addServerEdits(con *app, group *cobra.Command) {
+func addServerEdits(con *console, group *cobra.Command) {
 	remove := &cobra.Command{
 		Use: "remove name", Short: "Remove a server from the configuration", Args: exactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -39,7 +39,7 @@ func addServerEdits(con *app, group *cobra.Command) {
 }
 
 // completeServers offers the servers of the configuration.
-func (con *app) completeServers(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (con *console) completeServers(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	cfg, err := con.load()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -55,7 +55,7 @@ type newServer struct {
 	disabled, replace bool
 }
 
-func addServerCommand(con *app) *cobra.Command {
+func addServerCommand(con *console) *cobra.Command {
 	var o newServer
 	c := &cobra.Command{
 		Use: "add name [url | -- command args...]", Short: "Add a server to the configuration", Args: minArgs(2),
@@ -142,7 +142,7 @@ func pairs(flag string, all []string, separators string) (map[string]string, err
 	return m, nil
 }
 
-func addJSONCommand(con *app) *cobra.Command {
+func addJSONCommand(con *console) *cobra.Command {
 	var replace bool
 	c := &cobra.Command{
 		Use: "add-json name json", Short: "Add a server as its documentation has it for other clients", Args: exactArgs(2),
@@ -167,7 +167,7 @@ func addJSONCommand(con *app) *cobra.Command {
 
 // serverJSON is a piece of JSON as the configuration has it. What is good as it
 // stands stays so, comments included.
-func serverJSON(con *app, name string, text []byte) (config.JSONC, []string, error) {
+func serverJSON(con *console, name string, text []byte) (config.JSONC, []string, error) {
 	for _, key := range []string{"/mcpServers", "/servers", "/context_servers", "/mcp"} {
 		section, err := config.Section(text, key)
 		if err != nil {
@@ -203,7 +203,7 @@ func serverJSON(con *app, name string, text []byte) (config.JSONC, []string, err
 }
 
 // translated is a client's server as the configuration has it.
-func translated(con *app, s clients.Server) (config.JSONC, []string, error) {
+func translated(con *console, s clients.Server) (config.JSONC, []string, error) {
 	if s.Problem != "" {
 		return nil, nil, &usageError{fmt.Errorf("the server cannot be added: %s", s.Problem)}
 	}
@@ -213,7 +213,7 @@ func translated(con *app, s clients.Server) (config.JSONC, []string, error) {
 }
 
 // addServer writes a server into the configuration.
-func addServer(con *app, name string, text config.JSONC, replace bool) error {
+func addServer(con *console, name string, text config.JSONC, replace bool) error {
 	if legal := config.ServerName(name); legal != name {
 		return &usageError{fmt.Errorf("a server cannot be called %q: letters, digits, - and single _ between them, and no name that scripts need; %q would do", name, legal)}
 	}
@@ -236,7 +236,7 @@ func addServer(con *app, name string, text config.JSONC, replace bool) error {
 }
 
 // sayServer says that an edit was made.
-func sayServer(con *app, name, done string) error {
+func sayServer(con *console, name, done string) error {
 	if con.json {
 		return con.printJSON(map[string]string{"server": name, "done": done})
 	}
@@ -245,7 +245,7 @@ func sayServer(con *app, name, done string) error {
 }
 
 // editServer changes a server that the configuration has.
-func editServer(con *app, name, done string, edit func(text []byte, at string) ([]byte, error)) error {
+func editServer(con *console, name, done string, edit func(text []byte, at string) ([]byte, error)) error {
 	err := editConfig(con, func(text []byte, cfg *config.Config) ([]byte, error) {
 		if _, ok := cfg.Servers[name]; !ok {
 			return nil, unknownServer(cfg, name)
@@ -267,7 +267,7 @@ func unknownServer(cfg *config.Config, name string) error {
 }
 
 // switchServer enables or disables a server.
-func switchServer(con *app, name string, off bool) error {
+func switchServer(con *console, name string, off bool) error {
 	done := "enabled"
 	if off {
 		done = "disabled"

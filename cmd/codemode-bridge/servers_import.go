@@ -27,7 +27,7 @@ import (
 )
 
 // clientSystem is where the files of clients are looked for.
-func clientSystem(con *app) clients.System {
+func clientSystem(con *console) clients.System {
 	folder, err := os.Getwd()
 	if err != nil {
 		folder = ""
@@ -52,7 +52,7 @@ type adopted struct {
 
 // An adoption gives servers names of their own in a configuration.
 type adoption struct {
-	app   *app
+	app   *console
 	taken map[string]string // the servers with names, as texts, by their folded names
 	names map[string]string // the names themselves, by their folded ones
 	all   []*adopted
@@ -89,7 +89,7 @@ func (d *adoption) leave(place clients.Place) {
 	d.left = append(d.left, l)
 }
 
-func newAdoption(con *app) *adoption {
+func newAdoption(con *console) *adoption {
 	return &adoption{app: con, taken: map[string]string{}, names: map[string]string{}}
 }
 
@@ -337,7 +337,7 @@ func (s *adopted) remark() string {
 
 // printAdopted prints servers as a table, with all that they run and use: the
 // person decides by it.
-func printAdopted(con *app, all []*adopted) error {
+func printAdopted(con *console, all []*adopted) error {
 	rows := [][]string{{"name", "how it runs"}}
 	for _, s := range all {
 		more := []string{"from " + strings.Join(s.from, ", ")}
@@ -408,7 +408,7 @@ func firstProblem(err error) string {
 }
 
 // confirm asks at the terminal unless yes was said in advance.
-func confirm(con *app, question string, yes bool) error {
+func confirm(con *console, question string, yes bool) error {
 	if yes {
 		return nil
 	}
@@ -529,7 +529,7 @@ func printDiff(out io.Writer, name string, before, after []byte, secrets []strin
 }
 
 // homeShort is a path for people.
-func homeShort(con *app, path string) string {
+func homeShort(con *console, path string) string {
 	home, _ := con.env("HOME")
 	if rest, ok := strings.CutPrefix(path, home+string(filepath.Separator)); ok && home != "" {
 		return filepath.Join("~", rest)

@@ -18,7 +18,7 @@ import (
 )
 
 // tryServersCommand connects to servers and says how that went.
-func tryServersCommand(con *app) *cobra.Command {
+func tryServersCommand(con *console) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use: "test [name...]", Short: "Connect to servers, list their tools, and say what is wrong",
@@ -55,7 +55,7 @@ type tried struct {
 	listed []upstream.Tool
 }
 
-func tryServers(ctx context.Context, con *app, names []string, all bool) error {
+func tryServers(ctx context.Context, con *console, names []string, all bool) error {
 	cfg, err := con.load()
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func tryServers(ctx context.Context, con *app, names []string, all bool) error {
 }
 
 // waitForLogin shows where to log in to a server whose program waits for that.
-func (con *app) waitForLogin(server, link string) {
+func (con *console) waitForLogin(server, link string) {
 	fmt.Fprintf(con.err, "%s waits for a login; open this in a browser:\n\n  %s\n\n", server, link)
 }
 
@@ -152,7 +152,7 @@ func took(milliseconds int64) string {
 	return fmt.Sprintf("%.1f s", float64(milliseconds)/1000)
 }
 
-func printTried(con *app, rows []tried) error {
+func printTried(con *console, rows []tried) error {
 	table := [][]string{{"name", "state", "tools", "time", "protocol", "server"}}
 	for _, r := range rows {
 		table = append(table, []string{r.Name, r.State, strconv.Itoa(len(r.Tools)), took(r.Took), r.Protocol, strings.TrimSpace(r.Program + " " + r.Version)})

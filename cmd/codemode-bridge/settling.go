@@ -29,7 +29,7 @@ func (s settling) Close() error {
 
 // openSettling opens what a verdict needs: it is recorded in the same log as
 // the bridge's own.
-func openSettling(ctx context.Context, con *app, cfg *config.Config, store approval.Store) (settling, error) {
+func openSettling(ctx context.Context, con *console, cfg *config.Config, store approval.Store) (settling, error) {
 	realm := realmOf(cfg)
 	people, err := approversOf(cfg, realm)
 	if err != nil {
@@ -56,7 +56,7 @@ func openSettling(ctx context.Context, con *app, cfg *config.Config, store appro
 
 // settleOne settles one request and says how that went; [approval.ErrKept] has
 // been said as well.
-func settleOne(ctx context.Context, con *app, s settling, people *approval.Approvers, who approval.Approver, e approval.Entry, v approval.Verdict) error {
+func settleOne(ctx context.Context, con *console, s settling, people *approval.Approvers, who approval.Approver, e approval.Entry, v approval.Verdict) error {
 	signed, e, err := s.bring(ctx, people, who, e, v)
 	kept := errors.Is(err, approval.ErrKept)
 	line := map[string]any{"id": e.ID, "by": signed.Who(), "settled": err == nil && e.Verdict != nil}

@@ -15,7 +15,7 @@ import (
 )
 
 // statusCommand shows the processes that serve windows.
-func statusCommand(con *app) *cobra.Command {
+func statusCommand(con *console) *cobra.Command {
 	c := &cobra.Command{
 		Use: "status", Short: "Show the bridges that the windows of this configuration share", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -55,7 +55,7 @@ func askStatus(ctx context.Context, place *join.Place) (s hostStatus, err error)
 	return s, json.NewDecoder(conn).Decode(&s)
 }
 
-func printHosts(con *app, hosts []hostStatus) error {
+func printHosts(con *console, hosts []hostStatus) error {
 	if len(hosts) == 0 {
 		_, err := fmt.Fprintln(con.out, "no windows share a bridge with this configuration")
 		return err

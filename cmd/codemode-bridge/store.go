@@ -19,7 +19,7 @@ import (
 
 // storePlace is where the audit log is, and how it is kept: by --log, by the
 // configuration, or, where there is none, where it is by default.
-func storePlace(con *app) (config.Audit, error) {
+func storePlace(con *console) (config.Audit, error) {
 	if con.logFile != "" {
 		return config.Audit{Path: con.logFile}, nil
 	}
@@ -98,7 +98,7 @@ func mayAppend(path string) error {
 
 // openRecorder makes the way of a bridge's records. With audit.enabled false
 // there is no log at its end.
-func (con *app) openRecorder(ctx context.Context, place config.Audit, log *slog.Logger) (*recorder, error) {
+func (con *console) openRecorder(ctx context.Context, place config.Audit, log *slog.Logger) (*recorder, error) {
 	if !place.Enabled {
 		log.Warn("the audit log is off (audit.enabled): no record is kept")
 		return &recorder{log: log}, nil

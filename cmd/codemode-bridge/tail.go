@@ -17,7 +17,7 @@ import (
 )
 
 // tailCommand follows what running bridges do, call by call.
-func tailCommand(con *app) *cobra.Command {
+func tailCommand(con *console) *cobra.Command {
 	var o struct {
 		run   string
 		all   bool
@@ -53,7 +53,7 @@ func tailCommand(con *app) *cobra.Command {
 }
 
 // awaitLog waits until there is an audit log, or ctx ends.
-func awaitLog(ctx context.Context, con *app) error {
+func awaitLog(ctx context.Context, con *console) error {
 	place, err := storePlace(con)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func awaitLog(ctx context.Context, con *app) error {
 
 // tail prints rows as they are written.
 type tail struct {
-	app  *app
+	app  *console
 	all  bool
 	back int // rows to begin with
 	once bool

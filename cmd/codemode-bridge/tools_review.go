@@ -66,7 +66,7 @@ func thenOf(w pins.Waiting, cfg *config.Config) pins.Reaction {
 
 // toolsReview shows what servers have changed in their tools, and takes what a
 // person decides on it.
-func toolsReview(con *app) *cobra.Command {
+func toolsReview(con *console) *cobra.Command {
 	var accept, block, all, yes, fromStdin bool
 	c := &cobra.Command{
 		Use: "review [tool...]", Short: "Show the tools that are new or have changed, and accept or block them",
@@ -162,7 +162,7 @@ const (
 )
 
 // confirmTools asks whether what was just shown is accepted.
-func confirmTools(con *app, named int, yes bool) error {
+func confirmTools(con *console, named int, yes bool) error {
 	question := "accept these as they are?"
 	if named == 1 {
 		question = "accept it as it is?"
@@ -176,7 +176,7 @@ func confirmTools(con *app, named int, yes bool) error {
 
 // decideTools accepts or blocks what is shown first, once ask agrees: only
 // that, should a tool change again meanwhile.
-func decideTools(ctx context.Context, con *app, cfg *config.Config, k *known, store *pins.Store, chosen []pins.Waiting, accept, fromStdin bool, ask func() error) (err error) {
+func decideTools(ctx context.Context, con *console, cfg *config.Config, k *known, store *pins.Store, chosen []pins.Waiting, accept, fromStdin bool, ask func() error) (err error) {
 	if accept && len(chosen) > 1 { // --all is for what waits, not for what somebody blocked
 		kept := chosen[:0]
 		for _, w := range chosen {
@@ -239,7 +239,7 @@ func decideTools(ctx context.Context, con *app, cfg *config.Config, k *known, st
 // whoReviews finds out who sits at the terminal: an approver who may edit, by
 // their token; where there are no approvers, whoever may change the
 // configuration may do this, too.
-func whoReviews(ctx context.Context, con *app, cfg *config.Config, fromStdin bool) (string, error) {
+func whoReviews(ctx context.Context, con *console, cfg *config.Config, fromStdin bool) (string, error) {
 	cfg, err := inForce(ctx, con, cfg)
 	if err != nil {
 		return "", err
@@ -260,7 +260,7 @@ func whoReviews(ctx context.Context, con *app, cfg *config.Config, fromStdin boo
 const nothingWaits = "no tool waits to be looked at"
 
 // printReview shows tools with their differences.
-func printReview(con *app, out io.Writer, chosen []pins.Waiting, cfg *config.Config, k *known) error {
+func printReview(con *console, out io.Writer, chosen []pins.Waiting, cfg *config.Config, k *known) error {
 	rows := []reviewRow{}
 	for _, w := range chosen {
 		rows = append(rows, newReviewRow(w, cfg, k))

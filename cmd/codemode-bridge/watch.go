@@ -24,7 +24,7 @@ import (
 	"golang.org/x/term"
 )
 
-func approvalsWatch(con *app) *cobra.Command {
+func approvalsWatch(con *console) *cobra.Command {
 	var fromStdin bool
 	c := &cobra.Command{
 		Use: "watch", Short: "Answer on this terminal, as questions come", Args: noArgs,

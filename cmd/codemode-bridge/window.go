@@ -34,7 +34,7 @@ const lastAnswers = 2 * time.Second
 // joinHost serves the client by the process that serves all windows like this one,
 // and starts that if need be. Joined false without an error means that this
 // window has to be served by itself; the person has been told why.
-func joinHost(ctx context.Context, con *app, client *stdio, cfg *config.Config, looked []string) (joined bool, err error) {
+func joinHost(ctx context.Context, con *console, client *stdio, cfg *config.Config, looked []string) (joined bool, err error) {
 	place, err := meetingPlace(con, cfg, looked)
 	var conn *join.Conn
 	if err == nil {
@@ -60,7 +60,7 @@ const saidAtMost = 64 << 10
 
 // startHost starts the process that serves windows, and returns when it
 // listens. What keeps it from that is said here.
-func startHost(ctx context.Context, con *app, place *join.Place, cfg *config.Config) error {
+func startHost(ctx context.Context, con *console, place *join.Place, cfg *config.Config) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
@@ -114,7 +114,7 @@ var errHostGone = errors.New("the bridge that served this window has ended")
 
 // pass carries messages between the client and the host until one of them
 // goes away, or ctx ends.
-func pass(ctx context.Context, con *app, client *stdio, host *join.Conn, place *join.Place) error {
+func pass(ctx context.Context, con *console, client *stdio, host *join.Conn, place *join.Place) error {
 	defer host.Close()
 	fmt.Fprintf(con.err, "codemode-bridge %s: served by process %d, which all windows of %s share; its log is in %s\n", version, host.Welcome.PID, con.shownFile(), host.Welcome.Log)
 	talked := hearTalk(ctx, con, place, host.Welcome.Window)
@@ -181,7 +181,7 @@ func pass(ctx context.Context, con *app, client *stdio, host *join.Conn, place *
 }
 
 // shownFile is the configuration as the person named it.
-func (con *app) shownFile() string {
+func (con *console) shownFile() string {
 	path, err := con.file()
 	if err != nil {
 		return con.configPath
@@ -191,7 +191,7 @@ func (con *app) shownFile() string {
 
 // hearTalk copies what the host says to standard error. What it returns waits,
 // not for long, until all of it has come.
-func hearTalk(ctx context.Context, con *app, place *join.Place, window string) (wait func()) {
+func hearTalk(ctx context.Context, con *console, place *join.Place, window string) (wait func()) {
 	talk, err := place.Ask(ctx, join.Talk, window)
 	if err != nil {
 		return func() {} // it is in the log
