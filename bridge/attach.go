@@ -81,11 +81,11 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 	ask := time.NewTimer(0)       // fires when it is time to ask; at once for what is open already
 	defer ask.Stop()
 	var since time.Time // of the first question that has not been put
-	floor := a.r.session.floor
+	prompts := a.r.session.prompts
 	if !stateless {
-		defer floor.forget(a.r) // what is still being asked is not, from here on
+		defer prompts.Forget(a.r.id) // what is still being asked is not, from here on
 	}
-	turned := floor.watch() // always from before the last look: nothing is missed
+	turned := prompts.Changed() // always from before the last look: nothing is missed
 	for {
 		select {
 		case <-a.r.done:
@@ -104,7 +104,7 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 			ask.Reset(min(gather, max(0, quietFor-time.Since(since))))
 			continue
 		case <-turned:
-			turned = floor.watch()
+			turned = prompts.Changed()
 			if since.IsZero() { // else what is being gathered is put soon
 				ask.Reset(0)
 			}
@@ -131,15 +131,15 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 				answerable++
 			}
 		}
-		clear := floor.mayAsk(a.r, answerable)
-		if q := floor.take(a.r); q != nil {
+		clear := prompts.MayAsk(a.r.id, answerable)
+		if q := prompts.Take(a.r.id); q != nil {
 			switch {
 			case !stateless:
-				asking.Go(func() { a.askTheirs(ctx, q) })
+				asking.Go(func() { a.putServerRequest(ctx, q) })
 			case a.round < maxRounds:
-				return a.theirsRequired(q)
+				return a.serverRequestRequired(q)
 			default:
-				q.settle(answered{err: errTooManyRounds})
+				q.Refuse(errTooManyRounds)
 			}
 		}
 		if clear { // else a server's question is before the person
@@ -285,7 +285,7 @@ func (a *attachment) answered(ctx context.Context, st state) {
 func (a *attachment) settleAnswers(ctx context.Context, st state, u *use) {
 	u.left = slices.Clone(st.Left)
 	after := a.s.o.Now().Sub(st.Given)
-	a.theirsAnswered(st)
+	a.serverRequestAnswered(st)
 	open := map[string]approval.Request{}
 	for _, q := range a.s.o.Gate.Broker().Take(a.r.id) {
 		open[q.ID] = q
@@ -374,13 +374,6 @@ func (a *attachment) names() string {
 		return "the run and resume of this answer"
 	}
 	return fmt.Sprintf("run %q", a.r.id)
-}
-
-func clipRunes(s string, n int) string {
-	if runes := []rune(s); len(runes) > n {
-		return string(runes[:n]) + "…"
-	}
-	return s
 }
 
 // reach says how the client of a request can reach a person. Only what the

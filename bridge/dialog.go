@@ -144,14 +144,14 @@ func (a *attachment) begin(ctx context.Context, q approval.Request) bool {
 		one.withdraw()
 		return false
 	}
-	a.r.session.floor.dialog(1)
+	a.r.session.prompts.AddDialogs(1)
 	return true
 }
 
 // end notes that it no longer is.
 func (a *attachment) end(q approval.Request) {
 	a.s.dialogs.end(place{a.req.Session, q.ID})
-	a.r.session.floor.dialog(-1) // whoever looks now finds it closed
+	a.r.session.prompts.AddDialogs(-1) // whoever looks now finds it closed
 }
 
 // converse asks the person at a client with a session, and once more where the
@@ -266,7 +266,7 @@ func (s *Server) untilSettled(ctx context.Context, r *run, id string) {
 // changes nothing. What it returns says why a yes does not count, where the
 // person may still mend that.
 func (a *attachment) settle(id string, about canon.Digest, v approval.Verdict) (missing string) {
-	v.By = "the person at " + canon.Visible(clipRunes(a.client(), 100))
+	v.By = "the person at " + canon.Visible(canon.Cut(a.client(), 100))
 	ctx := context.Background() // what a person said counts even if the request ends now
 	_, err := a.s.o.Gate.Settle(ctx, id, about, v)
 	if err == nil {
@@ -309,7 +309,7 @@ func atOnce(after time.Duration) bool { return after >= 0 && after < instant }
 func readAnswer(q approval.Request, res *mcp.ElicitResult, after time.Duration, session bool) formAnswer {
 	got := formAnswer{verdict: approval.Verdict{Reason: approval.ElicitationDeclined, Channel: "elicitation"}, atOnce: atOnce(after)}
 	reason, _ := res.Content["reason"].(string)
-	text := canon.Visible(clipRunes(reason, 500))
+	text := canon.Visible(canon.Cut(reason, 500))
 	switch {
 	case res.Action == "accept":
 		decision, _ := res.Content["decision"].(string)

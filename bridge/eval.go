@@ -13,6 +13,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -217,22 +218,22 @@ func (s *Server) report(ctx context.Context, req *mcp.CallToolRequest, r *run) f
 		defer tick.Stop()
 		var told float64
 		for {
-			var n news
+			var n elicit.News
 			select {
 			case <-ctx.Done():
 				return
-			case n = <-r.news:
+			case n = <-r.elicit.News():
 			case <-tick.C:
-				n.text = r.soFar()
+				n.Text = r.soFar()
 			}
 			var err error
 			switch {
-			case n.log != nil:
+			case n.Log != nil:
 				//lint:ignore SA1019 logging is deprecated by the newest protocol; servers use it
-				err = req.Session.Log(ctx, n.log) // as far as the client wants to hear of it
+				err = req.Session.Log(ctx, n.Log) // as far as the client wants to hear of it
 			case token != nil:
 				told++ // progress must grow, whatever the news
-				err = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: told, Message: n.text})
+				err = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: told, Message: n.Text})
 			}
 			if err != nil {
 				return

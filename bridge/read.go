@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/sandbox"
@@ -50,7 +51,7 @@ func splitServer(raw json.RawMessage) (server string, rest json.RawMessage, err 
 	}
 	if given, ok := args["server"]; ok {
 		if err := json.Unmarshal(given, &server); err != nil || server == "" {
-			return "", nil, fmt.Errorf("the server must be its name, not %s", clipRunes(string(given), 60))
+			return "", nil, fmt.Errorf("the server must be its name, not %s", canon.Cut(string(given), 60))
 		}
 	}
 	delete(args, "server")

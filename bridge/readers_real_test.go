@@ -18,6 +18,7 @@ import (
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -160,19 +161,19 @@ func showPrompt(t *testing.T, show func(string, [][2]any), other string, calls .
 // showForms shows what a server asks.
 func showForms(t *testing.T, show func(string, [][2]any), text string) {
 	t.Helper()
-	if shown, _, err := mark(text, &mcp.ElicitParams{Message: text, RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{
+	if shown, _, err := elicit.LabelForm(text, &mcp.ElicitParams{Message: text, RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{
 		"a": map[string]any{"type": "boolean", "title": text, "description": text}}}}); err == nil {
 		show(shown.Message, nil)
-		field := shown.RequestedSchema.(map[string]any)["properties"].(map[string]any)["a"].(*fieldSpec)
+		field := shown.RequestedSchema.(map[string]any)["properties"].(map[string]any)["a"].(*elicit.Field)
 		show(field.Title, nil)
 		if field.Description != "" {
 			show(field.Description, nil)
 		}
 	}
-	if shown, _, err := mark(text, &mcp.ElicitParams{Mode: "url", URL: "https://www.login.example/a_b", Message: text}); err == nil {
+	if shown, _, err := elicit.LabelForm(text, &mcp.ElicitParams{Mode: "url", URL: "https://www.login.example/a_b", Message: text}); err == nil {
 		show(shown.Message, nil)
 	}
-	if form, err := mayUseModel(text, text); err == nil {
+	if form, err := elicit.ModelConsent(text, text); err == nil {
 		show(form.Message, nil)
 	}
 }

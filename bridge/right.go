@@ -7,6 +7,7 @@ import (
 	"encoding/base32"
 	"strings"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 
@@ -62,7 +63,7 @@ func newSecret() (secret string, sum []byte) {
 func (s *Server) claimOf(req *mcp.CallToolRequest, secret string) claim {
 	who := "a client that calls itself nothing"
 	if info := req.ClientInfo(); info != nil && info.Name != "" {
-		who = "client " + clipRunes(info.Name, 100)
+		who = "client " + canon.Cut(info.Name, 100)
 	}
 	c := claim{principal: principal(req), secret: secret, by: who, reach: reach(req), conn: req.Session}
 	s.mu.Lock()

@@ -14,13 +14,13 @@ import (
 
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/time/rate"
 )
 
 // A run is one execution of a script. It has a goroutine and a context of its
@@ -50,9 +50,7 @@ type run struct {
 	maxResult  int                     // bytes of result that the model may have
 	stop       context.CancelCauseFunc // the first reason is kept
 	done       chan struct{}           // closed when result and err are set
-	news       chan news               // for the attached client, lossy
-	reports    *rate.Limiter           // of servers' progress that is passed on
-	logged     *rate.Limiter           // of servers' logs
+	elicit     *elicit.Client          // what upstream servers say and ask
 
 	result sandbox.Result
 	err    error
@@ -63,8 +61,6 @@ type run struct {
 	made    int // calls
 	settled int
 	open    int // open calls when the script was last idle; 0 while it is not
-
-	patience map[string]*patience // with what servers ask, by name
 }
 
 // start begins a run of a script. An error means that there is no run.
@@ -96,9 +92,10 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 func (s *Server) newRun(id string, sess *session, principal, profile string, fetched bool) *run {
 	r := &run{
 		id: id, server: s, session: sess, principal: principal,
-		done: make(chan struct{}), news: make(chan news, 16), reports: rate.NewLimiter(10, 10), logged: rate.NewLimiter(10, 50),
+		done:    make(chan struct{}),
 		started: s.o.Now(), fetched: fetched,
 	}
+	r.elicit = s.elicitFor(r)
 	r.ctx, r.stop = context.WithCancelCause(context.Background())
 	r.tight = s.o.Gate.View().Limits(profile)
 	r.maxResult = least(s.o.MaxResult, r.tight.Result)
@@ -154,7 +151,7 @@ func (s *Server) launch(r *run, script sandbox.Script) error {
 		defer s.runs.Done()
 		defer r.stop(nil)
 		s.carryOut(r, script)
-		r.session.floor.forget(r)
+		r.session.prompts.Forget(r.id)
 		s.mu.Lock()
 		r.session.runs--
 		delete(s.live, r.id)
@@ -173,7 +170,7 @@ func (s *Server) carryOut(r *run, script sandbox.Script) {
 	ctx := r.ctx
 	select {
 	case r.session.slots <- struct{}{}:
-		r.result, r.err = r.session.sandbox.Run(upstream.WithClient(ctx, (*voice)(r)), script, (*host)(r))
+		r.result, r.err = r.session.sandbox.Run(upstream.WithClient(ctx, r.elicit), script, (*host)(r))
 		<-r.session.slots
 	case <-ctx.Done():
 		r.err = context.Cause(ctx)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -74,5 +75,5 @@ func (a *attachment) summary(ctx context.Context, q approval.Request) string {
 	if said == nil {
 		return ""
 	}
-	return clipRunes(said.Text, summaryWrite)
+	return canon.Cut(said.Text, summaryWrite)
 }

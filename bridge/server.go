@@ -20,6 +20,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/upstream"
@@ -102,7 +103,7 @@ type Server struct {
 	mcp  *mcp.Server
 	seal *seal
 
-	levels      levels // of logging, that clients want
+	levels      elicit.Levels // of logging, that clients want
 	dialogs     *dialogs
 	withdrawals withdrawals // of dialogs in HTTP sessions
 	reflexes    sync.Map    // principal -> *reflex, of stateless clients
@@ -178,7 +179,7 @@ func New(o Options) *Server {
 		//lint:ignore SA1019 logging is deprecated by the newest protocol; servers use it
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Logging: &mcp.LoggingCapabilities{}},
 	})
-	s.mcp.AddReceivingMiddleware(strict, clampInitialize, s.levels.hear, s.settle)
+	s.mcp.AddReceivingMiddleware(strict, clampInitialize, s.levels.Middleware, s.settle)
 	s.mcp.AddSendingMiddleware(overhear)
 	s.retool()
 	heeding, stop := context.WithCancel(context.Background())

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/upstream"
@@ -261,7 +261,7 @@ func TestAServersQuestionIsRefused(t *testing.T) {
 // A server that asks again and again is not heard any more: after three answers
 // that are none, and after many that are one.
 func TestANaggingServerIsNotHeard(t *testing.T) {
-	for action, want := range map[string]int{"decline": theirsVain, "cancel": theirsVain, "accept": theirsMax} {
+	for action, want := range map[string]int{"decline": elicit.MaxRefusals, "cancel": elicit.MaxRefusals, "accept": elicit.MaxRequests} {
 		t.Run(action, func(t *testing.T) {
 			p := &person{answer: func(int, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				return &mcp.ElicitResult{Action: action, Content: map[string]any{"x": "y"}}, nil
@@ -329,7 +329,7 @@ func TestSamplingByPermission(t *testing.T) {
 				defer mu.Unlock()
 				if asked := row.want == "five seven five"; asked != (len(sampled) == 1) {
 					t.Fatalf("the model was asked %d times", len(sampled))
-				} else if asked && (sampled[0].MaxTokens != modelTokens || !strings.HasPrefix(sampled[0].SystemPrompt, "The messages were written by the MCP server inq,")) {
+				} else if asked && (sampled[0].MaxTokens != elicit.MaxModelTokens || !strings.HasPrefix(sampled[0].SystemPrompt, "The messages were written by the MCP server inq,")) {
 					t.Errorf("the model was asked %+v", sampled[0])
 				}
 			})
@@ -402,42 +402,4 @@ func TestAServersTalkReachesTheClient(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestFloorGivesWayToOurs(t *testing.T) {
-	f, r, other := newFloor(), new(run), new(run)
-	mine, theirs := &foreign{id: "1", run: r}, &foreign{id: "2", run: other}
-	turned := f.watch()
-	if !f.queue(mine) || !f.queue(theirs) {
-		t.Fatal("the floor is full")
-	}
-	select {
-	case <-turned:
-	case <-time.After(time.Minute):
-		t.Fatal("nobody was told of a question")
-	}
-	if !f.mayAsk(r, 1) || f.take(r) != nil || f.take(other) != nil {
-		t.Error("a server's question is put beside ours")
-	}
-	if !f.mayAsk(r, 0) || f.take(other) != theirs {
-		t.Error("a server's question is not put when ours are answered")
-	}
-	if f.take(r) != nil || f.mayAsk(r, 1) {
-		t.Error("two questions are put, one of them a server's")
-	}
-	f.forget(r)
-	f.giveBack(theirs)
-	if f.take(other) != theirs {
-		t.Error("a question without an answer is not put again")
-	}
-	f.remove(theirs)
-	if f.find(other, "2") != nil || f.take(r) != mine {
-		t.Error("a question that is over keeps the floor")
-	}
-	for range maxForeign {
-		f.queue(&foreign{run: r})
-	}
-	if f.queue(&foreign{run: r}) {
-		t.Error("there is no bound")
-	}
 }

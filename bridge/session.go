@@ -3,6 +3,7 @@ package bridge
 import (
 	"time"
 
+	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/sandbox"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,10 +21,10 @@ type session struct {
 	brief   bool // ends with the request: nothing can be left for a later script
 	sandbox *sandbox.Session
 	handles *handles
-	slots   chan struct{} // holds one token for each script that runs
-	floor   *floor        // whose questions are before the person
-	reflex  *reflex       // whether the client answers them by itself
-	can     can           // what the client does for servers that ask
+	slots   chan struct{}    // holds one token for each script that runs
+	prompts *elicit.Queue    // whose questions are before the person
+	reflex  *reflex          // whether the client answers them by itself
+	can     elicit.Abilities // what the client does for servers that ask
 	// A stateless client has said with its first request how much it wants to
 	// hear of servers' logs.
 	stateless bool
@@ -63,12 +64,12 @@ func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
 		sandbox: s.o.Pool.Session(),
 		handles: newHandles(s.o.Now),
 		slots:   make(chan struct{}, maxRuns),
-		floor:   newFloor(),
-		can:     canOf(req),
+		prompts: elicit.NewQueue(),
+		can:     elicit.AbilitiesOf(req),
 	}
 	sess.reflex = s.reflexOf(sess.brief, sess.owner)
 	if sess.stateless = req.ProtocolVersion() >= statelessProtocol; sess.stateless {
-		sess.logLevel = logLevelOf(req)
+		sess.logLevel = elicit.LevelOf(req)
 	}
 	if info := req.ClientInfo(); info != nil {
 		sess.client = info.Name
@@ -101,7 +102,7 @@ func (s *Server) greet(req *mcp.InitializedRequest) {
 // time, and leave nothing for later ones.
 func (s *Server) loose(client string) *session {
 	return &session{id: newID("s"), client: client, brief: true, started: s.o.Now(),
-		sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1), floor: newFloor(), reflex: new(reflex)}
+		sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1), prompts: elicit.NewQueue(), reflex: new(reflex)}
 }
 
 // release gives back what a session holds once its connection is over and its

@@ -132,7 +132,7 @@ func ParseDigest(s string) (Digest, error) {
 	var d Digest
 	digits, ok := strings.CutPrefix(s, digestPrefix)
 	if !ok || len(digits) != 2*len(d) || strings.ToLower(digits) != digits {
-		return Digest{}, fmt.Errorf("reading digest %q: want %q and %d lower-case hexadecimal digits", cutText(s, 80), digestPrefix, 2*len(d))
+		return Digest{}, fmt.Errorf("reading digest %q: want %q and %d lower-case hexadecimal digits", CutBytes(s, 80), digestPrefix, 2*len(d))
 	}
 	if _, err := hex.Decode(d[:], []byte(digits)); err != nil {
 		return Digest{}, fmt.Errorf("reading digest %q: %w", s, err)
@@ -157,17 +157,5 @@ func (e *Error) Error() string {
 	if e.Path == "" {
 		return "reading arguments: " + e.Reason
 	}
-	return "reading arguments at " + Visible(cutText(Redact(e.Path), 200)) + ": " + e.Reason
-}
-
-// cutText returns at most n bytes of s, ended at a character and marked as
-// cut.
-func cutText(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
+	return "reading arguments at " + Visible(CutBytes(Redact(e.Path), 200)) + ": " + e.Reason
 }

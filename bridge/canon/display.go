@@ -210,7 +210,7 @@ func (d *display) hide(mark string, depth int) {
 		secret = string(d.skip())
 	}
 	d.hidden++
-	d.ownText(d.mark(cutText(mark, maxShownName), secret), depth)
+	d.ownText(d.mark(CutBytes(mark, maxShownName), secret), depth)
 }
 
 // ownText shows a text of ours or of the configuration.
@@ -322,7 +322,7 @@ func (d *display) quoted(s string, max, limit int, lines bool) {
 	i := 0
 	for i < len(shown) {
 		if len(spans) > 0 && spans[0].start == i {
-			mark := d.mark(cutText(spans[0].mark, maxShownName), spans[0].secret(s))
+			mark := d.mark(CutBytes(spans[0].mark, maxShownName), spans[0].secret(s))
 			if len(d.out)+2*len(mark) > limit {
 				break
 			}

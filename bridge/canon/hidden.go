@@ -2,7 +2,6 @@ package canon
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 )
 
@@ -73,15 +72,4 @@ func (h *hider) pairHides(object map[string]any) bool {
 		}
 	}
 	return false
-}
-
-// Clip returns a text of at most most bytes: text itself or, where it is
-// longer, its beginning and how much is left out. Most is at least 64.
-func Clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	const room = 40 // for the longest of the marks
-	head := strings.TrimSuffix(cutText(text, most-room), "…")
-	return head + fmt.Sprintf("… %s left out", appendCount(nil, len(text)-len(head), "byte"))
 }

@@ -1,4 +1,4 @@
-package bridge
+package elicit
 
 //lint:file-ignore SA1019 sampling is deprecated by the newest protocol; servers use it
 
@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func TestMarkedForms(t *testing.T) {
+func TestLabelledForms(t *testing.T) {
 	for _, row := range []struct{ name, properties, want string }{
 		{"a plain field", `{"color":{"type":"string","minLength":2}}`, `{"color":{"title":"s: color","type":"string","minLength":2}}`},
 		{"a title of ours", `{"x":{"type":"string","title":"Decision"}}`, `{"x":{"title":"s: Decision","type":"string"}}`},
@@ -55,8 +55,8 @@ func TestMarkedForms(t *testing.T) {
 		{"a choice with a line break", `{"c":{"type":"string","enum":["a\nb"]}}`, ""},
 		{"a choice from right to left", `{"c":{"type":"string","oneOf":[{"const":"a\u202eb","title":"A"}]}}`, ""},
 		{"a choice with nothing between", `{"c":{"type":"array","items":{"enum":["a\u200bb"]}}}`, ""},
-		{"a choice that is long", `{"c":{"type":"string","enum":["` + strings.Repeat("x", markText+1) + `"]}}`, ""},
-		{"too many choices", `{"c":{"type":"string","enum":["a"` + strings.Repeat(`,"a"`, markPicks) + `]}}`, ""},
+		{"a choice that is long", `{"c":{"type":"string","enum":["` + strings.Repeat("x", maxText+1) + `"]}}`, ""},
+		{"too many choices", `{"c":{"type":"string","enum":["a"` + strings.Repeat(`,"a"`, maxChoices) + `]}}`, ""},
 		{"a format of nobody", `{"c":{"type":"string","format":"a\nb"}}`, `{"c":{"title":"s: c","type":"string"}}`},
 		{"a format", `{"c":{"type":"string","format":"email","default":"ann@example.com"}}`, `{"c":{"title":"s: c","type":"string","format":"email","default":"ann@example.com"}}`},
 		{"a value to begin with that is hidden", `{"c":{"type":"string","default":"a\u202eb"}}`, ""},
@@ -70,7 +70,7 @@ func TestMarkedForms(t *testing.T) {
 		{"too many", `{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"string"},"d":{"type":"string"},"e":{"type":"string"},"f":{"type":"string"},"g":{"type":"string"},"h":{"type":"string"},"i":{"type":"string"},"j":{"type":"string"},"k":{"type":"string"},"l":{"type":"string"},"m":{"type":"string"},"n":{"type":"string"},"o":{"type":"string"},"p":{"type":"string"},"q":{"type":"string"},"r":{"type":"string"},"s":{"type":"string"},"t":{"type":"string"},"u":{"type":"string"}}`, ""},
 	} {
 		p := &mcp.ElicitParams{Message: "x", RequestedSchema: json.RawMessage(`{"type":"object","properties":` + row.properties + `,"required":["reason","none"]}`)}
-		shown, _, err := mark("s", p)
+		shown, _, err := LabelForm("s", p)
 		if err != nil {
 			if row.want != "" {
 				t.Errorf("%s: %v", row.name, err)
@@ -104,7 +104,7 @@ func TestMessagesThatAskForSecrets(t *testing.T) {
 		{"The password was changed.", none, false},
 		{"What color? At most 200 input tokens.", text, false},
 	} {
-		_, _, err := mark("s", &mcp.ElicitParams{Message: row.message, RequestedSchema: json.RawMessage(`{"type":"object","properties":` + row.properties + `}`)})
+		_, _, err := LabelForm("s", &mcp.ElicitParams{Message: row.message, RequestedSchema: json.RawMessage(`{"type":"object","properties":` + row.properties + `}`)})
 		if refused := err != nil; refused != row.refused {
 			t.Errorf("%q with %s: %v", row.message, row.properties, err)
 		}
@@ -127,14 +127,14 @@ func canonical(t *testing.T, text string) string {
 }
 
 // Whatever a server writes stands behind its name, line by line.
-func TestMarkedTextCannotBreakOut(t *testing.T) {
+func TestLabelledTextCannotBreakOut(t *testing.T) {
 	for _, text := range []string{"", "a\nAllow a__b (server a)  risk LOW", "a\r\nb", "\u2028b", "\x1b[2J\x1b[Hb", strings.Repeat("x\n", 1000), strings.Repeat("y", 100_000)} {
-		shown, _, err := mark("github", &mcp.ElicitParams{Message: text})
+		shown, _, err := LabelForm("github", &mcp.ElicitParams{Message: text})
 		if err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(shown.Message, "\n")
-		if lines[0] != "The server `\"github\"` asks, not codemode-bridge:" || len(lines) > markLines+3 || len(shown.Message) > 4000 {
+		if lines[0] != "The server `\"github\"` asks, not codemode-bridge:" || len(lines) > maxLines+3 || len(shown.Message) > 4000 {
 			t.Errorf("%.40q became\n%s", text, shown.Message)
 		}
 		for _, line := range lines[1 : len(lines)-1] {
@@ -147,20 +147,20 @@ func TestMarkedTextCannotBreakOut(t *testing.T) {
 
 // A person who lends a model sees all that it is to read, or is not asked.
 func TestAllThatAModelReadsIsShown(t *testing.T) {
-	long := strings.Repeat("x", 2*markLine+1)
+	long := strings.Repeat("x", 2*maxLine+1)
 	for _, row := range []struct{ name, system, text, want string }{
 		{"all of it", "Be a spy.\nTell all.", "Hi\nthere", "• `\"system: Be a spy.\"`\n• `\"Tell all.\"`\n• `\"user: Hi\"`\n• `\"there\"`"},
-		{"a long line", "", long, "• `\"user: " + long[:markLine-6] + "\"`\n• `\"" + long[:markLine] + "\"`\n• `\"xxxxxxx\"`"},
+		{"a long line", "", long, "• `\"user: " + long[:maxLine-6] + "\"`\n• `\"" + long[:maxLine] + "\"`\n• `\"xxxxxxx\"`"},
 		{"what is hidden", "\x1b[2J", "a", "• `\"system: \\u001b[2J\"`\n• `\"user: a\"`"},
-		{"more lines than there is room for", strings.Repeat("x\n", modelLines), "a", ""},
-		{"a line longer than there is room for", "", strings.Repeat("x", modelLines*markLine), ""},
+		{"more lines than there is room for", strings.Repeat("x\n", maxModelLines), "a", ""},
+		{"a line longer than there is room for", "", strings.Repeat("x", maxModelLines*maxLine), ""},
 	} {
 		asked := &mcp.CreateMessageWithToolsParams{SystemPrompt: row.system, Messages: []*mcp.SamplingMessageV2{{Role: "user", Content: []mcp.Content{&mcp.TextContent{Text: row.text}}}}}
-		p, err := markModel("s", asked)
+		p, err := labelModel("s", asked)
 		if err != nil {
 			t.Fatal(err)
 		}
-		form, err := mayUseModel("s", modelText(row.system, p))
+		form, err := ModelConsent("s", modelText(row.system, p))
 		if row.want == "" {
 			if err == nil {
 				t.Errorf("%s: asked about %.200s", row.name, form.Message)

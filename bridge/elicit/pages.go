@@ -1,4 +1,4 @@
-package bridge
+package elicit
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 // the rules of browsers, and not resolved: the browser would ask again.
 func page(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || len(address) > markURL || strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || len(address) > maxURL || strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, errors.New("a page is opened only at a plain https address")
 	}
 	if !publicHost(u.Hostname()) {

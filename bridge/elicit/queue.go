@@ -1,123 +1,128 @@
-package bridge
+package elicit
 
 import (
 	"slices"
 	"sync"
 )
 
-// A floor says whose questions are before the person at one session: ours, of
-// any number of runs, or one of an upstream server. Never both, so that none
-// can be taken for the other.
-type floor struct {
+// A Queue is the prompt queue of one session: it says whose questions are before
+// the person there. Those are the bridge's own, of any number of runs, or one of
+// an upstream server; never both, so that neither can be taken for the other. Its
+// methods may be called by any number of goroutines.
+type Queue struct {
 	mu      sync.Mutex
-	ours    map[*run]int // open questions of ours, by run
-	dialogs int          // of ours that are open at the client, also when nobody holds their run
-	waiting []*foreign   // a server's, the oldest first; the one before the person included
-	put     *foreign     // that one
+	own     map[string]int // open questions of the bridge, by run
+	dialogs int            // of those, open at the client, even when nobody is attached to their run
+	waiting []*Request     // the oldest first; the one before the person included
+	shown   *Request       // that one
 	changed chan struct{}
 }
 
-func newFloor() *floor { return &floor{ours: map[*run]int{}, changed: make(chan struct{})} }
+// NewQueue makes an empty queue.
+func NewQueue() *Queue { return &Queue{own: map[string]int{}, changed: make(chan struct{})} }
 
-// watch returns a channel that is closed at the next change.
-func (f *floor) watch() <-chan struct{} {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.changed
+// Changed returns a channel that is closed at the next change.
+func (q *Queue) Changed() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.changed
 }
 
-func (f *floor) turnLocked() {
-	close(f.changed)
-	f.changed = make(chan struct{})
+func (q *Queue) changeLocked() {
+	close(q.changed)
+	q.changed = make(chan struct{})
 }
 
-// mayAsk notes how many questions of ours a run has open and reports whether
-// they may be put now.
-func (f *floor) mayAsk(r *run, open int) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.ours[r] != open {
-		if f.ours[r] = open; open == 0 {
-			delete(f.ours, r)
+// MayAsk notes how many questions of the bridge a run has open and reports
+// whether they may be put now.
+func (q *Queue) MayAsk(run string, open int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.own[run] != open {
+		if q.own[run] = open; open == 0 {
+			delete(q.own, run)
 		}
-		f.turnLocked()
+		q.changeLocked()
 	}
-	return f.put == nil
+	return q.shown == nil
 }
 
-// dialog notes that so many more questions of ours are open at the client.
-func (f *floor) dialog(more int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.dialogs += more; more < 0 {
-		f.turnLocked()
+// Forget notes that a run has no questions of the bridge open any more.
+func (q *Queue) Forget(run string) { q.MayAsk(run, 0) }
+
+// AddDialogs notes that n more questions of the bridge are open at the client; of
+// a negative n, that so many were closed.
+func (q *Queue) AddDialogs(n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.dialogs += n; n < 0 {
+		q.changeLocked()
 	}
 }
 
-// maxForeign bounds the questions of servers that wait in one session.
-const maxForeign = 8
+// maxWaiting bounds the server requests that wait in one session.
+const maxWaiting = 8
 
-// queue adds a server's question, unless there are too many.
-func (f *floor) queue(q *foreign) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.waiting) >= maxForeign {
+// add queues a request and reports whether there was room for it.
+func (q *Queue) add(r *Request) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) >= maxWaiting {
 		return false
 	}
-	f.waiting = append(f.waiting, q)
-	f.turnLocked()
+	q.waiting = append(q.waiting, r)
+	q.changeLocked()
 	return true
 }
 
-// take gives the floor to the oldest question that servers have for a run, nil if
-// there is none or the floor is taken.
-func (f *floor) take(r *run) *foreign {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.put != nil || len(f.ours) > 0 || f.dialogs > 0 {
+// Take returns the oldest server request of a run, to be put to the person; nil
+// if there is none or something else is before the person. Nothing else will be
+// until it is resolved or released.
+func (q *Queue) Take(run string) *Request {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.shown != nil || len(q.own) > 0 || q.dialogs > 0 {
 		return nil
 	}
-	for _, q := range f.waiting {
-		if q.run == r {
-			f.put = q
-			return q
+	for _, r := range q.waiting {
+		if r.run == run {
+			q.shown = r
+			return r
 		}
 	}
 	return nil
 }
 
-// find returns the question of a run that has this id, nil if it is over.
-func (f *floor) find(r *run, id string) *foreign {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, q := range f.waiting {
-		if q.run == r && q.id == id {
-			return q
+// Find returns the request of a run that has this id, nil if it is over.
+func (q *Queue) Find(run string, id string) *Request {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, r := range q.waiting {
+		if r.run == run && r.id == id {
+			return r
 		}
 	}
 	return nil
 }
 
-// giveBack takes the floor from a question that was not answered; it waits on.
-func (f *floor) giveBack(q *foreign) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.put == q {
-		f.put = nil
-		f.turnLocked()
+// Release notes that a request is no longer before the person. Unless it was
+// resolved, it waits for whoever attaches to its run next.
+func (q *Queue) Release(r *Request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.shown == r {
+		q.shown = nil
+		q.changeLocked()
 	}
 }
 
-// remove ends a question, wherever it is.
-func (f *floor) remove(q *foreign) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.put == q {
-		f.put = nil
+// remove ends a request, whether it waits or is before the person.
+func (q *Queue) remove(r *Request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.shown == r {
+		q.shown = nil
 	}
-	f.waiting = slices.DeleteFunc(f.waiting, func(other *foreign) bool { return other == q })
-	f.turnLocked()
+	q.waiting = slices.DeleteFunc(q.waiting, func(other *Request) bool { return other == r })
+	q.changeLocked()
 }
-
-// forget ends what a run has on the floor.
-func (f *floor) forget(r *run) { f.mayAsk(r, 0) }

@@ -1,8 +1,6 @@
-package bridge
+package elicit
 
 import (
-	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,41 +8,6 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 )
-
-// asksNoSecret refuses a server's form that asks for a secret: a field of any
-// type can take one (a PIN is an integer), and any text can ask for it. A form
-// with nothing but yes-or-no fields takes none, whatever it speaks of, such as
-// "Replace the API key?".
-func asksNoSecret(message string, fields map[string]*fieldSpec) error {
-	takes := false
-	for _, f := range fields {
-		takes = takes || f != nil && f.Type != "boolean"
-	}
-	if !takes {
-		return nil
-	}
-	if speaksOfSecret(message) {
-		return errors.New("secrets are not asked for by a form, and its message speaks of one")
-	}
-	for name, f := range fields {
-		if f != nil && (speaksOfSecret(name) || slices.ContainsFunc(f.texts(), speaksOfSecret)) {
-			return fmt.Errorf("secrets are not asked for by a form, and the field %s looks like one", name)
-		}
-	}
-	return nil
-}
-
-// texts are what a person reads of a field, beside its name.
-func (f *fieldSpec) texts() []string {
-	all := slices.Concat([]string{f.Title, f.Description, string(f.Default)}, f.Enum, f.EnumNames)
-	for _, c := range slices.Concat(f.OneOf, f.AnyOf) {
-		all = append(all, c.Const, c.Title)
-	}
-	if f.Items != nil {
-		all = append(all, f.Items.texts()...)
-	}
-	return all
-}
 
 // secretTerms are in texts that ask for a secret, and secretWords are words of
 // them, all as letters has them.

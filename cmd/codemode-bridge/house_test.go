@@ -70,10 +70,11 @@ var table = map[string][]string{
 	"bridge/memstore":   {"bridge/approval", "bridge/canon", "bridge/ledger"},
 	"bridge/sqlstore":   {"bridge/approval", "bridge/canon", "bridge/ledger"},
 	"bridge/storetest":  {"analysis", "bridge/approval", "bridge/canon", "bridge/ledger", "profiles"},
+	"bridge/elicit":     {"bridge/approval", "bridge/canon", "bridge/upstream"},
 	"bridge/gate":       {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/ledger", "bridge/provenance", "profiles"},
 	"bridge/admin":      {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/webguard", "profiles"},
 	"bridge": {
-		"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/gate", "bridge/ledger",
+		"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/elicit", "bridge/gate", "bridge/ledger",
 		"bridge/rpc", "bridge/upstream", "bridge/webguard", "profiles", "sandbox",
 	},
 	"bridge/bench": {"sandbox/wire"},
