@@ -4,9 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 
 	"codemode-bridge/bridge/canon"
@@ -53,7 +50,7 @@ func (r *run) answer() *mcp.CallToolResult {
 		return r.failure()
 	}
 	ok := success{Result: r.fit(r.result.Value), Logs: logLines(r.result.Logs, r.result.LogsDropped), Notes: r.notes(), Run: r.id}
-	text, err := marshal(ok)
+	text, err := canon.JSON(ok)
 	if err != nil {
 		return failure(fmt.Sprintf("writing the result of run %s: %v", r.id, err))
 	}
@@ -86,7 +83,7 @@ func (r *run) failure() *mcp.CallToolResult {
 	}
 	f.Logs = logLines(r.result.Logs, r.result.LogsDropped)
 	f.Notes = r.notes()
-	structured, err := marshal(f)
+	structured, err := canon.JSON(f)
 	if err != nil {
 		return failure(r.err.Error())
 	}
@@ -224,30 +221,7 @@ func logLines(logs []sandbox.Log, dropped int) []string {
 		}
 	}
 	if dropped > 0 {
-		lines = append(lines, fmt.Sprintf("[%s more of logs were dropped]", size(dropped)))
+		lines = append(lines, fmt.Sprintf("[%s more of logs were dropped]", canon.Size(dropped)))
 	}
 	return lines
 }
-
-// size is a number of bytes for people.
-func size(n int) string {
-	switch {
-	case n >= 1<<20:
-		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/(1<<20)), ".0") + " MB"
-	case n >= 1<<10:
-		return strconv.Itoa(n>>10) + " KB"
-	default:
-		return strconv.Itoa(n) + " bytes"
-	}
-}
-
-// thousands is a number with commas.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

@@ -350,7 +350,7 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 	if !a.r.journal.usable() {
 		body["lasts"] = "until the bridge ends, not longer: more was answered than runs.journal keeps, or there is no audit log to keep it in"
 	}
-	text, err := marshal(body)
+	text, err := canon.JSON(body)
 	if err != nil {
 		return failure(err.Error())
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/handles"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/sandbox"
 )
@@ -75,7 +76,7 @@ type entry struct {
 	Past   *gate.Past          `json:"past,omitempty"` // of calls that passed the gate
 	Text   bool                `json:"text,omitempty"` // value is a text, not JSON
 	Thrown *sandbox.ReplyError `json:"thrown,omitempty"`
-	Items  []keptItem          `json:"items,omitempty"` // that the value's handles stand for
+	Items  []handles.Kept      `json:"items,omitempty"` // that the value's handles stand for
 	Media  json.RawMessage     `json:"media,omitempty"` // that the call attached to the run's answer
 
 	First int      `json:"first,omitempty"` // the place of the first of

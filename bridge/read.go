@@ -84,7 +84,7 @@ type message struct {
 
 // prompt is what codemode.prompts.get resolves to: the messages, text as text and
 // everything else as handles.
-func (s *shelf) prompt(a gate.Answer) (sandbox.Reply, error) {
+func (s shelf) prompt(a gate.Answer) (sandbox.Reply, error) {
 	if a.IsError {
 		return sandbox.Reply{}, &toolError{shelf: s, answer: a}
 	}

@@ -193,9 +193,9 @@ func (p *replay) answer(c sandbox.Call, known *pastCall, at time.Time, settle fu
 	if known.Past != nil {
 		p.r.gate.Recall(*known.Past, known.value)
 	}
-	p.r.session.handles.restore(known.Items)
+	p.r.session.handles.Restore(known.Items)
 	if known.Media != nil {
-		content, err := p.r.session.handles.content(known.Media)
+		content, err := p.r.session.handles.Content(known.Media)
 		if err == nil {
 			err = p.r.emit(c.Number, content, len(known.Media))
 		}

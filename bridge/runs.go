@@ -16,6 +16,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/handles"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
@@ -405,8 +406,8 @@ func (r *run) pass(ctx context.Context, c sandbox.Call, call gate.Call) (sandbox
 
 // replyTo is what the script gets for a call that passed the gate, and what its
 // handles stand for.
-func (r *run) replyTo(c sandbox.Call, answer gate.Answer, err error) (sandbox.Reply, []keptItem) {
-	on := &shelf{handles: r.session.handles}
+func (r *run) replyTo(c sandbox.Call, answer gate.Answer, err error) (sandbox.Reply, []handles.Kept) {
+	on := shelf{r.session.handles.Shelf()}
 	var reply sandbox.Reply
 	switch {
 	case err != nil:
@@ -421,7 +422,7 @@ func (r *run) replyTo(c sandbox.Call, answer gate.Answer, err error) (sandbox.Re
 	if err != nil {
 		reply = sandbox.Reply{Err: thrown(err)}
 	}
-	return reply, on.made
+	return reply, on.Made
 }
 
 // serveLocal answers a call of what this session has. What a replay must do
@@ -436,13 +437,13 @@ func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s 
 		return savedReply(script.Name, script.Source, false)
 	case sandbox.OpRead:
 		var args struct {
-			Handle handleRef `json:"handle"`
-			Path   string    `json:"path"`
+			Handle handles.Ref `json:"handle"`
+			Path   string      `json:"path"`
 		}
 		if err := readArguments(c.Args, &args); err != nil {
 			return sandbox.Reply{}, fmt.Errorf("codemode.read: %w", err)
 		}
-		value, err := r.session.handles.read(string(args.Handle), args.Path)
+		value, err := r.session.handles.Read(string(args.Handle), args.Path)
 		if err != nil {
 			return sandbox.Reply{}, fmt.Errorf("codemode.read: %w", err)
 		}
@@ -454,7 +455,7 @@ func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s 
 		if err := readArguments(c.Args, &args); err != nil {
 			return sandbox.Reply{}, fmt.Errorf("emit: %w", err)
 		}
-		content, err := r.session.handles.content(args.Handle)
+		content, err := r.session.handles.Content(args.Handle)
 		if err == nil {
 			s.Media, err = json.Marshal(content)
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/elicit"
+	"codemode-bridge/bridge/handles"
 	"codemode-bridge/sandbox"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,7 +21,7 @@ type session struct {
 	started time.Time
 	brief   bool // ends with the request: nothing can be left for a later script
 	sandbox *sandbox.Session
-	handles *handles
+	handles *handles.Store
 	slots   chan struct{}    // holds one token for each script that runs
 	prompts *elicit.Queue    // whose questions are before the person
 	reflex  *reflex          // whether the client answers them by itself
@@ -62,7 +63,7 @@ func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
 		owner:   principal(req),
 		brief:   req.Extra != nil && req.Extra.Header != nil && req.Session.ID() == "",
 		sandbox: s.o.Pool.Session(),
-		handles: newHandles(s.o.Now),
+		handles: handles.New(s.o.Now),
 		slots:   make(chan struct{}, maxRuns),
 		prompts: elicit.NewQueue(),
 		can:     elicit.AbilitiesOf(req),
@@ -102,7 +103,7 @@ func (s *Server) greet(req *mcp.InitializedRequest) {
 // time, and leave nothing for later ones.
 func (s *Server) loose(client string) *session {
 	return &session{id: newID("s"), client: client, brief: true, started: s.o.Now(),
-		sandbox: s.o.Pool.Session(), handles: newHandles(s.o.Now), slots: make(chan struct{}, 1), prompts: elicit.NewQueue(), reflex: new(reflex)}
+		sandbox: s.o.Pool.Session(), handles: handles.New(s.o.Now), slots: make(chan struct{}, 1), prompts: elicit.NewQueue(), reflex: new(reflex)}
 }
 
 // release gives back what a session holds once its connection is over and its

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/profiles"
@@ -249,7 +250,7 @@ func (s *Server) status(ctx context.Context, req *mcp.CallToolRequest) *mcp.Call
 			}
 		}
 	}
-	text, err := marshal(out)
+	text, err := canon.JSON(out)
 	if err != nil {
 		return failure("writing the status: " + err.Error())
 	}

@@ -4,13 +4,17 @@ import (
 	"encoding/json"
 
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/handles"
 	"codemode-bridge/sandbox"
 )
+
+// A shelf makes what scripts get of answers, with handles for media.
+type shelf struct{ *handles.Shelf }
 
 // value is what codemode.server__tool(args) resolves to: the structured
 // content if there is any; else the text; and where there is media, an object
 // with the text and a handle for each piece.
-func (s *shelf) value(a gate.Answer) (sandbox.Reply, error) {
+func (s shelf) value(a gate.Answer) (sandbox.Reply, error) {
 	if a.IsError {
 		return sandbox.Reply{}, &toolError{shelf: s, answer: a}
 	}
@@ -29,9 +33,9 @@ func (s *shelf) value(a gate.Answer) (sandbox.Reply, error) {
 	return sandbox.Reply{Value: value}, err
 }
 
-// media puts an answer's media aside and returns a handle for each, and what
-// is known of each linked resource, which is never fetched.
-func (s *shelf) media(a gate.Answer) []any {
+// media keeps an answer's media and returns a handle for each piece, and what is
+// known of each linked resource, which is never fetched.
+func (s shelf) media(a gate.Answer) []any {
 	var all []any
 	for _, c := range a.Content {
 		switch {
@@ -39,11 +43,11 @@ func (s *shelf) media(a gate.Answer) []any {
 		case c.Type == "resource_link":
 			all = append(all, map[string]string{"kind": "resource_link", "uri": c.URI, "name": c.Name, "mimeType": c.MIMEType})
 		case c.Type == "resource" && c.Resource != nil && c.Resource.Text != nil:
-			all = append(all, s.put("resource", c.Resource.MIMEType, c.Resource.URI, textItem(*c.Resource.Text), c.Raw))
+			all = append(all, s.Put(handles.Item{Kind: c.Type, MIMEType: c.Resource.MIMEType, URI: c.Resource.URI, Text: *c.Resource.Text, Block: c.Raw}))
 		case c.Type == "resource" && c.Resource != nil:
-			all = append(all, s.put("resource", c.Resource.MIMEType, c.Resource.URI, textItem(c.Resource.Blob), c.Raw))
+			all = append(all, s.Put(handles.Item{Kind: c.Type, MIMEType: c.Resource.MIMEType, URI: c.Resource.URI, Text: c.Resource.Blob, Block: c.Raw}))
 		default:
-			all = append(all, s.put(c.Type, c.MIMEType, "", textItem(c.Data), c.Raw))
+			all = append(all, s.Put(handles.Item{Kind: c.Type, MIMEType: c.MIMEType, Text: c.Data, Block: c.Raw}))
 		}
 	}
 	return all
@@ -51,7 +55,7 @@ func (s *shelf) media(a gate.Answer) []any {
 
 // A toolError is a tool's own complaint.
 type toolError struct {
-	shelf  *shelf
+	shelf  shelf
 	answer gate.Answer
 }
 
@@ -71,4 +75,13 @@ func (e *toolError) content() []any {
 		}
 	}
 	return append(all, e.shelf.media(e.answer)...)
+}
+
+// fit is a result as the model gets it: whole, or summarised with a handle to the
+// whole, unless no later script could read that.
+func (r *run) fit(value json.RawMessage) json.RawMessage {
+	if r.session.brief {
+		return handles.Fit(value, r.maxResult, nil)
+	}
+	return handles.Fit(value, r.maxResult, r.session.handles)
 }

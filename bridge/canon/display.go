@@ -374,20 +374,3 @@ func appendForm(b []byte, form string) []byte {
 	}
 	return b
 }
-
-// appendCount appends "1 element" or "1,482 elements".
-func appendCount(b []byte, n int, what string) []byte {
-	digits := strconv.Itoa(n)
-	for i := range len(digits) {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b = append(b, ',')
-		}
-		b = append(b, digits[i])
-	}
-	b = append(b, ' ')
-	b = append(b, what...)
-	if n != 1 {
-		b = append(b, 's')
-	}
-	return b
-}

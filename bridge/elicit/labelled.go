@@ -81,12 +81,12 @@ func quotedLines(text string) string {
 	var out []string
 	for i, line := range lines {
 		if i == maxLines {
-			out = append(out, fmt.Sprintf("• And %s, not shown.", approval.Counted(len(lines)-i, "more line")))
+			out = append(out, fmt.Sprintf("• And %s, not shown.", canon.Counted(len(lines)-i, "more line")))
 			break
 		}
 		shown := quotedLine(line)
 		if n := utf8.RuneCountInString(line); n > maxLine {
-			shown = quotedLine(string([]rune(line)[:maxLine])) + fmt.Sprintf(" (%s left out)", approval.Counted(n-maxLine, "character"))
+			shown = quotedLine(string([]rune(line)[:maxLine])) + fmt.Sprintf(" (%s left out)", canon.Counted(n-maxLine, "character"))
 		}
 		out = append(out, shown)
 	}

@@ -1,4 +1,4 @@
-package bridge
+package handles
 
 import (
 	"encoding/json"
@@ -8,9 +8,9 @@ import (
 )
 
 func TestReadByPath(t *testing.T) {
-	h := newHandles(time.Now)
-	object := h.put("result", "", "", jsonItem(json.RawMessage(`{"items":[{"n":12345678901234567890},{"n":2}],"odd key":{"a.b":"héllo"},"s":"<&>"}`)), nil).Handle
-	plain := h.put("resource", "text/plain", "", textItem("héllo world"), nil).Handle
+	h := New(time.Now)
+	object := h.Put(Item{Kind: "result", JSON: json.RawMessage(`{"items":[{"n":12345678901234567890},{"n":2}],"odd key":{"a.b":"héllo"},"s":"<&>"}`)}).Handle
+	plain := h.Put(Item{Kind: "resource", MIMEType: "text/plain", Text: "héllo world"}).Handle
 	for _, row := range []struct{ handle, path, want, err string }{
 		{object, "items[0].n", "12345678901234567890", ""},
 		{object, "items[-1:]", `[{"n":2}]`, ""},
@@ -29,7 +29,7 @@ func TestReadByPath(t *testing.T) {
 		{plain, "[3]", "", "with a slice"},
 		{"h99", "", "", "no handle"},
 	} {
-		got, err := h.read(row.handle, row.path)
+		got, err := h.Read(row.handle, row.path)
 		switch {
 		case row.err == "" && (err != nil || string(got) != row.want):
 			t.Errorf("%s %q: got %s, %v; want %s", row.handle, row.path, got, err, row.want)
@@ -43,10 +43,10 @@ func FuzzParsePath(f *testing.F) {
 	for _, seed := range []string{"a.b[0:5]", `["x"][1]`, "[", "..", `["\`, "a[-1:].b"} {
 		f.Add(seed)
 	}
-	h := newHandles(time.Now)
-	id := h.put("result", "", "", jsonItem(json.RawMessage(`{"a":{"b":[1,2,{"c":"d"}]}}`)), nil).Handle
+	h := New(time.Now)
+	id := h.Put(Item{Kind: "result", JSON: json.RawMessage(`{"a":{"b":[1,2,{"c":"d"}]}}`)}).Handle
 	f.Fuzz(func(t *testing.T, path string) {
-		if out, err := h.read(id, path); err == nil && !json.Valid(out) {
+		if out, err := h.Read(id, path); err == nil && !json.Valid(out) {
 			t.Errorf("path %q reads %q, which is no JSON", path, out)
 		}
 	})
@@ -54,17 +54,17 @@ func FuzzParsePath(f *testing.F) {
 
 func TestHandlesMakeRoomAndExpire(t *testing.T) {
 	now := time.Unix(0, 0)
-	h := newHandles(func() time.Time { return now })
-	first := h.put("result", "", "", textItem(strings.Repeat("x", handlesBytes/2)), nil).Handle
-	second := h.put("result", "", "", textItem(strings.Repeat("y", handlesBytes/2+1)), nil).Handle
-	if _, err := h.get(first); err == nil {
+	h := New(func() time.Time { return now })
+	first := h.Put(Item{Kind: "result", Text: strings.Repeat("x", maxBytes/2)}).Handle
+	second := h.Put(Item{Kind: "result", Text: strings.Repeat("y", maxBytes/2+1)}).Handle
+	if _, err := h.find(first); err == nil {
 		t.Error("the oldest did not make room")
 	}
-	if _, err := h.get(second); err != nil {
+	if _, err := h.find(second); err != nil {
 		t.Errorf("the newest is gone: %v", err)
 	}
-	now = now.Add(handlesFor + time.Second)
-	if _, err := h.get(second); err == nil {
+	now = now.Add(lifetime + time.Second)
+	if _, err := h.find(second); err == nil {
 		t.Error("a handle outlived its time")
 	}
 }

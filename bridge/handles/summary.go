@@ -1,9 +1,11 @@
-package bridge
+package handles
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -25,10 +27,11 @@ type detail struct {
 
 var details = []detail{{3, 3, 24, 200}, {2, 3, 24, 200}, {2, 2, 8, 100}, {1, 2, 24, 80}, {1, 1, 8, 40}, {0, 0, 0, 20}}
 
-// fit returns value as it is if the model may have all of it, and else a
-// summary of it with a handle to the whole.
-func (r *run) fit(value json.RawMessage) json.RawMessage {
-	if len(value) <= r.maxResult {
+// Fit returns a result as it is if it has at most most bytes, and else a summary of
+// it: its shape, a sample, and a handle to the whole, which keep has from then on.
+// If keep is nil there is no handle: nothing would be left to read it.
+func Fit(value json.RawMessage, most int, keep *Store) json.RawMessage {
+	if len(value) <= most {
 		return value
 	}
 	d := json.NewDecoder(bytes.NewReader(value))
@@ -45,23 +48,23 @@ func (r *run) fit(value json.RawMessage) json.RawMessage {
 		Handle    string `json:"handle,omitempty"`
 		Read      string `json:"read"`
 	}{
-		Truncated: true, Bytes: len(value), Read: fmt.Sprintf("the result is larger than %s; return less of it", size(r.maxResult)),
+		Truncated: true, Bytes: len(value), Read: fmt.Sprintf("the result is larger than %s; return less of it", canon.Size(most)),
 	}
-	if !r.session.brief {
-		kept := jsonItem(value)
+	if keep != nil {
+		it := Item{Kind: "result", MIMEType: "application/json", JSON: value}
 		if text, ok := tree.(string); ok {
-			kept = textItem(text)
+			it.JSON, it.Text = nil, text
 		}
-		summary.Handle = r.session.handles.put("result", "application/json", "", kept, nil).Handle
+		summary.Handle = keep.Put(it).Handle
 		summary.Read = fmt.Sprintf("in your next script: await codemode.read(%q, %s)", summary.Handle, quoted(exampleSlice(tree)))
 	}
 	for i, d := range details {
 		summary.Shape, summary.Sample = shape(tree, d.depth), sample(tree, d)
-		out, err := marshal(summary)
+		out, err := canon.JSON(summary)
 		if err != nil {
 			return json.RawMessage(strconv.Quote("the result could not be summarised: " + err.Error()))
 		}
-		if len(out) <= min(r.maxResult, maxSummary) || i == len(details)-1 {
+		if len(out) <= min(most, maxSummary) || i == len(details)-1 {
 			return out
 		}
 	}
@@ -75,12 +78,12 @@ func exampleSlice(tree any) string {
 		return "[0:50]"
 	}
 	largest, most := "", -1
-	for _, key := range sortedKeys(object) {
+	for _, key := range slices.Sorted(maps.Keys(object)) {
 		if list, ok := object[key].([]any); ok && len(list) > most && len(key) <= maxShownKey {
 			largest, most = key, len(list)
 		}
 	}
-	switch keys := sortedKeys(object); {
+	switch keys := slices.Sorted(maps.Keys(object)); {
 	case most >= 0:
 		return pathKey(largest) + "[0:50]"
 	case len(keys) == 0 || len(keys[0]) > maxShownKey:
@@ -90,23 +93,6 @@ func exampleSlice(tree any) string {
 	}
 }
 
-// pathKey writes a key as a path begins with it.
-func pathKey(key string) string {
-	if key == "" || strings.ContainsAny(key, `.["\`) || canon.Visible(key) != key {
-		return "[" + quoted(key) + "]"
-	}
-	return key
-}
-
-// quoted is a string as JSON and JavaScript write it.
-func quoted(text string) string {
-	b, err := marshal(text)
-	if err != nil {
-		return `""` // a string has a JSON form
-	}
-	return string(b)
-}
-
 // sample is a small copy of a value: the first elements of its arrays and
 // keys of its objects, the start of its texts.
 func sample(v any, d detail) any {
@@ -114,7 +100,7 @@ func sample(v any, d detail) any {
 	inner.depth--
 	switch v := v.(type) {
 	case string:
-		return cutRunes(v, d.chars)
+		return canon.Cut(v, d.chars)
 	case []any:
 		if d.depth == 0 {
 			return shape(v, 0)
@@ -129,11 +115,11 @@ func sample(v any, d detail) any {
 			return shape(v, 0)
 		}
 		out := map[string]any{}
-		for i, key := range sortedKeys(v) {
+		for i, key := range slices.Sorted(maps.Keys(v)) {
 			if i == d.keys {
 				break
 			}
-			out[cutRunes(key, maxShownKey)] = sample(v[key], inner)
+			out[canon.Cut(key, maxShownKey)] = sample(v[key], inner)
 		}
 		return out
 	}
@@ -142,17 +128,6 @@ func sample(v any, d detail) any {
 
 // maxShownKey is how much of a key is shown.
 const maxShownKey = 80
-
-// cutRunes is text with at most n characters, and a mark if there were more.
-func cutRunes(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n]) + "…"
-	}
-	return text
-}
 
 // shape describes a JSON value in a few words: types and counts, down to a
 // depth, never values.
@@ -165,15 +140,15 @@ func shape(v any, depth int) string {
 	case json.Number, float64:
 		return "number"
 	case string:
-		return fmt.Sprintf("text of %s characters", thousands(utf8.RuneCountInString(v)))
+		return fmt.Sprintf("text of %s characters", canon.Thousands(utf8.RuneCountInString(v)))
 	case []any:
 		if len(v) == 0 || depth <= 0 {
-			return fmt.Sprintf("array of %s", thousands(len(v)))
+			return fmt.Sprintf("array of %s", canon.Thousands(len(v)))
 		}
-		return fmt.Sprintf("array of %s, the first %s", thousands(len(v)), shape(v[0], depth-1))
+		return fmt.Sprintf("array of %s, the first %s", canon.Thousands(len(v)), shape(v[0], depth-1))
 	case map[string]any:
 		if depth <= 0 {
-			return fmt.Sprintf("object with %s keys", thousands(len(v)))
+			return fmt.Sprintf("object with %s keys", canon.Thousands(len(v)))
 		}
 		return objectShape(v, depth)
 	default:
@@ -185,12 +160,12 @@ func shape(v any, depth int) string {
 func objectShape(v map[string]any, depth int) string {
 	const most = 24
 	var parts []string
-	for i, key := range sortedKeys(v) {
+	for i, key := range slices.Sorted(maps.Keys(v)) {
 		if i == most {
 			parts = append(parts, fmt.Sprintf("and %d more keys", len(v)-most))
 			break
 		}
-		parts = append(parts, cutRunes(key, maxShownKey)+": "+shape(v[key], depth-1))
+		parts = append(parts, canon.Cut(key, maxShownKey)+": "+shape(v[key], depth-1))
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }

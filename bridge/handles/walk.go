@@ -1,4 +1,4 @@
-package bridge
+package handles
 
 import (
 	"encoding/json"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"codemode-bridge/bridge/canon"
 )
 
 // pick walks along steps through a kept value and returns what is there. It
@@ -42,7 +44,7 @@ func pick(value json.RawMessage, steps []step, at string) (json.RawMessage, erro
 		default:
 			var text string
 			if err = json.Unmarshal(value, &text); err == nil {
-				return marshal(part(text, st))
+				return canon.JSON(part(text, st))
 			}
 		}
 		if err != nil {

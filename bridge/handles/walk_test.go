@@ -1,4 +1,4 @@
-package bridge
+package handles
 
 import (
 	"bytes"
@@ -128,24 +128,24 @@ func FuzzWalk(f *testing.F) {
 	for _, seed := range []string{`[1,[2`, `{"a"`, `{"a":1,}`, `[`, `"`, `{]`, ``, ` `, `[1 2]`, `{1:2}`} {
 		f.Add(seed, "[0:1].a[-1]")
 	}
-	h := newHandles(time.Now)
+	h := New(time.Now)
 	f.Fuzz(func(t *testing.T, raw, path string) {
-		id := h.put("result", "", "", jsonItem(json.RawMessage(raw)), nil).Handle
-		_, _ = h.read(id, path) // must only not panic or hang
+		id := h.Put(Item{Kind: "result", JSON: json.RawMessage(raw)}).Handle
+		_, _ = h.Read(id, path) // must only not panic or hang
 	})
 }
 
 // A part of a large value costs little, however often it is read.
 func TestReadingAPartKeepsNothing(t *testing.T) {
-	h := newHandles(time.Now)
+	h := New(time.Now)
 	large := "[" + strings.Repeat(`{"a":1},`, 200_000) + `{"a":2}]`
-	id := h.put("result", "", "", jsonItem(json.RawMessage(large)), nil).Handle
+	id := h.Put(Item{Kind: "result", JSON: json.RawMessage(large)}).Handle
 	for path, want := range map[string]string{"[0]": `{"a":1}`, "[-1].a": "2", "[199999:]": `[{"a":1},{"a":2}]`} {
 		const reads = 20
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		for range reads {
-			if got, err := h.read(id, path); err != nil || string(got) != want {
+			if got, err := h.Read(id, path); err != nil || string(got) != want {
 				t.Fatalf("%s: %s, %v", path, got, err)
 			}
 		}

@@ -71,10 +71,11 @@ var table = map[string][]string{
 	"bridge/sqlstore":   {"bridge/approval", "bridge/canon", "bridge/ledger"},
 	"bridge/storetest":  {"analysis", "bridge/approval", "bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/elicit":     {"bridge/approval", "bridge/canon", "bridge/upstream"},
+	"bridge/handles":    {"bridge/canon"},
 	"bridge/gate":       {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/ledger", "bridge/provenance", "profiles"},
 	"bridge/admin":      {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/webguard", "profiles"},
 	"bridge": {
-		"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/elicit", "bridge/gate", "bridge/ledger",
+		"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/elicit", "bridge/gate", "bridge/handles", "bridge/ledger",
 		"bridge/rpc", "bridge/upstream", "bridge/webguard", "profiles", "sandbox",
 	},
 	"bridge/bench": {"sandbox/wire"},
