@@ -29,7 +29,7 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge/upstream
 # statement, a channel or something of sync. A test in cmd/codemode-bridge
 # holds the list to that.
 RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval \
-	./bridge/bench ./bridge/catalog ./bridge/config ./bridge/confirmed ./bridge/gate ./bridge/join \
+	./bridge/bench ./bridge/catalog ./bridge/config ./bridge/confirmed ./bridge/gate ./bridge/instance \
 	./bridge/ledger ./bridge/login ./bridge/memstore ./bridge/notify \
 	./bridge/observed ./bridge/openapi ./bridge/pins ./bridge/provenance \
 	./bridge/scripts ./bridge/sqlstore ./bridge/sso ./bridge/upstream ./bridge/webguard \

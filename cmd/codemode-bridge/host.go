@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"codemode-bridge/bridge/join"
+	"codemode-bridge/bridge/instance"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -72,7 +72,7 @@ func hostCommand(con *console) *cobra.Command {
 // A host serves windows, each of which is a session of one bridge, until the
 // last has gone.
 type host struct {
-	socket *join.Host
+	socket *instance.Host
 	log    string // the folder of the log
 	linger time.Duration
 	began  time.Time
@@ -93,12 +93,12 @@ type host struct {
 // A window is one client of a host.
 type window struct {
 	name  string
-	conn  *join.Conn
+	conn  *instance.Conn
 	since time.Time
 	gone  chan struct{} // closed when it has gone
 }
 
-func newHost(a *console, socket *join.Host, linger time.Duration) *host {
+func newHost(a *console, socket *instance.Host, linger time.Duration) *host {
 	return &host{socket: socket, log: logDir(a), linger: linger, began: time.Now(), over: make(chan struct{})}
 }
 
@@ -111,7 +111,7 @@ func (h *host) serve(ctx context.Context, p *parts, ready *os.File) error {
 	h.handled = make(chan struct{})
 	go func() {
 		defer close(h.handled)
-		h.socket.Serve(func(c *join.Conn) { h.handle(ctx, c) }, func(err error) {
+		h.socket.Serve(func(c *instance.Conn) { h.handle(ctx, c) }, func(err error) {
 			p.log.Debug("a window was refused", "err", err)
 		})
 	}()
@@ -149,20 +149,20 @@ func (h *host) dismiss() {
 }
 
 // handle serves one connection of a window.
-func (h *host) handle(ctx context.Context, c *join.Conn) {
+func (h *host) handle(ctx context.Context, c *instance.Conn) {
 	switch c.Ask {
-	case join.Serve:
+	case instance.Serve:
 		if w := h.enter(c); w != nil {
 			h.converse(ctx, w)
 			h.leave(ctx, w)
 			return // leave or dismiss closes it
 		}
-	case join.Talk:
-		if w := h.find(c.Window); w != nil && c.Accept(join.Welcome{PID: os.Getpid()}) == nil {
+	case instance.Talk:
+		if w := h.find(c.Window); w != nil && c.Accept(instance.Welcome{PID: os.Getpid()}) == nil {
 			h.talk.tell(c, w.gone)
 		}
-	case join.Status:
-		if c.Accept(join.Welcome{PID: os.Getpid()}) == nil {
+	case instance.Status:
+		if c.Accept(instance.Welcome{PID: os.Getpid()}) == nil {
 			c.SetDeadline(time.Now().Add(10 * time.Second))
 			_ = json.NewEncoder(c).Encode(h.status()) // who asked has gone
 		}
@@ -171,7 +171,7 @@ func (h *host) handle(ctx context.Context, c *join.Conn) {
 }
 
 // enter makes a connection a window; nil if the host is about to end.
-func (h *host) enter(c *join.Conn) *window {
+func (h *host) enter(c *instance.Conn) *window {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ending {
@@ -205,7 +205,7 @@ func (h *host) find(name string) *window {
 // converse serves the window's client until it goes away or ctx ends.
 func (h *host) converse(ctx context.Context, w *window) {
 	log := h.parts.log.With("window", w.name)
-	if err := w.conn.Accept(join.Welcome{PID: os.Getpid(), Window: w.name, Log: h.log}); err != nil {
+	if err := w.conn.Accept(instance.Welcome{PID: os.Getpid(), Window: w.name, Log: h.log}); err != nil {
 		log.Debug("a window has gone at once", "err", err)
 		return
 	}
@@ -302,14 +302,14 @@ func (h *host) status() hostStatus {
 
 // readSide and writeSide are a connection as the SDK wants it: it closes them
 // when the session is over, but the connection ends when the window does.
-type readSide struct{ *join.Conn }
+type readSide struct{ *instance.Conn }
 
 func (r readSide) Close() error { return r.SetReadDeadline(time.Unix(1, 0)) }
 
 // A writeSide closes the connection of a window that does not take a message in
 // time: what tells all windows of something writes to one after the other.
 type writeSide struct {
-	conn *join.Conn
+	conn *instance.Conn
 	ctx  context.Context // of the host
 	wait time.Duration
 }
@@ -377,7 +377,7 @@ func (t *talk) unheard() []byte {
 
 // tell tells c all that is said until gone is closed; the first also hears
 // what was said before.
-func (t *talk) tell(c *join.Conn, gone <-chan struct{}) {
+func (t *talk) tell(c *instance.Conn, gone <-chan struct{}) {
 	ear := make(chan []byte, openTalk)
 	t.mu.Lock()
 	if !t.heard {

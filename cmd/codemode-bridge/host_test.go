@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"codemode-bridge/bridge/join"
+	"codemode-bridge/bridge/instance"
 )
 
 // A window that does not read is let go: the others wait for it no longer.
@@ -32,7 +32,7 @@ func TestAWindowThatDoesNotReadIsLetGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ours.Close()
-	side := writeSide{&join.Conn{UnixConn: ours}, t.Context(), time.Minute}
+	side := writeSide{&instance.Conn{UnixConn: ours}, t.Context(), time.Minute}
 	if _, err := side.Write([]byte("hello")); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/config"
-	"codemode-bridge/bridge/join"
+	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/upstream"
 )
 
@@ -39,12 +39,12 @@ func rememberLookups(con *console) (names func() []string) {
 }
 
 // hostFolders are where windows meet, and the group of a configuration there.
-func hostFolders(con *console) (join.Folders, error) {
+func hostFolders(con *console) (instance.Folders, error) {
 	places, err := config.Paths(con.env)
 	if err != nil {
-		return join.Folders{}, err
+		return instance.Folders{}, err
 	}
-	f := join.Folders{State: filepath.Join(places.StateDir, "windows"), Runtime: filepath.Join(os.TempDir(), fmt.Sprintf("codemode-bridge-%d", os.Geteuid()))}
+	f := instance.Folders{State: filepath.Join(places.StateDir, "windows"), Runtime: filepath.Join(os.TempDir(), fmt.Sprintf("codemode-bridge-%d", os.Geteuid()))}
 	if dir, ok := con.env("XDG_RUNTIME_DIR"); ok && filepath.IsAbs(dir) {
 		f.Runtime = filepath.Join(dir, "codemode-bridge")
 	}
@@ -102,7 +102,7 @@ func (s *sharing) covers(cfg *config.Config, looked []string) error {
 // meetingPlace is where the windows meet that can be served by one process: all that
 // would make a difference to their servers is part of its identity. Looked are
 // the variables that the configuration was read with.
-func meetingPlace(con *console, cfg *config.Config, looked []string) (*join.Place, error) {
+func meetingPlace(con *console, cfg *config.Config, looked []string) (*instance.Place, error) {
 	f, err := hostFolders(con)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func meetingPlace(con *console, cfg *config.Config, looked []string) (*join.Plac
 	children := upstream.Inherited(same.passed, os.Environ())
 	children = slices.DeleteFunc(children, func(entry string) bool { return strings.HasPrefix(entry, "TERM=") }) // they have none
 	slices.Sort(children)
-	return join.At(f, cfg.File, append(identity, children...))
+	return instance.At(f, cfg.File, append(identity, children...))
 }
 
 // programBuild tells this program from another of the same version.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"codemode-bridge/bridge/join"
+	"codemode-bridge/bridge/instance"
 
 	"github.com/spf13/cobra"
 )
@@ -28,7 +28,7 @@ func statusCommand(con *console) *cobra.Command {
 				return &configError{err, "set XDG_STATE_HOME, or HOME"}
 			}
 			hosts := []hostStatus{}
-			for _, place := range join.In(f, file) {
+			for _, place := range instance.In(f, file) {
 				if s, err := askStatus(c.Context(), place); err == nil { // others have ended, or are about to
 					hosts = append(hosts, s)
 				}
@@ -44,10 +44,10 @@ func statusCommand(con *console) *cobra.Command {
 	return c
 }
 
-func askStatus(ctx context.Context, place *join.Place) (s hostStatus, err error) {
+func askStatus(ctx context.Context, place *instance.Place) (s hostStatus, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	conn, err := place.Ask(ctx, join.Status, "")
+	conn, err := place.Ask(ctx, instance.Status, "")
 	if err != nil {
 		return s, err
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/config"
-	"codemode-bridge/bridge/join"
+	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/rpc"
 )
 
@@ -36,7 +36,7 @@ const lastAnswers = 2 * time.Second
 // window has to be served by itself; the person has been told why.
 func joinHost(ctx context.Context, con *console, client *stdio, cfg *config.Config, looked []string) (joined bool, err error) {
 	place, err := meetingPlace(con, cfg, looked)
-	var conn *join.Conn
+	var conn *instance.Conn
 	if err == nil {
 		joining, cancel := context.WithTimeout(ctx, joinTime)
 		defer cancel()
@@ -46,7 +46,7 @@ func joinHost(ctx context.Context, con *console, client *stdio, cfg *config.Conf
 	switch {
 	case errors.As(err, &failed), ctx.Err() != nil:
 		return true, err
-	case errors.Is(err, join.ErrUnsupported):
+	case errors.Is(err, instance.ErrUnsupported):
 		return false, nil // the reference says so
 	case err != nil:
 		fmt.Fprintf(con.err, "codemode-bridge: this window has servers of its own: %v\n", err)
@@ -60,7 +60,7 @@ const saidAtMost = 64 << 10
 
 // startHost starts the process that serves windows, and returns when it
 // listens. What keeps it from that is said here.
-func startHost(ctx context.Context, con *console, place *join.Place, cfg *config.Config) error {
+func startHost(ctx context.Context, con *console, place *instance.Place, cfg *config.Config) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
@@ -114,7 +114,7 @@ var errHostGone = errors.New("the bridge that served this window has ended")
 
 // pass carries messages between the client and the host until one of them
 // goes away, or ctx ends.
-func pass(ctx context.Context, con *console, client *stdio, host *join.Conn, place *join.Place) error {
+func pass(ctx context.Context, con *console, client *stdio, host *instance.Conn, place *instance.Place) error {
 	defer host.Close()
 	fmt.Fprintf(con.err, "codemode-bridge %s: served by process %d, which all windows of %s share; its log is in %s\n", version, host.Welcome.PID, con.shownFile(), host.Welcome.Log)
 	talked := hearTalk(ctx, con, place, host.Welcome.Window)
@@ -191,8 +191,8 @@ func (con *console) shownFile() string {
 
 // hearTalk copies what the host says to standard error. What it returns waits,
 // not for long, until all of it has come.
-func hearTalk(ctx context.Context, con *console, place *join.Place, window string) (wait func()) {
-	talk, err := place.Ask(ctx, join.Talk, window)
+func hearTalk(ctx context.Context, con *console, place *instance.Place, window string) (wait func()) {
+	talk, err := place.Ask(ctx, instance.Talk, window)
 	if err != nil {
 		return func() {} // it is in the log
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package join
+package instance
 
 import (
 	"bufio"

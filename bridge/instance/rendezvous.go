@@ -1,4 +1,4 @@
-// Package join brings several processes of one user, each with a client of its
+// Package instance brings several processes of one user, each with a client of its
 // own (a window), to one process that serves them all (the host).
 //
 // They meet at a socket in a folder that is the user's alone (mode 0700, the
@@ -19,7 +19,7 @@
 // one has left, and whoever starts a host holds the other meanwhile
 // (NAME.start), so that of five windows one does. The system drops a lock when
 // its process ends, however it does.
-package join
+package instance
 
 import (
 	"crypto/hmac"
