@@ -56,7 +56,7 @@ var table = map[string][]string{
 	"bridge/filelock":   {},
 	"bridge/alive":      {"bridge/filelock"},
 	"bridge/confirmed":  {"bridge/filelock"},
-	"bridge/instance":   {"bridge/filelock"},
+	"bridge/instance":   {"bridge/filelock", "bridge/rpc"},
 	"bridge/rpc":        {"bridge/canon"},
 	"bridge/ledger":     {"bridge/canon", "profiles"},
 	"bridge/login":      {"bridge/canon", "bridge/webguard"},
