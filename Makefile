@@ -28,13 +28,12 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge/upstream
 # The packages in which goroutines meet: they or their tests have a go
 # statement, a channel or something of sync. A test in cmd/codemode-bridge
 # holds the list to that.
-RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval \
-	./bridge/bench ./bridge/catalog ./bridge/config ./bridge/confirmed ./bridge/elicit ./bridge/gate ./bridge/handles ./bridge/join \
-	./bridge/ledger ./bridge/login ./bridge/memstore ./bridge/notify \
-	./bridge/observed ./bridge/openapi ./bridge/pins ./bridge/provenance \
+RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval ./bridge/bench ./bridge/catalog \
+	./bridge/config ./bridge/confirmed ./bridge/elicit ./bridge/gate ./bridge/handles \
+	./bridge/instance ./bridge/ledger ./bridge/login ./bridge/memstore ./bridge/notify \
+	./bridge/observed ./bridge/openapi ./bridge/pins ./bridge/provenance ./bridge/rpc \
 	./bridge/scripts ./bridge/sqlstore ./bridge/sso ./bridge/upstream ./bridge/webguard \
-	./cmd/codemode-bridge ./profiles ./sandbox ./sandbox/intl ./sandbox/wire \
-	./sandbox/worker
+	./cmd/codemode-bridge ./profiles ./sandbox ./sandbox/intl ./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test check fmt lint vuln race cross test-real soak bench mutants fuzz frozen clean

@@ -218,3 +218,19 @@ func worker() (string, error) {
 	}
 	return path, nil
 }
+
+// rememberLookups notes from now on which variables are looked up; what it
+// returns says which those were.
+func rememberLookups(con *console) (names func() []string) {
+	env := con.env
+	var all []string
+	con.env = func(name string) (string, bool) {
+		all = append(all, name)
+		return env(name)
+	}
+	return func() []string {
+		con.env = env
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+}

@@ -56,7 +56,7 @@ var table = map[string][]string{
 	"bridge/filelock":   {},
 	"bridge/alive":      {"bridge/filelock"},
 	"bridge/confirmed":  {"bridge/filelock"},
-	"bridge/join":       {"bridge/filelock"},
+	"bridge/instance":   {"bridge/filelock", "bridge/rpc"},
 	"bridge/rpc":        {"bridge/canon"},
 	"bridge/ledger":     {"bridge/canon", "profiles"},
 	"bridge/login":      {"bridge/canon", "bridge/webguard"},
@@ -83,7 +83,7 @@ var table = map[string][]string{
 	"cmd/codemode-worker": {"sandbox/worker"},
 	"cmd/codemode-bridge": {
 		"analysis", "bridge", "bridge/admin", "bridge/alive", "bridge/approval", "bridge/audit", "bridge/builtin", "bridge/canon", "bridge/catalog", "bridge/clients",
-		"bridge/config", "bridge/confirmed", "bridge/gate", "bridge/join", "bridge/ledger", "bridge/login", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/openapi", "bridge/pins", "bridge/rpc", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
+		"bridge/config", "bridge/confirmed", "bridge/gate", "bridge/instance", "bridge/ledger", "bridge/login", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/openapi", "bridge/pins", "bridge/rpc", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
 		"bridge/upstream", "bridge/webguard", "profiles", "profiles/templates", "sandbox",
 	},
 }

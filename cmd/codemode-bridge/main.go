@@ -73,7 +73,9 @@ type console struct {
 	logFile     string // --log
 	json        bool   // --json
 
-	shared *sharing // what the windows that it serves have in common; nil if it serves none
+	// covers refuses an edit of the configuration that the clients of a shared
+	// bridge cannot all follow; nil if this process is none.
+	covers func(cfg *config.Config, looked []string) error
 }
 
 // rootCommand is the whole command line.

@@ -21,6 +21,7 @@ import (
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/observed"
 	"codemode-bridge/bridge/pins"
@@ -234,7 +235,7 @@ func (p *parts) specs(cfg *config.Config) []upstream.Spec {
 
 // folder is where servers run that have no cwd; empty if all have one.
 func (p *parts) folder() string {
-	if !shares(p.config(), nil).folder {
+	if !sharing(p.config(), nil).Folder {
 		return ""
 	}
 	here, err := os.Getwd()
@@ -384,7 +385,7 @@ func (p *parts) watch(ctx context.Context, a *console, seen *config.Config) {
 	p.ended.Go(func() { p.followSaved(ctx, p.first) })
 	p.ended.Go(func() { p.followHeld(ctx, a) })
 	wrong := func(err error) {
-		if problems := (config.Problems)(nil); errors.As(err, &problems) || errors.Is(err, errNotShared) {
+		if problems := (config.Problems)(nil); errors.As(err, &problems) || errors.Is(err, instance.ErrNotShared) {
 			p.letGo(ctx) // the file holds something else now
 		}
 		text := fmt.Sprint(err)
@@ -394,7 +395,10 @@ func (p *parts) watch(ctx context.Context, a *console, seen *config.Config) {
 		p.log.Error("the configuration was not taken over; the last good one goes on", "err", err)
 	}
 	watchFiles(ctx, a, seen, func(cfg *config.Config, looked []string) {
-		err := a.shared.covers(cfg, looked)
+		var err error
+		if a.covers != nil {
+			err = a.covers(cfg, looked)
+		}
 		if err == nil {
 			err = p.reloaded(ctx, a, cfg)
 		}

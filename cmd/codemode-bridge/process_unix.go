@@ -15,7 +15,3 @@ func processLives(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
-
-// detached makes a child the leader of a session of its own: what ends the
-// terminal or the process group of its parent does not reach it.
-func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

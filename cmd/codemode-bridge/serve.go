@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/webguard"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -45,13 +46,13 @@ func runCommand(con *console) *cobra.Command {
 			// Whatever else might print must not end up in the protocol.
 			stdout := os.Stdout
 			os.Stdout = os.Stderr
-			client := newStdio(os.Stdin, stdout)
+			client := rpc.NewStdio(os.Stdin, stdout)
 			start, err := beginServing(con)
 			if err != nil {
 				return err
 			}
 			if start.cfg.Windows.Share && !alone {
-				joined, err := joinHost(c.Context(), con, client, start.cfg, start.looked)
+				joined, err := joinInstance(c.Context(), con, client, start.cfg, start.looked)
 				if joined || err != nil {
 					return err
 				}

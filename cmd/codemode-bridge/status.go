@@ -1,20 +1,18 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"codemode-bridge/bridge/join"
+	"codemode-bridge/bridge/instance"
 
 	"github.com/spf13/cobra"
 )
 
-// statusCommand shows the processes that serve windows.
+// statusCommand shows the shared bridges of a configuration.
 func statusCommand(con *console) *cobra.Command {
 	c := &cobra.Command{
 		Use: "status", Short: "Show the bridges that the windows of this configuration share", Args: noArgs,
@@ -23,58 +21,47 @@ func statusCommand(con *console) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			f, err := hostFolders(con)
+			f, err := instanceFolders(con)
 			if err != nil {
 				return &configError{err, "set XDG_STATE_HOME, or HOME"}
 			}
-			hosts := []hostStatus{}
-			for _, place := range join.In(f, file) {
-				if s, err := askStatus(c.Context(), place); err == nil { // others have ended, or are about to
-					hosts = append(hosts, s)
+			all := []instance.Status{}
+			for _, meeting := range instance.In(f, file) {
+				if s, err := meeting.Status(c.Context()); err == nil { // others have ended, or are about to
+					all = append(all, s)
 				}
 			}
-			slices.SortFunc(hosts, func(x, y hostStatus) int { return x.Since.Compare(y.Since) })
+			slices.SortFunc(all, func(x, y instance.Status) int { return x.Since.Compare(y.Since) })
 			if con.json {
-				return con.printJSON(hosts)
+				return con.printJSON(all)
 			}
-			return printHosts(con, hosts)
+			return printInstances(con, all)
 		},
 	}
 	con.jsonFlag(c)
 	return c
 }
 
-func askStatus(ctx context.Context, place *join.Place) (s hostStatus, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	conn, err := place.Ask(ctx, join.Status, "")
-	if err != nil {
-		return s, err
-	}
-	defer conn.Close()
-	return s, json.NewDecoder(conn).Decode(&s)
-}
-
-func printHosts(con *console, hosts []hostStatus) error {
-	if len(hosts) == 0 {
+func printInstances(con *console, all []instance.Status) error {
+	if len(all) == 0 {
 		_, err := fmt.Fprintln(con.out, "no windows share a bridge with this configuration")
 		return err
 	}
-	for i, h := range hosts {
-		if i > 0 {
+	for n, i := range all {
+		if n > 0 {
 			fmt.Fprintln(con.out)
 		}
 		var pids []string
-		for _, w := range h.Windows {
+		for _, w := range i.Clients {
 			pids = append(pids, strconv.Itoa(w.PID))
 		}
-		fmt.Fprintf(con.out, "process %d, version %s, since %s: %s", h.PID, h.Version, h.Since.Local().Format(time.DateTime), count(len(h.Windows), "window"))
+		fmt.Fprintf(con.out, "process %d, version %s, since %s: %s", i.PID, i.Version, i.Since.Local().Format(time.DateTime), count(len(i.Clients), "window"))
 		if len(pids) > 0 {
 			fmt.Fprintf(con.out, " (%s)", strings.Join(pids, ", "))
 		}
-		fmt.Fprintf(con.out, ", %s\n", count(h.Runs, "run"))
+		fmt.Fprintf(con.out, ", %s\n", count(i.Runs, "run"))
 		table := [][]string{{"server", "state", "tools", "process", "of sessions", "why"}}
-		for _, s := range h.Servers {
+		for _, s := range i.Servers {
 			pid := ""
 			if s.PID != 0 {
 				pid = strconv.Itoa(s.PID)

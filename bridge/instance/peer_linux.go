@@ -1,4 +1,4 @@
-package join
+package instance
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ func peer(c *net.UnixConn) (uid int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	var cred *unix.Xucred
+	var cred *unix.Ucred
 	var failed error
-	err = raw.Control(func(fd uintptr) { cred, failed = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED) })
+	err = raw.Control(func(fd uintptr) { cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
 	if err = errors.Join(err, failed); err != nil {
 		return -1, err
 	}

@@ -1,4 +1,4 @@
-package join
+package instance
 
 import (
 	"encoding/hex"
@@ -21,44 +21,44 @@ const (
 	lineTime = 10 * time.Second
 )
 
-// What a window may ask for.
+// What a client process may ask for.
 const (
-	Serve  = "serve"  // the window's client is served
-	Talk   = "talk"   // what the host says on its standard error, for a window that is served
-	Status = "status" // one JSON value, for which no identity is needed
+	askServe  = "serve"  // its client is served
+	askTalk   = "talk"   // what the instance says on its standard error, for a connection that is served
+	askStatus = "status" // one JSON value, for which no identity is needed
 )
 
-// A hello is the window's line.
+// A hello is the client process's line.
 type hello struct {
 	Join     int    `json:"join"`
 	Identity string `json:"identity,omitempty"`
 	Ask      string `json:"ask"`
-	Window   string `json:"window,omitempty"`
+	Client   string `json:"window,omitempty"`
 	PID      int    `json:"pid,omitempty"`
 }
 
-// A Welcome is the host's line.
+// A Welcome is the instance's line.
 type Welcome struct {
 	Join   int    `json:"join"`
-	PID    int    `json:"pid"`              // of the host
-	Window string `json:"window,omitempty"` // the host's name for the window that is served
-	Log    string `json:"log,omitempty"`    // the host's log file
-	// Refused says why the window is not served.
+	PID    int    `json:"pid"`              // of the instance
+	Client string `json:"window,omitempty"` // the instance's name for the connection
+	Log    string `json:"log,omitempty"`    // the folder of the instance's log
+	// Refused says why the client is not served.
 	Refused string `json:"refused,omitempty"`
 }
 
-// A Conn is a connection between a window and its host.
+// A Conn is a client connection: between a client's process and its instance.
 type Conn struct {
 	*net.UnixConn
-	// Ask is what the window wants, and Window for which one; on the host's side.
-	Ask, Window string
-	PID         int // of the window's process, as it says
-	// Welcome is what the host said; on the window's side.
+	// On the instance's side: what is asked for, and for which other connection.
+	ask, client string
+	pid         int // of the client's process, as it says
+	// Welcome is what the instance said; on the client's side.
 	Welcome Welcome
 }
 
-// Accept tells the window that it gets what it asked for.
-func (c *Conn) Accept(w Welcome) error {
+// accept tells the client that it gets what it asked for.
+func (c *Conn) accept(w Welcome) error {
 	w.Join = protocol
 	c.SetDeadline(time.Now().Add(lineTime))
 	if err := writeLine(c.UnixConn, w); err != nil {
@@ -67,11 +67,11 @@ func (c *Conn) Accept(w Welcome) error {
 	return c.SetDeadline(time.Time{})
 }
 
-// receive reads a window's line on the host's side, and refuses whoever must
-// not be there.
-func (p *Place) receive(u *net.UnixConn) (*Conn, error) {
+// receive reads a client's line on the instance's side, and refuses whoever
+// must not be there.
+func (r *Rendezvous) receive(u *net.UnixConn) (*Conn, error) {
 	u.SetDeadline(time.Now().Add(lineTime))
-	if err := p.checkPeer(u); err != nil {
+	if err := r.checkPeer(u); err != nil {
 		return nil, err // and not a word
 	}
 	var h hello
@@ -85,23 +85,23 @@ func (p *Place) receive(u *net.UnixConn) (*Conn, error) {
 	switch {
 	case h.Join != protocol:
 		return refuse(fmt.Sprintf("this bridge speaks version %d of the way to join, not %d", protocol, h.Join))
-	case h.Ask != Status && h.Identity != hex.EncodeToString(p.digest):
+	case h.Ask != askStatus && h.Identity != hex.EncodeToString(r.digest):
 		return refuse("the window is not like those that this bridge serves")
-	case h.Ask != Serve && h.Ask != Talk && h.Ask != Status:
+	case h.Ask != askServe && h.Ask != askTalk && h.Ask != askStatus:
 		return refuse(fmt.Sprintf("%.20q cannot be asked for", h.Ask))
 	}
-	return &Conn{UnixConn: u, Ask: h.Ask, Window: h.Window, PID: h.PID}, nil
+	return &Conn{UnixConn: u, ask: h.Ask, client: h.Client, pid: h.PID}, nil
 }
 
-// greet says the window's line and reads the host's.
-func (p *Place) greet(u *net.UnixConn, ask, window string) (*Conn, error) {
-	if err := p.checkPeer(u); err != nil {
+// greet says the client's line and reads the instance's.
+func (r *Rendezvous) greet(u *net.UnixConn, ask, client string) (*Conn, error) {
+	if err := r.checkPeer(u); err != nil {
 		return nil, err
 	}
 	u.SetDeadline(time.Now().Add(lineTime))
-	h := hello{Join: protocol, Ask: ask, Window: window, PID: os.Getpid()}
-	if p.digest != nil {
-		h.Identity = hex.EncodeToString(p.digest)
+	h := hello{Join: protocol, Ask: ask, Client: client, PID: os.Getpid()}
+	if r.digest != nil {
+		h.Identity = hex.EncodeToString(r.digest)
 	}
 	c := &Conn{UnixConn: u}
 	err := writeLine(u, h)
@@ -113,7 +113,7 @@ func (p *Place) greet(u *net.UnixConn, ask, window string) (*Conn, error) {
 	case errors.As(err, &slow) && slow.Timeout():
 		return nil, errors.New("the bridge that runs does not answer")
 	case err != nil:
-		return nil, errNobody // it ends
+		return nil, errNoInstance // it ends
 	case c.Welcome.Refused != "":
 		return nil, errors.New(c.Welcome.Refused)
 	case c.Welcome.Join != protocol:
@@ -123,12 +123,12 @@ func (p *Place) greet(u *net.UnixConn, ask, window string) (*Conn, error) {
 }
 
 // checkPeer refuses a connection whose other end is another user's.
-func (p *Place) checkPeer(u *net.UnixConn) error {
+func (r *Rendezvous) checkPeer(u *net.UnixConn) error {
 	uid, err := peer(u)
 	if err != nil {
 		return fmt.Errorf("asking who is at the other end of the socket: %w", err)
 	}
-	if uid != p.uid {
+	if uid != r.uid {
 		return fmt.Errorf("at the other end of the socket is another user (%d)", uid)
 	}
 	return nil

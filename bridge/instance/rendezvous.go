@@ -1,25 +1,32 @@
-// Package join brings several processes of one user, each with a client of its
-// own (a window), to one process that serves them all (the host).
+// Package instance lets several processes of one user, each with an MCP client
+// of its own, be served by one shared bridge: the instance.
 //
-// They meet at a socket in a folder that is the user's alone (mode 0700, the
-// socket 0600). Its name is a keyed digest of all that must be equal for two
-// windows to be served alike, so that those who differ do not meet, and the
-// name tells nothing of what went into it. Each side asks the system who is at
-// the other end, and talks to no other user.
+// A process finds its instance at a [Rendezvous]. That is a socket in a folder
+// that is the user's alone (mode 0700, the socket 0600). The socket's name is a
+// keyed digest of everything that must be equal for two clients to be served
+// alike, so that clients that differ do not meet, and the name reveals nothing
+// of what went into it. Each side asks the system who is at the other end, and
+// talks to no other user.
 //
-// On the wire there is one line each way, and after that whatever the two have
-// agreed on:
+//	client process                            instance
+//	[Rendezvous.Join]   -- hello, welcome -->  [Listener.Serve], [Instance]
+//	[Rendezvous.Relay]  <-- JSON-RPC lines --> Bridge.Serve, one per connection
 //
-//	window -> host   {"join":1,"identity":"<the whole digest>","ask":"serve"}
-//	host -> window   {"join":1,"pid":4711,...}
+// On the wire there is one line each way, and after that whatever was asked for:
 //
-// A host that closes the connection without its line is about to end; the
-// window then starts another. Two locks make that safe: the host holds one as
-// long as it lives (NAME.host), so that it may remove a socket that a killed
-// one has left, and whoever starts a host holds the other meanwhile
-// (NAME.start), so that of five windows one does. The system drops a lock when
-// its process ends, however it does.
-package join
+//	client   -> instance   {"join":1,"identity":"<the whole digest>","ask":"serve"}
+//	instance -> client     {"join":1,"pid":4711,...}
+//
+// An instance that closes the connection without its line is about to end; the
+// client process then starts another ([Rendezvous.Start]). Two locks make that
+// safe: the instance holds one as long as it lives (NAME.host), so that it may
+// remove a socket that a killed one left behind, and whoever starts an instance
+// holds the other meanwhile (NAME.start), so that of five client processes one
+// does. The system drops a lock when its process ends, however it ends.
+//
+// To users an instance's clients are "windows": the configuration, the status
+// and the messages say so, and so does the JSON here.
+package instance
 
 import (
 	"crypto/hmac"
@@ -36,7 +43,7 @@ import (
 	"strings"
 )
 
-// Folders are where windows meet.
+// Folders hold the rendezvous of one user.
 type Folders struct {
 	// State is a folder for what must last: the key, the locks, the sockets.
 	State string
@@ -44,10 +51,10 @@ type Folders struct {
 	Runtime string
 }
 
-// A Place is where those windows meet that are alike.
-type Place struct {
+// A Rendezvous is where clients that can be served alike meet their instance.
+type Rendezvous struct {
 	digest []byte // of the identity; nil where it is not known
-	locks  string // what the names of its locks begin with
+	locks  string // path prefix of its locks
 	socket string
 	uid    int // who may be at the other end
 }
@@ -55,13 +62,13 @@ type Place struct {
 // maxSocket is the longest name of a socket that every system takes.
 const maxSocket = 100
 
-// ErrUnsupported is returned on systems where processes cannot meet.
+// ErrUnsupported is returned on systems where bridges are not shared.
 var ErrUnsupported = errors.New("bridges are not shared on this system")
 
-// At returns the place of an identity, and makes the folders if need be. Group
-// is a part of the identity by which [In] finds all its places. The error says
-// why there is no place that is safe from other users.
-func At(f Folders, group string, identity []string) (*Place, error) {
+// At returns the rendezvous of an identity, and makes the folders if need be.
+// Group is a part of the identity by which [In] finds every rendezvous of it. The
+// error says why there is none that is safe from other users.
+func At(f Folders, group string, identity []string) (*Rendezvous, error) {
 	if !supported {
 		return nil, ErrUnsupported
 	}
@@ -81,16 +88,16 @@ func At(f Folders, group string, identity []string) (*Place, error) {
 	}
 	digest := mac.Sum(nil)
 	name := groupName(group) + hex.EncodeToString(digest[:6])
-	p := &Place{digest: digest, locks: filepath.Join(f.State, name), socket: filepath.Join(f.State, name+suffix), uid: os.Geteuid()}
-	if len(p.socket) > maxSocket {
+	r := &Rendezvous{digest: digest, locks: filepath.Join(f.State, name), socket: filepath.Join(f.State, name+suffix), uid: os.Geteuid()}
+	if len(r.socket) > maxSocket {
 		if err := private(f.Runtime); err != nil {
 			return nil, err
 		}
-		if p.socket = filepath.Join(f.Runtime, name+suffix); len(p.socket) > maxSocket {
-			return nil, fmt.Errorf("the name of the socket %s is too long", p.socket)
+		if r.socket = filepath.Join(f.Runtime, name+suffix); len(r.socket) > maxSocket {
+			return nil, fmt.Errorf("the name of the socket %s is too long", r.socket)
 		}
 	}
-	return p, nil
+	return r, nil
 }
 
 const suffix = ".s"
@@ -100,10 +107,10 @@ func groupName(group string) string {
 	return hex.EncodeToString(sum[:4]) + "-"
 }
 
-// In returns the places of a group that have a socket. They can be asked, but
-// serve no window: their identities are not known.
-func In(f Folders, group string) []*Place {
-	var all []*Place
+// In returns each rendezvous of a group that has a socket. It can be asked for
+// its status, but not joined: its identity is not known.
+func In(f Folders, group string) []*Rendezvous {
+	var all []*Rendezvous
 	for _, dir := range slices.Compact([]string{f.State, f.Runtime}) {
 		if !supported || dir == "" || checkPrivate(dir) != nil {
 			continue
@@ -114,17 +121,17 @@ func In(f Folders, group string) []*Place {
 		}
 		for _, e := range entries {
 			if name := e.Name(); strings.HasPrefix(name, groupName(group)) && strings.HasSuffix(name, suffix) {
-				all = append(all, &Place{socket: filepath.Join(dir, name), uid: os.Geteuid()})
+				all = append(all, &Rendezvous{socket: filepath.Join(dir, name), uid: os.Geteuid()})
 			}
 		}
 	}
 	return all
 }
 
-// Said is the file for what a host says that it cannot say to windows: why it
-// does not start, or how it crashed. Who starts one appends, because the one
-// before may not have ended; [Place.Host] empties it.
-func (p *Place) Said() string { return p.locks + ".err" }
+// LastWords is the file for what an instance cannot tell its clients: why it
+// does not start, or how it crashed. Whoever starts one appends to it, because
+// the one before may not have ended; [Rendezvous.Own] empties it.
+func (r *Rendezvous) LastWords() string { return r.locks + ".err" }
 
 // private makes a folder that is the user's alone, or says why it is not.
 func private(dir string) error {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package instance
 
 import (
 	"errors"
@@ -10,34 +10,32 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"codemode-bridge/bridge/join"
 )
 
-// A window that does not read is let go: the others wait for it no longer.
-func TestAWindowThatDoesNotReadIsLetGo(t *testing.T) {
+// A client that does not read is let go: the others wait for it no longer.
+func TestAClientThatDoesNotReadIsLetGo(t *testing.T) {
 	t.Parallel()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	window, err := net.DialUnix("unix", nil, l.Addr().(*net.UnixAddr))
+	client, err := net.DialUnix("unix", nil, l.Addr().(*net.UnixAddr))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer window.Close()
+	defer client.Close()
 	ours, err := l.AcceptUnix()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ours.Close()
-	side := writeSide{&join.Conn{UnixConn: ours}, t.Context(), time.Minute}
+	side := stream{&Conn{UnixConn: ours}, t.Context(), time.Minute}
 	if _, err := side.Write([]byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.ReadFull(window, make([]byte, 5)); err != nil {
-		t.Fatalf("a window that reads: %v", err)
+	if _, err := io.ReadFull(client, make([]byte, 5)); err != nil {
+		t.Fatalf("a client that reads: %v", err)
 	}
 	side.wait = time.Millisecond
 	if _, err := side.Write(make([]byte, 8<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package join
+package instance
 
 import (
 	"bufio"
@@ -23,7 +23,7 @@ func folders(t *testing.T) Folders {
 	return Folders{State: filepath.Join(t.TempDir(), "windows"), Runtime: filepath.Join(t.TempDir(), "runtime")}
 }
 
-func at(t *testing.T, f Folders, identity ...string) *Place {
+func at(t *testing.T, f Folders, identity ...string) *Rendezvous {
 	t.Helper()
 	p, err := At(f, "config", identity)
 	if err != nil {
@@ -32,12 +32,12 @@ func at(t *testing.T, f Folders, identity ...string) *Place {
 	return p
 }
 
-// echo is a host that gives back what it gets. What it returns ends it.
-func echo(t *testing.T, p *Place) (h *Host, end func()) {
+// echo is an instance that gives back what it gets. What it returns ends it.
+func echo(t *testing.T, p *Rendezvous) (h *Listener, end func()) {
 	t.Helper()
-	h, err := p.Host(t.Context())
+	h, err := p.Own(t.Context())
 	if err == nil {
-		err = h.Listen()
+		err = h.Open()
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func echo(t *testing.T, p *Place) (h *Host, end func()) {
 		defer close(served)
 		h.Serve(func(c *Conn) {
 			defer c.Close()
-			if c.Accept(Welcome{PID: os.Getpid(), Window: "w1"}) == nil {
+			if c.accept(Welcome{PID: os.Getpid(), Client: "w1"}) == nil {
 				io.Copy(c, c)
 			}
 		}, func(error) {})
@@ -84,7 +84,7 @@ func TestJoin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Welcome.PID != os.Getpid() || c.Welcome.Window != "w1" || started != 1 {
+	if c.Welcome.PID != os.Getpid() || c.Welcome.Client != "w1" || started != 1 {
 		t.Errorf("welcome %+v, started %d", c.Welcome, started)
 	}
 	says(t, c, "raw bytes\n")
@@ -97,7 +97,7 @@ func TestJoin(t *testing.T) {
 		t.Errorf("the socket is %v, %v", info, err)
 	}
 	if all := In(f, "config"); len(all) != 1 || len(In(f, "other")) != 0 {
-		t.Errorf("places %v", all)
+		t.Errorf("rendezvous %v", all)
 	}
 	c.Close()
 	other.Close()
@@ -131,7 +131,7 @@ func TestDifferentIdentitiesDoNotMeet(t *testing.T) {
 	}
 }
 
-func TestOneOfManyStartsTheHost(t *testing.T) {
+func TestOneOfManyStartsTheInstance(t *testing.T) {
 	f := folders(t)
 	var started atomic.Int32
 	var all sync.WaitGroup
@@ -156,16 +156,16 @@ func TestOneOfManyStartsTheHost(t *testing.T) {
 	}
 	all.Wait()
 	if n := started.Load(); n != 1 {
-		t.Errorf("%d hosts were started", n)
+		t.Errorf("%d instances were started", n)
 	}
 }
 
-func TestHostThatWasKilled(t *testing.T) {
+func TestInstanceThatWasKilled(t *testing.T) {
 	f := folders(t)
 	p := at(t, f)
-	h, err := p.Host(t.Context())
+	h, err := p.Own(t.Context())
 	if err == nil {
-		err = h.Listen()
+		err = h.Open()
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -184,21 +184,21 @@ func TestHostThatWasKilled(t *testing.T) {
 	c.Close()
 }
 
-// A host that ends refuses windows first and lets go of the place last.
-func TestHostWaitsForTheOneBefore(t *testing.T) {
+// An instance that ends refuses clients first and lets go of the rendezvous last.
+func TestInstanceWaitsForTheOneBefore(t *testing.T) {
 	p := at(t, folders(t))
-	h, err := p.Host(t.Context())
+	h, err := p.Own(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	short, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.Host(short); !errors.Is(err, context.Canceled) {
-		t.Errorf("two hosts of one place: %v", err)
+	if _, err := p.Own(short); !errors.Is(err, context.Canceled) {
+		t.Errorf("two instances of one rendezvous: %v", err)
 	}
 	next := make(chan error)
 	go func() {
-		h, err := p.Host(t.Context())
+		h, err := p.Own(t.Context())
 		if err == nil {
 			h.Close()
 		}
@@ -217,14 +217,14 @@ func TestOtherUsersAreRefused(t *testing.T) {
 	stranger := *p
 	stranger.uid++
 	if _, err := stranger.Join(t.Context(), nobody); err == nil || !strings.Contains(err.Error(), "another user") {
-		t.Errorf("a window and a stranger's host: %v", err)
+		t.Errorf("a client and a stranger's instance: %v", err)
 	}
 	end()
 
-	h, err := p.Host(t.Context())
+	h, err := p.Own(t.Context())
 	if err == nil {
-		h.place = &stranger // so that this user is a stranger to it
-		err = h.Listen()
+		h.at = &stranger // so that this user is a stranger to it
+		err = h.Open()
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestOtherUsersAreRefused(t *testing.T) {
 		defer close(served)
 		h.Serve(func(c *Conn) { t.Error("a stranger was heard"); c.Close() }, func(err error) { why <- err })
 	}()
-	if _, err := p.Ask(t.Context(), Serve, ""); err == nil {
+	if _, err := p.ask(t.Context(), askServe, ""); err == nil {
 		t.Error("a stranger was served")
 	}
 	if err := <-why; !strings.Contains(err.Error(), "another user") {
@@ -298,7 +298,7 @@ func TestLongNames(t *testing.T) {
 func TestReadLineReadsNoMore(t *testing.T) {
 	r := strings.NewReader("{\"join\":1,\"ask\":\"serve\"}\nrest")
 	var h hello
-	if err := readLine(r, &h); err != nil || h.Ask != Serve {
+	if err := readLine(r, &h); err != nil || h.Ask != askServe {
 		t.Fatal(h, err)
 	}
 	if rest, _ := io.ReadAll(r); string(rest) != "rest" {
@@ -309,21 +309,21 @@ func TestReadLineReadsNoMore(t *testing.T) {
 	}
 }
 
-// What the next host says is neither emptied nor removed by the one before.
-func TestWhatTheNextHostSays(t *testing.T) {
+// What the next instance says is neither emptied nor removed by the one before.
+func TestWhatTheNextInstanceSays(t *testing.T) {
 	p := at(t, folders(t))
-	first, err := p.Host(t.Context())
+	first, err := p.Own(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = p.startOne(t.Context(), func(ctx context.Context) error {
-		said, err := os.OpenFile(p.Said(), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+		said, err := os.OpenFile(p.LastWords(), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 		if err != nil {
 			return err
 		}
 		defer said.Close()
 		first.Close()
-		next, err := p.Host(ctx)
+		next, err := p.Own(ctx)
 		if err != nil {
 			return err
 		}
@@ -331,7 +331,7 @@ func TestWhatTheNextHostSays(t *testing.T) {
 		if _, err := said.WriteString("crashed"); err != nil {
 			return err
 		}
-		if text, err := os.ReadFile(p.Said()); string(text) != "crashed" {
+		if text, err := os.ReadFile(p.LastWords()); string(text) != "crashed" {
 			t.Errorf("it said %q, %v", text, err)
 		}
 		return nil
@@ -339,15 +339,15 @@ func TestWhatTheNextHostSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, err := p.Host(t.Context())
+	last, err := p.Own(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(p.Said()); err != nil || len(text) > 0 {
+	if text, err := os.ReadFile(p.LastWords()); err != nil || len(text) > 0 {
 		t.Errorf("the next begins with %q, %v", text, err)
 	}
 	last.Close()
-	if _, err := os.Stat(p.Said()); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(p.LastWords()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an empty file is left behind: %v", err)
 	}
 }

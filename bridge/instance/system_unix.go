@@ -1,6 +1,6 @@
 //go:build unix
 
-package join
+package instance
 
 import (
 	"io/fs"
@@ -16,3 +16,7 @@ func owner(info fs.FileInfo) int {
 	}
 	return -1
 }
+
+// detached makes a child the leader of a session of its own: what ends the
+// terminal or the process group of its parent does not reach it.
+func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

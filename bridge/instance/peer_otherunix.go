@@ -1,6 +1,6 @@
 //go:build unix && !linux && !darwin
 
-package join
+package instance
 
 import (
 	"net"

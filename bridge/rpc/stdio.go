@@ -1,4 +1,4 @@
-package main
+package rpc
 
 import (
 	"bufio"
@@ -10,8 +10,6 @@ import (
 	"slices"
 	"sync"
 
-	"codemode-bridge/bridge/rpc"
-
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -19,11 +17,11 @@ import (
 // maxMessage bounds one line of the client's.
 const maxMessage = 64 << 20
 
-// A stdio is the protocol's two pipes to one client. It lets through only
+// A Stdio is the protocol's two pipes to one client. It lets through only
 // messages that the SDK can read: the SDK ends the session at the first that it
 // cannot, where the client should be told and go on. What comes as a batch is
 // let through a message at a time, and its answers go out together.
-type stdio struct {
+type Stdio struct {
 	in    *bufio.Reader
 	line  []byte   // what is left of the message that is being read
 	next  [][]byte // messages of a batch that come after it
@@ -42,12 +40,13 @@ type batch struct {
 	answers []json.RawMessage
 }
 
-func newStdio(in io.Reader, out io.WriteCloser) *stdio {
-	return &stdio{in: bufio.NewReaderSize(in, 64<<10), out: out}
+// NewStdio returns the two pipes to one client. Closing it closes out alone.
+func NewStdio(in io.Reader, out io.WriteCloser) *Stdio {
+	return &Stdio{in: bufio.NewReaderSize(in, 64<<10), out: out}
 }
 
 // Read reads from the messages that can be read.
-func (s *stdio) Read(p []byte) (int, error) {
+func (s *Stdio) Read(p []byte) (int, error) {
 	for len(s.line) == 0 {
 		if len(s.next) > 0 {
 			s.line, s.next = s.next[0], s.next[1:]
@@ -58,11 +57,11 @@ func (s *stdio) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		if len(line) > maxMessage {
-			s.answer(&rpc.Error{Code: jsonrpc.CodeParseError, Message: fmt.Sprintf("parse error: a message of more than %d MB", maxMessage>>20)})
+			s.answer(&Error{Code: jsonrpc.CodeParseError, Message: fmt.Sprintf("parse error: a message of more than %d MB", maxMessage>>20)})
 			continue
 		}
 		text := bytes.TrimSpace(line)
-		if elements, ok := rpc.Batch(text); ok {
+		if elements, ok := Batch(text); ok {
 			s.takeBatch(elements)
 		} else if len(text) > 0 {
 			s.take(text)
@@ -75,7 +74,7 @@ func (s *stdio) Read(p []byte) (int, error) {
 
 // readLine reads one line. Of one that is too long it keeps no more than shows
 // that.
-func (s *stdio) readLine() ([]byte, error) {
+func (s *Stdio) readLine() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := s.in.ReadSlice('\n')
@@ -93,7 +92,7 @@ func (s *stdio) readLine() ([]byte, error) {
 }
 
 // take lets one message through, or answers it.
-func (s *stdio) take(text []byte) {
+func (s *Stdio) take(text []byte) {
 	m, err := s.read(text)
 	if err != nil {
 		s.answer(err)
@@ -109,8 +108,8 @@ func (s *stdio) take(text []byte) {
 }
 
 // read reads a message that belongs where it stands.
-func (s *stdio) read(text []byte) (rpc.Message, *rpc.Error) {
-	m, err := rpc.Read(text)
+func (s *Stdio) read(text []byte) (Message, *Error) {
+	m, err := Read(text)
 	if err != nil || s.began || !m.IsRequest() || m.Meta(mcp.MetaKeyProtocolVersion) != "" {
 		return m, err
 	}
@@ -119,30 +118,30 @@ func (s *stdio) read(text []byte) (rpc.Message, *rpc.Error) {
 		return m, nil
 	}
 	// The SDK says so with the code 0.
-	return m, &rpc.Error{ID: m.ID, Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: the session has not begun, initialize comes first"}
+	return m, &Error{ID: m.ID, Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: the session has not begun, initialize comes first"}
 }
 
 // takeBatch lets the messages of a batch through, where the protocol that was
 // agreed on has batches.
-func (s *stdio) takeBatch(elements []json.RawMessage) {
+func (s *Stdio) takeBatch(elements []json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(elements) == 0 || !rpc.HasBatches(s.version) {
+	if len(elements) == 0 || !HasBatches(s.version) {
 		what := "invalid request: batches are of protocol 2025-03-26, which this session does not speak"
 		if len(elements) == 0 {
 			what = "invalid request: an empty batch"
 		}
-		s.writeLocked((&rpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: what}).Bytes())
+		s.writeLocked((&Error{Code: jsonrpc.CodeInvalidRequest, Message: what}).Bytes())
 		return
 	}
 	b := &batch{}
 	for _, text := range elements {
-		m, err := rpc.Read(text)
+		m, err := Read(text)
 		switch {
 		case err == nil && m.Method == "initialize":
-			err = &rpc.Error{ID: m.ID, Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: initialize is no part of a batch"}
+			err = &Error{ID: m.ID, Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: initialize is no part of a batch"}
 		case err == nil && m.IsRequest() && slices.Contains(b.waiting, m.Key()):
-			err = &rpc.Error{ID: m.ID, Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: the batch has this id twice"}
+			err = &Error{ID: m.ID, Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: the batch has this id twice"}
 		}
 		if err != nil {
 			if !err.Response {
@@ -163,7 +162,7 @@ func (s *stdio) takeBatch(elements []json.RawMessage) {
 
 // flushLocked writes the answers to batches that have them all, and forgets
 // these.
-func (s *stdio) flushLocked() (err error) {
+func (s *Stdio) flushLocked() (err error) {
 	s.batches = slices.DeleteFunc(s.batches, func(b *batch) bool {
 		if len(b.waiting) > 0 {
 			return false
@@ -178,7 +177,7 @@ func (s *stdio) flushLocked() (err error) {
 }
 
 // answer answers a message that is not let through.
-func (s *stdio) answer(err *rpc.Error) {
+func (s *Stdio) answer(err *Error) {
 	if err.Response {
 		return
 	}
@@ -187,20 +186,20 @@ func (s *stdio) answer(err *rpc.Error) {
 	s.writeLocked(err.Bytes()) // a client that is gone shows at the next read
 }
 
-func (s *stdio) writeLocked(message []byte) error {
+func (s *Stdio) writeLocked(message []byte) error {
 	_, err := s.out.Write(append(message, '\n'))
 	return err
 }
 
 // Write writes whole messages, one at a time. An answer to a part of a batch
 // waits for the others.
-func (s *stdio) Write(p []byte) (int, error) {
+func (s *Stdio) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.opening == "" && len(s.batches) == 0 {
 		return s.out.Write(p)
 	}
-	m := rpc.Peek(p)
+	m := Peek(p)
 	if !m.IsResponse() {
 		return s.out.Write(p)
 	}
@@ -222,4 +221,4 @@ func (s *stdio) Write(p []byte) (int, error) {
 }
 
 // Close closes the way out.
-func (s *stdio) Close() error { return s.out.Close() }
+func (s *Stdio) Close() error { return s.out.Close() }

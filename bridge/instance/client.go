@@ -1,0 +1,130 @@
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"syscall"
+	"time"
+
+	"codemode-bridge/bridge/filelock"
+)
+
+// errNoInstance is a rendezvous without an instance, or with one that is about to
+// end.
+var errNoInstance = errors.New("no bridge runs here")
+
+// between is the pause between two attempts while others start an instance.
+const between = 10 * time.Millisecond
+
+// Join connects to the instance, to be served. Where there is none it calls start,
+// which returns when an instance listens; of several client processes that come
+// at the same time one does so, and the others wait.
+func (r *Rendezvous) Join(ctx context.Context, start func(context.Context) error) (*Conn, error) {
+	for {
+		c, err := r.ask(ctx, askServe, "")
+		if !errors.Is(err, errNoInstance) {
+			return c, err
+		}
+		if err := r.startOne(ctx, start); err != nil {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for a bridge to join: %w", context.Cause(ctx))
+		case <-time.After(between):
+		}
+	}
+}
+
+// startOne starts an instance unless another process does, or has done so.
+func (r *Rendezvous) startOne(ctx context.Context, start func(context.Context) error) error {
+	l, err := tryLock(r.locks + ".start")
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("starting a bridge for all windows: %w", err)
+	}
+	defer l.release()
+	if u, err := r.dial(ctx); err == nil { // another has been quicker
+		u.Close()
+		return nil
+	}
+	return start(ctx)
+}
+
+// ask connects to the instance for something; client names another connection.
+func (r *Rendezvous) ask(ctx context.Context, ask, client string) (*Conn, error) {
+	u, err := r.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { u.SetDeadline(time.Unix(1, 0)) })
+	c, err := r.greet(u, ask, client)
+	if !stop() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		u.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (r *Rendezvous) dial(ctx context.Context) (*net.UnixConn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, "unix", r.socket)
+	switch {
+	case err == nil:
+		return c.(*net.UnixConn), nil
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, errNoInstance
+	}
+	return nil, fmt.Errorf("connecting to the bridge that runs: %w", err)
+}
+
+// A Status is what an instance says of itself; its keys are promised by
+// docs/reference/cli.md.
+type Status struct {
+	PID     int            `json:"pid"`
+	Version string         `json:"version"`
+	Since   time.Time      `json:"since"`
+	Clients []ClientStatus `json:"windows"`
+	Servers []ServerStatus `json:"servers"`
+	Runs    int            `json:"runs"`
+}
+
+// A ClientStatus is one client connection of an instance.
+type ClientStatus struct {
+	PID   int       `json:"pid"` // of its process, as that says
+	Since time.Time `json:"since"`
+}
+
+// A ServerStatus is one upstream server of an instance.
+type ServerStatus struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	Tools int    `json:"tools"`
+	PID   int    `json:"pid,omitempty"`
+	// Sessions is how many have a process or connection of their own.
+	Sessions int    `json:"sessions,omitempty"`
+	Why      string `json:"why,omitempty"`
+}
+
+// statusTime is how long an instance may take to say its status.
+const statusTime = 10 * time.Second
+
+// Status asks the instance for its status.
+func (r *Rendezvous) Status(ctx context.Context) (s Status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	conn, err := r.ask(ctx, askStatus, "")
+	if err != nil {
+		return s, err
+	}
+	defer conn.Close()
+	return s, json.NewDecoder(conn).Decode(&s)
+}

@@ -1,0 +1,91 @@
+//go:build unix
+
+package instance
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// An instance serves two clients and ends after the last; both hear what it says.
+func TestInstanceLife(t *testing.T) {
+	meeting := at(t, folders(t))
+	listener, err := meeting.Own(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := New(listener, Options{Version: "1.2", Log: "/the/log"})
+	fmt.Fprintln(i.Stderr(), "said early")
+	ready, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- i.Serve(t.Context(), theirs, Bridge{
+			Logger: slog.New(slog.DiscardHandler),
+			Status: func() ([]ServerStatus, int) { return []ServerStatus{{Name: "files"}}, 3 },
+			Serve: func(_ context.Context, client io.ReadWriteCloser) error {
+				defer client.Close()
+				for lines := bufio.NewScanner(client); lines.Scan(); {
+					if _, err := fmt.Fprintln(client, strings.Replace(lines.Text(), `"method":"ping"`, `"result":{}`, 1)); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+		})
+		listener.Close()
+		i.Disconnect()
+	}()
+	if _, err := io.ReadAll(ready); err != nil {
+		t.Fatal(err)
+	}
+	first, err := meeting.Join(t.Context(), nobody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Welcome.Log != "/the/log" || first.Welcome.PID != os.Getpid() || !i.OnlyOne() {
+		t.Errorf("welcome %+v", first.Welcome)
+	}
+	second, err := meeting.Join(t.Context(), nobody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := meeting.Status(t.Context())
+	if err != nil || status.Version != "1.2" || len(status.Clients) != 2 || len(status.Servers) != 1 || status.Runs != 3 {
+		t.Errorf("status %+v, %v", status, err)
+	}
+	for n, conn := range []*Conn{first, second} {
+		in, out := io.Pipe()
+		var answers, said strings.Builder
+		go func() {
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", n)
+			out.Close()
+		}()
+		if err := meeting.Relay(t.Context(), readWriter{in, &answers}, conn, &said, time.Minute); err != nil {
+			t.Error(err)
+		}
+		if want := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{}}`+"\n", n); answers.String() != want {
+			t.Errorf("client %d got %q", n, answers.String())
+		}
+		if early := said.String() == "said early\n"; early != (n == 0) {
+			t.Errorf("client %d heard %q", n, said.String())
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+type readWriter struct {
+	io.Reader
+	io.Writer
+}

@@ -1,0 +1,147 @@
+package instance
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/rpc"
+)
+
+// lastAnswers is how long a client that has said all it will say waits for
+// answers: then what is still open is cancelled. A shell that pipes a request
+// into `run` gets its answer by that.
+const lastAnswers = 2 * time.Second
+
+// errGone is the end of an instance that a client still needed.
+var errGone = errors.New("the bridge that served this window has ended")
+
+// Relay carries messages between this process's client and the instance, until
+// one of them goes away or ctx ends. What the instance says goes to stderr.
+// The instance may take leave to end the session once the client is gone.
+func (r *Rendezvous) Relay(ctx context.Context, client io.ReadWriter, conn *Conn, stderr io.Writer, leave time.Duration) error {
+	defer conn.Close()
+	heard := r.hear(ctx, stderr, conn.Welcome.Client)
+	defer heard()
+
+	var leaving sync.Once
+	left := make(chan struct{})
+	goAway := func() {
+		leaving.Do(func() {
+			close(left)
+			conn.CloseWrite()
+			// An instance that does not let go must not keep this process.
+			conn.SetReadDeadline(time.Now().Add(leave))
+		})
+	}
+	defer context.AfterFunc(ctx, goAway)()
+	var open openRequests
+	go func() { // ends with the process at the latest
+		defer goAway()
+		in := bufio.NewReader(client)
+		for {
+			line, err := in.ReadBytes('\n')
+			if err != nil {
+				for end := time.Now().Add(lastAnswers); len(open.ids()) > 0 && time.Now().Before(end); {
+					time.Sleep(5 * time.Millisecond)
+				}
+				return
+			}
+			open.asked(line)
+			if _, err := conn.Write(line); err != nil {
+				return
+			}
+		}
+	}()
+
+	out := bufio.NewReaderSize(conn, 64<<10)
+	for {
+		line, err := out.ReadBytes('\n')
+		if err != nil { // half a line is none
+			break
+		}
+		open.answered(line)
+		if _, err := client.Write(line); err != nil {
+			goAway() // the client is gone; what is still to come has no reader
+		}
+	}
+	select {
+	case <-left:
+		return context.Cause(ctx)
+	default:
+	}
+	for _, id := range open.ids() {
+		answer, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id,
+			"error": map[string]any{"code": -32000, "message": errGone.Error() + "; what its calls did is in the audit log"}})
+		if err == nil {
+			client.Write(append(answer, '\n'))
+		}
+	}
+	hint := ""
+	if info, err := os.Stat(r.LastWords()); err == nil && info.Size() > 0 {
+		hint = "; its last words are in " + r.LastWords()
+	}
+	return fmt.Errorf("%w (process %d)%s", errGone, conn.Welcome.PID, hint)
+}
+
+// hear copies what the instance says to stderr. The function that it returns
+// waits, not for long, until all of it has come.
+func (r *Rendezvous) hear(ctx context.Context, stderr io.Writer, client string) (wait func()) {
+	talk, err := r.ask(ctx, askTalk, client)
+	if err != nil {
+		return func() {} // it is in the log
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		io.Copy(stderr, talk)
+	}()
+	return func() {
+		talk.SetReadDeadline(time.Now().Add(2 * time.Second))
+		<-done
+		talk.Close()
+	}
+}
+
+// openRequests are the client's requests that have no answer yet.
+type openRequests struct {
+	mu   sync.Mutex
+	open []rpc.Message // in the order in which they came
+}
+
+func (o *openRequests) asked(line []byte) {
+	if m := rpc.Peek(line); m.IsRequest() {
+		o.mu.Lock()
+		o.open = append(o.open, rpc.Message{ID: m.ID})
+		o.mu.Unlock()
+	}
+}
+
+func (o *openRequests) answered(line []byte) {
+	m := rpc.Peek(line)
+	if !m.IsResponse() {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if i := slices.IndexFunc(o.open, func(open rpc.Message) bool { return open.Key() == m.Key() }); i >= 0 {
+		o.open = slices.Delete(o.open, i, i+1)
+	}
+}
+
+func (o *openRequests) ids() []json.RawMessage {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var all []json.RawMessage
+	for _, m := range o.open {
+		all = append(all, m.ID)
+	}
+	return all
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/instance"
+	"codemode-bridge/bridge/upstream"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+)
+
+// How long `run` waits for an instance to be there, which may have to wait for
+// another to end, and for its session to end once it was told to.
+const (
+	joinTime  = 45 * time.Second
+	leaveTime = grace + 15*time.Second
+)
+
+// hostCommand is the process of an instance. `run` starts it; nobody types it.
+// It says that it listens by one byte on the descriptor that it is given.
+func hostCommand(con *console) *cobra.Command {
+	var descriptor int
+	c := &cobra.Command{
+		Use: "host", Short: "Serve the windows that share a bridge", Hidden: true, Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if descriptor <= 2 {
+				return &usageError{errors.New("host is started by run, not by hand")}
+			}
+			ready := os.NewFile(uintptr(descriptor), "ready")
+			defer ready.Close()
+			tuneMemory()
+			start, err := beginServing(con)
+			if err != nil {
+				return err
+			}
+			return serveShared(c.Context(), con, start, ready)
+		},
+	}
+	c.Flags().IntVar(&descriptor, "ready", 0, "the `descriptor` to say on that it listens")
+	return c
+}
+
+// serveShared is the life of an instance.
+func serveShared(ctx context.Context, con *console, start beginning, ready *os.File) error {
+	cfg, looked := start.cfg, start.looked
+	meeting, err := rendezvous(con, cfg, looked)
+	if err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, joinTime)
+	listener, err := meeting.Own(waiting)
+	cancel()
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	shared := instance.New(listener, instance.Options{Version: version, Log: logDir(con), Linger: timeDuration(cfg.Windows.Linger)})
+	con.err = shared.Stderr()
+	con.covers = func(cfg *config.Config, lookedNow []string) error {
+		if shared.OnlyOne() {
+			return nil
+		}
+		return sharing(start.cfg, looked).Covers(sharing(cfg, lookedNow))
+	}
+	err = live(ctx, con, start, func(ctx context.Context, p *parts) error {
+		defer p.openNotices(false)()
+		return shared.Serve(ctx, ready, p.shared())
+	})
+	listener.Close() // whoever comes now finds the rendezvous free
+	shared.Disconnect()
+	con.err = os.Stderr
+	os.Stderr.Write(shared.Unheard())
+	return err
+}
+
+// shared is the bridge as an instance serves it.
+func (p *parts) shared() instance.Bridge {
+	return instance.Bridge{
+		Logger: p.log,
+		Serve: func(ctx context.Context, client io.ReadWriteCloser) error {
+			return p.server.Serve(ctx, &mcp.IOTransport{Reader: client, Writer: client, MaxLineLength: -1})
+		},
+		Status: func() (servers []instance.ServerStatus, runs int) {
+			for _, u := range p.upstreams.Status() {
+				servers = append(servers, instance.ServerStatus{Name: u.Name, State: string(u.State), Tools: u.Tools, PID: u.PID, Sessions: u.Sessions, Why: u.Err})
+			}
+			return servers, p.server.Running()
+		},
+	}
+}
+
+// joinInstance serves the client by the instance of all windows like this one,
+// and starts that if need be. Joined false without an error means that this
+// window has to be served by itself; the person has been told why.
+func joinInstance(ctx context.Context, con *console, client io.ReadWriter, cfg *config.Config, looked []string) (joined bool, err error) {
+	meeting, err := rendezvous(con, cfg, looked)
+	var conn *instance.Conn
+	if err == nil {
+		joining, cancel := context.WithTimeout(ctx, joinTime)
+		defer cancel()
+		conn, err = meeting.Join(joining, func(ctx context.Context) error {
+			self, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("finding this program: %w", err)
+			}
+			// Bound to no context: it outlives this process.
+			command := exec.Command(self, "host", "--config", cfg.File, "--env", con.environment, "--ready", "3")
+			return meeting.Start(ctx, command, con.err)
+		})
+	}
+	var failed *instance.StartError
+	switch {
+	case errors.As(err, &failed):
+		return true, &exitError{failed.ExitCode}
+	case ctx.Err() != nil:
+		return true, err
+	case errors.Is(err, instance.ErrUnsupported):
+		return false, nil // the reference says so
+	case err != nil:
+		fmt.Fprintf(con.err, "codemode-bridge: this window has servers of its own: %v\n", err)
+		return false, nil
+	}
+	fmt.Fprintf(con.err, "codemode-bridge %s: served by process %d, which all windows of %s share; its log is in %s\n", version, conn.Welcome.PID, con.shownFile(), conn.Welcome.Log)
+	return true, meeting.Relay(ctx, client, conn, con.err, leaveTime)
+}
+
+// shownFile is the configuration as the person named it.
+func (con *console) shownFile() string {
+	path, err := con.file()
+	if err != nil {
+		return con.configPath
+	}
+	return con.shown(path)
+}
+
+// instanceFolders hold the rendezvous of this user.
+func instanceFolders(con *console) (instance.Folders, error) {
+	places, err := config.Paths(con.env)
+	if err != nil {
+		return instance.Folders{}, err
+	}
+	f := instance.Folders{State: filepath.Join(places.StateDir, "windows"), Runtime: filepath.Join(os.TempDir(), fmt.Sprintf("codemode-bridge-%d", os.Geteuid()))}
+	if dir, ok := con.env("XDG_RUNTIME_DIR"); ok && filepath.IsAbs(dir) {
+		f.Runtime = filepath.Join(dir, "codemode-bridge")
+	}
+	return f, nil
+}
+
+// sharing is what the clients of an instance need to have in common for a
+// configuration. Looked are the variables that it was read with.
+func sharing(cfg *config.Config, looked []string) instance.Sharing {
+	s := instance.Sharing{Variables: looked}
+	for _, name := range cfg.ServerNames() {
+		if server := cfg.Servers[name]; !server.Disabled && server.Type == config.KindStdio {
+			for _, passed := range server.PassEnv {
+				if len(upstream.Inherited(nil, []string{passed + "="})) == 0 { // else every child gets it anyway
+					s.Passed = append(s.Passed, passed)
+				}
+			}
+			s.Folder = s.Folder || server.Cwd.IsZero() // it starts where the window did
+		}
+	}
+	return s
+}
+
+// rendezvous is where those clients meet that one process can serve: whatever
+// would make a difference to their servers is part of its identity.
+func rendezvous(con *console, cfg *config.Config, looked []string) (*instance.Rendezvous, error) {
+	f, err := instanceFolders(con)
+	if err != nil {
+		return nil, err
+	}
+	places, err := config.Paths(con.env)
+	if err != nil {
+		return nil, err
+	}
+	same := sharing(cfg, looked)
+	common, err := same.Identity(con.env, upstream.Inherited(same.Passed, os.Environ()))
+	if err != nil {
+		return nil, err
+	}
+	identity := slices.Concat([]string{"build", version, runtime.Version()}, instance.Program(),
+		[]string{"overlay", cfg.Overlay, "folders", places.StateDir, places.CacheDir, places.ConfigFile}, common)
+	return instance.At(f, cfg.File, identity)
+}
