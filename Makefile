@@ -31,7 +31,7 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge/upstream
 RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval \
 	./bridge/bench ./bridge/catalog ./bridge/config ./bridge/confirmed ./bridge/gate ./bridge/join \
 	./bridge/ledger ./bridge/login ./bridge/memstore ./bridge/notify \
-	./bridge/observed ./bridge/openapi ./bridge/pins ./bridge/provenance \
+	./bridge/observed ./bridge/openapi ./bridge/pins ./bridge/provenance ./bridge/recorder \
 	./bridge/scripts ./bridge/sqlstore ./bridge/sso ./bridge/upstream ./bridge/webguard \
 	./cmd/codemode-bridge ./profiles ./sandbox ./sandbox/intl ./sandbox/wire \
 	./sandbox/worker

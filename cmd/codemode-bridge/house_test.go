@@ -65,6 +65,7 @@ var table = map[string][]string{
 	"bridge/sso":        {},
 	"bridge/ssotest":    {},
 	"bridge/provenance": {"bridge/canon"},
+	"bridge/recorder":   {"bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/approval":   {"analysis", "bridge/canon", "profiles"},
 	"bridge/audit":      {"analysis", "bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/memstore":   {"bridge/approval", "bridge/canon", "bridge/ledger"},
@@ -81,7 +82,7 @@ var table = map[string][]string{
 	"cmd/codemode-worker": {"sandbox/worker"},
 	"cmd/codemode-bridge": {
 		"analysis", "bridge", "bridge/admin", "bridge/alive", "bridge/approval", "bridge/audit", "bridge/builtin", "bridge/canon", "bridge/catalog", "bridge/clients",
-		"bridge/config", "bridge/confirmed", "bridge/gate", "bridge/join", "bridge/ledger", "bridge/login", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/openapi", "bridge/pins", "bridge/rpc", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
+		"bridge/config", "bridge/confirmed", "bridge/gate", "bridge/join", "bridge/ledger", "bridge/login", "bridge/memstore", "bridge/notify", "bridge/observed", "bridge/openapi", "bridge/pins", "bridge/recorder", "bridge/rpc", "bridge/scripts", "bridge/sqlstore", "bridge/sso", "bridge/tsdecl",
 		"bridge/upstream", "bridge/webguard", "profiles", "profiles/templates", "sandbox",
 	},
 }
