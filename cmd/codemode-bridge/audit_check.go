@@ -13,6 +13,7 @@ import (
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
 
 	"github.com/spf13/cobra"
@@ -198,7 +199,7 @@ func pruneCommand(con *console) *cobra.Command {
 			return writeLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
 				verb, n := "removed", int64(0)
 				if byRows {
-					if before, err = timeOfNewest(ctx, store, rows); err != nil {
+					if before, err = recorder.TimeOfNewest(ctx, store, rows); err != nil {
 						return fmt.Errorf("reading the audit log: %w", err)
 					}
 				}

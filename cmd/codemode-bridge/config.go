@@ -13,6 +13,7 @@ import (
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/confirmed"
+	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
@@ -117,7 +118,7 @@ func specs(cfg *config.Config) []upstream.Spec {
 			Protocol: upstream.Protocol(s.Protocol), Allow: s.Tools.Allow, Deny: s.Tools.Deny, MaxReply: int64(s.MaxReply),
 			PerSession: s.PerSession, NoElicitation: s.Elicitation == config.ElicitationDeny, Sampling: upstream.Sampling(s.Sampling), Roots: s.Roots,
 		}
-		spec.Secrets = argSecrets(spec.Args)
+		spec.Secrets = recorder.ArgSecrets(spec.Args)
 		if s.Type == config.KindOpenAPI {
 			fromDocument(&spec, s)
 		}
@@ -133,6 +134,15 @@ func specs(cfg *config.Config) []upstream.Spec {
 			}
 		}
 		all = append(all, spec)
+	}
+	return all
+}
+
+// given is what servers are given, from which their secrets are known.
+func given(specs []upstream.Spec) []recorder.Server {
+	var all []recorder.Server
+	for _, s := range specs {
+		all = append(all, recorder.Server{Env: s.Env, PassEnv: s.PassEnv, Headers: s.Headers, URL: s.URL, Secrets: s.Secrets})
 	}
 	return all
 }

@@ -18,6 +18,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
 
 	"github.com/spf13/cobra"
@@ -292,14 +293,14 @@ func (w *waiting) record(ctx context.Context, a *console, verb string, said appr
 		return err
 	}
 	defer l.Close()
-	rec, err := a.openRecorder(ctx, with.Audit, l.logger)
+	rec, err := a.openLog(ctx, with.Audit, l.logger)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rec.Close()) }()
 	return rec.Record(ctx, ledger.Record{
 		Event: ledger.ConfigChanged, Outcome: ledger.Held, Time: said.At, Durable: true, Approver: said.By, Channel: said.Channel, Reasons: w.row.Why,
-		Detail: detail(map[string]string{"file": w.row.File, verb: w.row.Digest, "said": canon.Visible(canon.Redact(said.Text))}),
+		Detail: recorder.Detail(map[string]string{"file": w.row.File, verb: w.row.Digest, "said": canon.Visible(canon.Redact(said.Text))}),
 	})
 }
 

@@ -139,7 +139,7 @@ func (d *desk) gone(bridge string) bool { return d.alive != nil && alive.Gone(d.
 // bridge has ended, and its run cannot go on elsewhere.
 func (p *parts) over(ctx context.Context) (func(approval.Entry) bool, error) {
 	kept := map[string]bool{}
-	if journal := p.recorder.journal(); journal != nil {
+	if journal := p.recorder.Journal(); journal != nil {
 		runs, err := journal.Runs(ctx)
 		if err != nil {
 			return nil, err
@@ -252,8 +252,8 @@ func (p *parts) openPage(a *console, log *slog.Logger) (*page, error) {
 		Approvers: p.desk.approvers.Load, Configuration: p.desk.conf.ID, Desk: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, app: a}, Config: heldOf{p}, Tools: toolsOf{p}, Logins: newPageLogins(beginning, p),
 		Status: func() any { return p.server.Status() }, Record: p.recorder, Hosts: hosts, Base: base, Webhooks: hooks, Bridge: p.desk.id, Logger: log.With("part", "page"),
 	}
-	if p.recorder.store != nil {
-		o.Records = p.recorder.store
+	if p.recorder.Store() != nil {
+		o.Records = p.recorder.Store()
 	}
 	if sign := cfg.OIDC; !sign.IsZero() {
 		if o.SignOnReturn = sign.RedirectURL.Reveal(); o.SignOnReturn == "" {

@@ -88,7 +88,7 @@ func doctor(ctx context.Context, con *console, limit time.Duration) error {
 	}
 	up := &checkup{app: con, path: path, limit: limit, logins: logins(con)}
 	defer up.logins.Close()
-	up.known.follow(up.logins.Hide)
+	up.known.HideLogins(up.logins.Hide)
 	out := doctorPaper{app: con}
 	if !con.json {
 		out.head(path)
@@ -129,7 +129,7 @@ func doctor(ctx context.Context, con *console, limit time.Duration) error {
 // clean makes what others wrote fit to be shown: without known secrets, and
 // with every character visible.
 func (up *checkup) clean(f *finding) {
-	show := func(text string) string { return canon.Visible(canon.Redact(up.known.hidden(text))) }
+	show := func(text string) string { return canon.Visible(canon.Redact(up.known.Hide(text))) }
 	f.About, f.Text = show(f.About), show(f.Text)
 	for i := range f.Said {
 		f.Said[i] = show(f.Said[i])

@@ -23,6 +23,7 @@ import (
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/pins"
+	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/sandbox"
@@ -34,7 +35,7 @@ type checkup struct {
 	path   string
 	limit  time.Duration // of each server
 	logins *login.Keeper
-	known  known
+	known  recorder.Secrets
 
 	cfg    *config.Config // nil: it cannot be used; set by config
 	states map[string]upstream.State
@@ -82,7 +83,7 @@ func (up *checkup) config(context.Context) []finding {
 		return []finding{failing("", err.Error(), ""), up.blind()}
 	}
 	up.cfg = cfg
-	up.known.learn(specs(cfg), a.env)
+	up.known.Learn(given(specs(cfg)), a.env)
 	all := []finding{fine("", fmt.Sprintf("%s, %s", count(len(cfg.Servers), "server"), count(len(cfg.Profiles.Names()), "profile")))}
 	if !cfg.Profiles.Enabled() {
 		all = append(all, warning("", "evaluation.enabled is false: nothing is asked, only denials hold", "remove it from the configuration"))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/upstream"
 )
 
@@ -99,7 +100,7 @@ func TestDoctorTried(t *testing.T) {
 func TestDoctorShowsNoSecrets(t *testing.T) {
 	t.Parallel()
 	up := &checkup{}
-	up.known.learn([]upstream.Spec{{Env: map[string]string{"API_KEY": "s3cret-value"}}}, func(string) (string, bool) { return "", false })
+	up.known.Learn([]recorder.Server{{Env: map[string]string{"API_KEY": "s3cret-value"}}}, func(string) (string, bool) { return "", false })
 	f := finding{About: "s3cret-value", Text: "it said s3cret-value\x1b[2J", Said: []string{"key=s3cret-value"}}
 	up.clean(&f)
 	for _, text := range append(f.Said, f.About, f.Text) {

@@ -117,9 +117,7 @@ func once(ctx context.Context, con *console, do func(context.Context, *parts) er
 
 // withoutRecords is once with a configuration that was read before.
 func withoutRecords(ctx context.Context, con *console, cfg *config.Config, do func(context.Context, *parts) error) error {
-	return onceWith(ctx, con, cfg, do, func(context.Context, config.Audit, *slog.Logger) (*recorder, error) {
-		return &recorder{refuse: true}, nil
-	})
+	return onceWith(ctx, con, cfg, do, openNothing)
 }
 
 // onceRecorded is once for what may call tools: it is recorded like any client's.
@@ -136,7 +134,7 @@ func onceRecorded(ctx context.Context, con *console, do func(context.Context, *p
 			return err
 		}
 		return do(ctx, p)
-	}, con.openRecorder)
+	}, con.openLog)
 }
 
 // onceApart is recorded without the servers: no tool can be called.
@@ -149,10 +147,10 @@ func onceApart(ctx context.Context, con *console, do func(context.Context, *part
 		return err
 	}
 	cfg.Servers = nil
-	return onceWith(ctx, con, cfg, do, con.openRecorder)
+	return onceWith(ctx, con, cfg, do, con.openLog)
 }
 
-func onceWith(ctx context.Context, con *console, cfg *config.Config, do func(context.Context, *parts) error, open func(context.Context, config.Audit, *slog.Logger) (*recorder, error)) (err error) {
+func onceWith(ctx context.Context, con *console, cfg *config.Config, do func(context.Context, *parts) error, open func(context.Context, config.Audit, *slog.Logger) (*auditLog, error)) (err error) {
 	cfg.Sandbox.Result = profiles.Size(sandbox.DefaultLimits().Result) // no model reads it
 	cfg.Sandbox.Workers, cfg.Sandbox.Warm = 1, 0                       // for one script, if any
 	l, err := openQuietLogs(con, cfg)                                  // what is wrong with a server is said below, once

@@ -9,6 +9,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/confirmed"
+	"codemode-bridge/bridge/recorder"
 )
 
 // Where there are approvers, a configuration that loosens what was confirmed is
@@ -58,7 +59,7 @@ func (p *parts) begin(ctx context.Context, a *console, file *config.Config) erro
 			return &configError{err, "what is confirmed later is compared with it: make the state folder writable"}
 		}
 		if first {
-			p.recorder.owe(ctx, configFirst(cfg))
+			p.recorder.Enqueue(ctx, recorder.ConfigFirst(recordedAs(cfg)))
 		}
 		p.releaseGone(ctx, cfg)
 		return nil
@@ -101,7 +102,7 @@ func (p *parts) reloaded(ctx context.Context, a *console, cfg *config.Config) er
 	if err := p.followMeanwhile(h, row.Rejected != nil); err != nil {
 		return err
 	}
-	p.recorder.owe(context.WithoutCancel(ctx), configHeld(old, cfg, h.why))
+	p.recorder.Enqueue(context.WithoutCancel(ctx), recorder.ConfigPending(recordedAs(old), recordedAs(cfg), h.why))
 	p.log.Warn("the configuration loosens what was confirmed, so it waits for an approver, on the page or at the command line", "why", h.why, "hint", h.wayOn())
 	select {
 	case p.holding <- struct{}{}:

@@ -16,6 +16,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pins"
+	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/upstream"
 )
 
@@ -40,7 +41,7 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	rec, err := con.openRecorder(ctx, cfg.Audit, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	rec, err := con.openLog(ctx, cfg.Audit, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		return fmt.Errorf("recording which tools are pinned (--pin=false does without): %w", err)
 	}
@@ -51,7 +52,7 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 			continue
 		}
 		accepted := ledger.Record{Event: ledger.ToolAccepted, Time: time.Now(), Server: s.as, Approver: by, Channel: "terminal", Durable: true,
-			Reasons: []string{"imported by init with " + count(len(r.listed), "tool")}, Detail: detail(toolDetail{What: "pinned", Tools: len(r.listed)})}
+			Reasons: []string{"imported by init with " + count(len(r.listed), "tool")}, Detail: recorder.Detail(toolDetail{What: "pinned", Tools: len(r.listed)})}
 		err := rec.Record(ctx, accepted)
 		if err == nil {
 			err = store.Pin(s.as, definitions(r.listed), by, accepted.Time)

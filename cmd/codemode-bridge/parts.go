@@ -25,6 +25,7 @@ import (
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/observed"
 	"codemode-bridge/bridge/pins"
+	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/scripts"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/profiles"
@@ -35,7 +36,7 @@ import (
 // when the configuration or a server's tools do.
 type parts struct {
 	log       *slog.Logger
-	recorder  *recorder
+	recorder  *recorder.Recorder
 	env       config.Env
 	serverKey []byte // of servers' identities
 	cache     string // folder of the last catalogue
@@ -69,13 +70,13 @@ type parts struct {
 
 // build puts a bridge together from the floor up. Servers connect in the
 // background. Close ends it all but rec, which is the caller's.
-func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *recorder) (*parts, error) {
+func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *auditLog) (*parts, error) {
 	program, err := worker()
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{log: l.logger, recorder: rec, env: con.env, cfg: cfg, first: cfg, started: time.Now(), changed: make(chan struct{}, 1), holding: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
-	if p.desk, err = openDesk(ctx, cfg, rec.store != nil); err != nil {
+	p := &parts{log: l.logger, recorder: rec.Recorder, env: con.env, cfg: cfg, first: cfg, started: time.Now(), changed: make(chan struct{}, 1), holding: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
+	if p.desk, err = openDesk(ctx, cfg, rec.Store() != nil); err != nil {
 		return nil, err
 	}
 	p.desk.with = withConfig(cfg, con.env)
@@ -84,7 +85,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	}
 	p.loadCache()
 	p.readSaved(cfg)
-	p.pins, p.pinning = pins.Open(pinFolder(con, cfg.File)), !rec.refuse
+	p.pins, p.pinning = pins.Open(pinFolder(con, cfg.File)), !rec.Refuses()
 	p.observed = observed.Open(p.cache, observed.Options{Logger: l.logger})
 	p.logins = logins(con)
 	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Changed: p.touch})
@@ -102,7 +103,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		p.serverKey = make([]byte, 32)
 		rand.Read(p.serverKey)
 	}
-	p.gate = gate.New(p.view(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals), Approvers: p.desk.anybody, Fingerprints: rec.prints, Conceal: rec.known.hidden, Configuration: p.desk.conf, Confirm: p.confirm})
+	p.gate = gate.New(p.view(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Confirm: p.confirm})
 	var summaryWait time.Duration
 	if cfg.Approvals.Summaries {
 		summaryWait = 5 * time.Second
@@ -110,12 +111,12 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	p.server = bridge.New(bridge.Options{
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
-		Problem: p.trouble, Held: p.heldText, Unrecorded: rec.unavailable, Ready: p.await, Observed: p.observe, Ended: p.upstreams.EndSession, Logger: l.logger,
-		Folder: p.folder, Journal: rec.journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
+		Problem: p.trouble, Held: p.heldText, Unrecorded: rec.Unavailable, Ready: p.await, Observed: p.observe, Ended: p.upstreams.EndSession, Logger: l.logger,
+		Folder: p.folder, Journal: rec.Journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
 		ApproveAt: func(string) string { return p.desk.at("/") }, ReadAt: p.desk.readAt, SummaryWait: summaryWait,
 	})
-	rec.known.learn(specs(cfg), con.env)
-	rec.known.follow(p.logins.Hide)
+	rec.Secrets().Learn(given(specs(cfg)), con.env)
+	rec.Secrets().HideLogins(p.logins.Hide)
 	p.upstreams.Apply(p.specs(cfg))
 	following, stop := context.WithCancel(context.Background())
 	p.stop = stop
@@ -390,7 +391,7 @@ func (p *parts) watch(ctx context.Context, a *console, seen *config.Config) {
 		}
 		text := fmt.Sprint(err)
 		if old := p.problem.Swap(&text); old == nil || *old != text {
-			p.recorder.owe(context.WithoutCancel(ctx), configRefused(p.config(), text))
+			p.recorder.Enqueue(context.WithoutCancel(ctx), recorder.ConfigRefused(recordedAs(p.config()), text))
 		}
 		p.log.Error("the configuration was not taken over; the last good one goes on", "err", err)
 	}
@@ -419,10 +420,10 @@ func (p *parts) takeLocked(ctx context.Context, a *console, cfg *config.Config, 
 	if first := p.first; cfg.ID != first.ID || !reflect.DeepEqual(cfg.Sandbox, first.Sandbox) || cfg.Surface != first.Surface || cfg.Windows != first.Windows || cfg.Scripts != first.Scripts || cfg.Runs != first.Runs || cfg.Audit != first.Audit || cfg.Approvals.OIDC != first.Approvals.OIDC || cfg.HTTP.Listen.Reveal() != first.HTTP.Listen.Reveal() || len(cfg.HTTP.Tokens) > 0 != (len(first.HTTP.Tokens) > 0) {
 		p.log.Warn("id, sandbox, surface, windows, scripts, runs, audit, approvals.oidc, http.listen and whether tokens are needed at all take effect at the next start")
 	}
-	p.recorder.known.learn(specs(cfg), a.env)
-	rec := configTaken(old, cfg, confirmed.Text)
+	p.recorder.Secrets().Learn(given(specs(cfg)), a.env)
+	rec := recorder.ConfigTaken(recordedAs(old), recordedAs(cfg), changes(old, cfg), confirmed.Text)
 	rec.Approver, rec.Channel = confirmed.By, confirmed.Channel
-	p.recorder.owe(context.WithoutCancel(ctx), rec)
+	p.recorder.Enqueue(context.WithoutCancel(ctx), rec)
 	if _, err := keepTaken(a, cfg, confirmed.By, confirmed.Channel, time.Now()); err != nil {
 		p.log.Error("the next start will not know that this configuration was taken over", "err", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pins"
+	"codemode-bridge/bridge/recorder"
 )
 
 // What servers list is compared with what was accepted of them (package pins)
@@ -64,7 +65,7 @@ func (p *parts) holdLocked(view *gate.View, s *catalog.Server) {
 		why := standing.Why + " (whoever runs the bridge can accept it)"
 		s.Unread[name] = "Not described: " + why
 		view.Held[gate.ToolName{Server: s.Name, Tool: name}] = gate.Held{
-			Why: why, Quarantined: standing.Hold != pins.Ask, Was: standing.Was, Difference: p.recorder.known.flat(standing.Difference),
+			Why: why, Quarantined: standing.Hold != pins.Ask, Was: standing.Was, Difference: flat(p.recorder.Secrets(), standing.Difference),
 		}
 	}
 	p.noteLocked(events)
@@ -80,11 +81,11 @@ func (p *parts) noteLocked(events []pins.Event) {
 	ctx := context.Background()
 	for i, e := range events {
 		if i == maxToolRecords {
-			p.recorder.owe(ctx, ledger.Record{Event: ledger.ToolChanged, Server: e.Server, Durable: true,
+			p.recorder.Enqueue(ctx, ledger.Record{Event: ledger.ToolChanged, Server: e.Server, Durable: true,
 				Reasons: []string{fmt.Sprintf("and %s more", count(len(events)-i, "tool"))}})
 			break
 		}
-		p.recorder.owe(ctx, toolChanged(e))
+		p.recorder.Enqueue(ctx, toolChanged(e))
 		if e.Kind != pins.FirstContact {
 			p.log.Warn("a server's tool is not what was accepted: codemode-bridge tools review shows it", "server", e.Server, "tool", canon.Visible(e.Tool), "what", e.Kind, "then", e.Hold)
 		}
@@ -119,8 +120,8 @@ func (p *parts) revoke(ctx context.Context, events []pins.Event) {
 			p.log.Error("ending a grant of a changed tool", "err", err)
 			continue
 		}
-		p.recorder.owe(ctx, ledger.Record{Event: ledger.Revoked, Session: g.Key.Session, Profile: g.Key.Profile, Server: g.Key.Server, Tool: g.Key.Tool,
-			Durable: true, Reasons: []string{"the tool has changed"}, Detail: detail(map[string]string{"grant": g.ID})})
+		p.recorder.Enqueue(ctx, ledger.Record{Event: ledger.Revoked, Session: g.Key.Session, Profile: g.Key.Profile, Server: g.Key.Server, Tool: g.Key.Tool,
+			Durable: true, Reasons: []string{"the tool has changed"}, Detail: recorder.Detail(map[string]string{"grant": g.ID})})
 	}
 }
 
@@ -147,17 +148,17 @@ func toolChanged(e pins.Event) ledger.Record {
 		}
 	}
 	return ledger.Record{Event: ledger.ToolChanged, Server: e.Server, Tool: e.Tool, Durable: true, Reasons: []string{words},
-		Detail: detail(toolDetail{string(e.Kind), e.From, e.To, e.Tools, string(e.Hold)})}
+		Detail: recorder.Detail(toolDetail{string(e.Kind), e.From, e.To, e.Tools, string(e.Hold)})}
 }
 
 // flat are the parts of a difference as lines, without the secrets that are
 // known: a careless server may describe itself with them.
-func (k *known) flat(parts []pins.Part) []string {
+func flat(secrets *recorder.Secrets, parts []pins.Part) []string {
 	var all []string
 	for _, part := range parts {
 		all = append(all, "@"+part.What)
 		for _, line := range part.Lines {
-			all = append(all, k.hidden(line))
+			all = append(all, secrets.Hide(line))
 		}
 	}
 	return all
@@ -167,7 +168,7 @@ func (k *known) flat(parts []pins.Part) []string {
 // out to be who they are. Each is recorded before it is made.
 type reviewer struct {
 	pins     *pins.Store
-	recorder *recorder
+	recorder *recorder.Recorder
 }
 
 // accept accepts a tool as w shows it. The error is pins.ErrUnknown,
@@ -192,14 +193,14 @@ func (r reviewer) decide(ctx context.Context, event ledger.Event, w pins.Waiting
 		return pins.ErrChanged
 	}
 	rec := ledger.Record{Event: event, Time: time.Now(), Server: w.Server, Tool: canon.Visible(w.Tool), Approver: by, Channel: channel, Durable: true,
-		Detail: detail(toolDetail{What: string(w.State), Old: w.Was, New: w.Digest})}
+		Detail: recorder.Detail(toolDetail{What: string(w.State), Old: w.Was, New: w.Digest})}
 	ctx = context.WithoutCancel(ctx)
 	if err := r.recorder.Record(ctx, rec); err != nil {
 		return fmt.Errorf("recording what %s decided: %w", cmp.Or(by, "nobody"), err)
 	}
 	if err = do(w.Server, w.Tool, w.Digest, by, rec.Time); err != nil {
 		rec.Outcome, rec.Error = ledger.Failed, canon.Visible(err.Error())
-		r.recorder.owe(ctx, rec)
+		r.recorder.Enqueue(ctx, rec)
 	}
 	return err
 }
@@ -208,7 +209,7 @@ func (r reviewer) decide(ctx context.Context, event ledger.Event, w pins.Waiting
 type toolsOf struct{ *parts }
 
 func (o toolsOf) Waiting(context.Context) ([]admin.Tool, error) {
-	cfg, k := o.config(), &o.recorder.known
+	cfg, secrets := o.config(), o.recorder.Secrets()
 	waiting, err := o.pins.Waiting(cfg.ServerNames())
 	if err != nil {
 		return nil, err
@@ -216,9 +217,9 @@ func (o toolsOf) Waiting(context.Context) ([]admin.Tool, error) {
 	var all []admin.Tool
 	for _, w := range waiting {
 		t := admin.Tool{Server: w.Server, Tool: w.Tool, State: string(w.State), Then: string(thenOf(w, cfg)), Since: w.Since, Digest: w.Digest, Was: w.Was,
-			AcceptedBy: w.AcceptedBy, AcceptedAt: w.AcceptedAt, BlockedBy: w.BlockedBy, BlockedAt: w.BlockedAt, Notices: hiddenAll(k, w.Notices), Difference: []admin.ToolPart{}}
+			AcceptedBy: w.AcceptedBy, AcceptedAt: w.AcceptedAt, BlockedBy: w.BlockedBy, BlockedAt: w.BlockedAt, Notices: secrets.HideAll(w.Notices), Difference: []admin.ToolPart{}}
 		for _, part := range w.Difference {
-			t.Difference = append(t.Difference, admin.ToolPart{What: part.What, Lines: hiddenAll(k, part.Lines)})
+			t.Difference = append(t.Difference, admin.ToolPart{What: part.What, Lines: secrets.HideAll(part.Lines)})
 		}
 		all = append(all, t)
 	}

@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/webguard"
 
@@ -123,7 +124,7 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 		return err
 	}
 	defer l.Close()
-	rec, err := con.openRecorder(ctx, cfg.Audit, l.logger)
+	rec, err := con.openLog(ctx, cfg.Audit, l.logger)
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 	if err != nil {
 		return err
 	}
-	rec.owe(ctx, bridgeStarted(cfg))
+	rec.Enqueue(ctx, recorder.BridgeStarted(version, os.Getpid(), recordedAs(cfg)))
 	if err := p.begin(ctx, con, start.file); err != nil {
 		p.Close(0)
 		return err
@@ -144,13 +145,13 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 	watching, stop := context.WithCancel(ctx)
 	p.ended.Go(func() { p.watch(watching, con, start.file) })
 	p.ended.Go(func() { p.pins.Watch(watching, p.touch) })
-	p.ended.Go(func() { rec.keep(watching, time.Duration(cfg.Audit.Keep), cfg.Audit.KeepRows) })
+	p.ended.Go(func() { rec.PruneHourly(watching, time.Duration(cfg.Audit.Keep), cfg.Audit.KeepRows) })
 	p.ended.Go(func() { p.tidy(watching, time.Duration(cfg.Audit.Keep)) })
 	p.ended.Go(func() { p.ready(watching); p.server.MoveOn(watching) })
 	err = serve(ctx, p)
 	stop()
 	p.Close(grace)
-	rec.owe(context.WithoutCancel(ctx), ledger.Record{Event: ledger.BridgeEnded, Detail: detail(bridgeDetail{Version: version, PID: os.Getpid()})})
+	rec.Enqueue(context.WithoutCancel(ctx), recorder.BridgeEnded(version, os.Getpid()))
 	return err
 }
 
@@ -177,7 +178,7 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 		o.Tokens = p.tokens
 	}
 	o.Ready = func() error {
-		if why := p.recorder.unavailable(); why != "" {
+		if why := p.recorder.Unavailable(); why != "" {
 			return fmt.Errorf("calls are refused: %s", why)
 		}
 		return nil

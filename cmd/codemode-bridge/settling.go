@@ -12,13 +12,14 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/recorder"
 )
 
 // A settling is where a command brings verdicts.
 type settling struct {
 	desk     *gate.Desk
 	logs     *logs
-	recorder *recorder
+	recorder *recorder.Recorder
 	people   *atomic.Pointer[approval.Approvers] // of this moment
 }
 
@@ -39,12 +40,12 @@ func openSettling(ctx context.Context, con *console, cfg *config.Config, store a
 	if err != nil {
 		return settling{}, err
 	}
-	rec, err := con.openRecorder(ctx, cfg.Audit, l.logger)
+	rec, err := con.openLog(ctx, cfg.Audit, l.logger)
 	if err != nil {
 		l.Close()
 		return settling{}, err
 	}
-	s := settling{logs: l, recorder: rec, people: new(atomic.Pointer[approval.Approvers])}
+	s := settling{logs: l, recorder: rec.Recorder, people: new(atomic.Pointer[approval.Approvers])}
 	s.people.Store(people)
 	s.desk = &gate.Desk{Recorder: rec, Broker: approval.New(approval.Options{
 		Store: store, Approvers: s.people.Load, Configuration: realm.Configuration,

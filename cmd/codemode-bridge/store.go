@@ -10,10 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
 )
 
@@ -51,12 +51,14 @@ func mustHavePath(place config.Audit) error {
 	return nil
 }
 
-// identities is the purpose of the key under which servers are told apart.
-const identities = "server identities"
-
-// fingerprints is the purpose of the key that hidden values get their
-// fingerprints with.
-const fingerprints = "fingerprints"
+// The purposes of keys: under identities servers are told apart, fingerprints
+// are made of hidden values, and stateKey seals what stateless clients carry, so
+// that any bridge with the same store can read it.
+const (
+	identities   = "server identities"
+	fingerprints = "fingerprints"
+	stateKey     = "request state"
+)
 
 func storeOptions(place config.Audit) sqlstore.Options {
 	return sqlstore.Options{Path: place.Path, AllDurable: place.Durability == config.DurabilityAll, CheckpointFile: place.Checkpoint}
@@ -96,12 +98,29 @@ func mayAppend(path string) error {
 	return file.Close()
 }
 
-// openRecorder makes the way of a bridge's records. With audit.enabled false
+// An auditLog is where a bridge's records go, and the keys that are kept beside
+// them. A key is nil where there is none.
+type auditLog struct {
+	*recorder.Recorder
+	fingerprints []byte // of hidden values
+	states       []byte // seals what stateless clients carry
+	servers      []byte // of servers' identities
+}
+
+var errNoCalls = errors.New("this command calls no tool")
+
+// openNothing is openLog for commands that call no tool: nothing is recorded, and
+// so nothing can be done.
+func openNothing(context.Context, config.Audit, *slog.Logger) (*auditLog, error) {
+	return &auditLog{Recorder: recorder.New(recorder.Options{Refuse: errNoCalls})}, nil
+}
+
+// openLog opens the way of a bridge's records. With audit.enabled false
 // there is no log at its end.
-func (con *console) openRecorder(ctx context.Context, place config.Audit, log *slog.Logger) (*recorder, error) {
+func (con *console) openLog(ctx context.Context, place config.Audit, log *slog.Logger) (*auditLog, error) {
 	if !place.Enabled {
 		log.Warn("the audit log is off (audit.enabled): no record is kept")
-		return &recorder{log: log}, nil
+		return &auditLog{Recorder: recorder.New(recorder.Options{Log: log})}, nil
 	}
 	db, err := openStore(ctx, place, false, log)
 	if err != nil {
@@ -110,66 +129,19 @@ func (con *console) openRecorder(ctx context.Context, place config.Audit, log *s
 	if errors.Is(db.Err(), ledger.ErrDamaged) { // which the store has logged
 		fmt.Fprintln(con.err, repairHint)
 	}
-	prints, err := db.Key(fingerprints)
-	if err != nil {
-		log.Warn("records will show no fingerprints of hidden values", "err", err)
-	}
-	states, err := db.Key(stateKey)
-	if err != nil {
-		log.Warn("what clients carry between requests is good in this process only", "err", err)
-	}
-	servers, err := db.Key(identities)
-	if err != nil {
-		log.Warn("paused runs of this process do not go on after it: servers cannot be told apart", "err", err)
-	}
-	return &recorder{store: db, prints: prints, states: states, servers: servers, log: log}, nil
-}
-
-// keep removes records that are too old or too many, now and every hour until
-// ctx ends. An age or a number of 0 is no limit.
-func (r *recorder) keep(ctx context.Context, age time.Duration, rows int) {
-	if r.store == nil || age <= 0 && rows <= 0 {
-		return
-	}
-	tick := time.NewTicker(time.Hour)
-	defer tick.Stop()
-	for {
-		var before time.Time
-		var err error
-		if rows > 0 {
-			before, err = timeOfNewest(ctx, r.store, int64(rows))
+	key := func(purpose, without string) []byte {
+		key, err := db.Key(purpose)
+		if err != nil {
+			log.Warn(without, "err", err)
 		}
-		if oldest := time.Now().Add(-age); age > 0 && oldest.After(before) {
-			before = oldest
-		}
-		var n int64
-		if !before.IsZero() {
-			var lost error
-			n, lost = r.store.Prune(ctx, before)
-			err = errors.Join(err, lost)
-		}
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			r.log.Error("removing old records (audit.keep, audit.keepRows)", "err", err)
-		case n > 0:
-			r.log.Info("old records were removed (audit.keep, audit.keepRows)", "rows", n)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+		return key
 	}
-}
-
-// Close closes the log, if there is one.
-func (r *recorder) Close() error {
-	if r.store == nil {
-		return nil
-	}
-	return r.store.Close()
+	return &auditLog{
+		Recorder:     recorder.New(recorder.Options{Store: db, Log: log}),
+		fingerprints: key(fingerprints, "records will show no fingerprints of hidden values"),
+		states:       key(stateKey, "what clients carry between requests is good in this process only"),
+		servers:      key(identities, "paused runs of this process do not go on after it: servers cannot be told apart"),
+	}, nil
 }
 
 // readValue reads one value, without the line break at its end.
@@ -180,30 +152,4 @@ func readValue(in io.Reader) (string, error) {
 	}
 	text := strings.TrimSuffix(string(b), "\n")
 	return strings.TrimSuffix(text, "\r"), nil
-}
-
-// journal is where runs are kept that can outlive this process; nil where no
-// records are.
-func (r *recorder) journal() ledger.Journal {
-	if j, ok := r.store.(ledger.Journal); ok && !r.refuse {
-		return j
-	}
-	return nil
-}
-
-// stateKey is the purpose of the key that seals what stateless clients carry:
-// any bridge with the same store can read it.
-const stateKey = "request state"
-
-// timeOfNewest is the time of the first of the newest n rows, before which all may
-// go; zero where there are no more than n.
-func timeOfNewest(ctx context.Context, store ledger.Store, n int64) (time.Time, error) {
-	last, _, err := store.Head(ctx)
-	if err != nil || last <= n {
-		return time.Time{}, err
-	}
-	for row, err := range store.Rows(ctx, ledger.Query{After: last - n, Limit: 1}) {
-		return row.Record.Time, err
-	}
-	return time.Time{}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/pins"
+	"codemode-bridge/bridge/recorder"
 
 	"github.com/spf13/cobra"
 )
@@ -33,22 +34,14 @@ type reviewRow struct {
 	Difference []pins.Part `json:"difference"`
 }
 
-func newReviewRow(w pins.Waiting, cfg *config.Config, k *known) reviewRow {
+func newReviewRow(w pins.Waiting, cfg *config.Config, secrets *recorder.Secrets) reviewRow {
 	r := reviewRow{Tool: w.Server + "__" + canon.Visible(w.Tool), State: w.State, Then: string(thenOf(w, cfg)), Since: w.Since, Digest: w.Digest,
-		Was: w.Was, AcceptedBy: w.AcceptedBy, AcceptedAt: w.AcceptedAt, BlockedBy: w.BlockedBy, BlockedAt: w.BlockedAt, Notices: hiddenAll(k, w.Notices), Difference: []pins.Part{}}
+		Was: w.Was, AcceptedBy: w.AcceptedBy, AcceptedAt: w.AcceptedAt, BlockedBy: w.BlockedBy, BlockedAt: w.BlockedAt, Notices: secrets.HideAll(w.Notices), Difference: []pins.Part{}}
 	r.Named = r.Tool + "@" + w.Digest[:min(len(w.Digest), len(digestScheme)+shownDigest)]
 	for _, part := range w.Difference {
-		r.Difference = append(r.Difference, pins.Part{What: part.What, Lines: hiddenAll(k, part.Lines)})
+		r.Difference = append(r.Difference, pins.Part{What: part.What, Lines: secrets.HideAll(part.Lines)})
 	}
 	return r
-}
-
-func hiddenAll(k *known, lines []string) []string {
-	all := make([]string, len(lines))
-	for i, line := range lines {
-		all[i] = k.hidden(line)
-	}
-	return all
 }
 
 // thenOf is what becomes of a tool until somebody accepts it.
@@ -90,21 +83,21 @@ func toolsReview(con *console) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var k known
-			k.learn(specs(cfg), con.env)
+			var secrets recorder.Secrets
+			secrets.Learn(given(specs(cfg)), con.env)
 			store := pins.Open(pinFolder(con, cfg.File))
 			chosen, seen, err := chooseTools(store, cfg, names)
 			if err != nil {
 				return err
 			}
 			if !accept && !block {
-				return printReview(con, con.out, chosen, cfg, &k)
+				return printReview(con, con.out, chosen, cfg, &secrets)
 			}
 			ask := func() error { return nil }
 			if accept && !seen {
 				ask = func() error { return confirmTools(con, len(names), yes) }
 			}
-			return decideTools(c.Context(), con, cfg, &k, store, chosen, accept, fromStdin, ask)
+			return decideTools(c.Context(), con, cfg, &secrets, store, chosen, accept, fromStdin, ask)
 		},
 	}
 	f := c.Flags()
@@ -176,7 +169,7 @@ func confirmTools(con *console, named int, yes bool) error {
 
 // decideTools accepts or blocks what is shown first, once ask agrees: only
 // that, should a tool change again meanwhile.
-func decideTools(ctx context.Context, con *console, cfg *config.Config, k *known, store *pins.Store, chosen []pins.Waiting, accept, fromStdin bool, ask func() error) (err error) {
+func decideTools(ctx context.Context, con *console, cfg *config.Config, secrets *recorder.Secrets, store *pins.Store, chosen []pins.Waiting, accept, fromStdin bool, ask func() error) (err error) {
 	if accept && len(chosen) > 1 { // --all is for what waits, not for what somebody blocked
 		kept := chosen[:0]
 		for _, w := range chosen {
@@ -193,7 +186,7 @@ func decideTools(ctx context.Context, con *console, cfg *config.Config, k *known
 		fmt.Fprintln(con.err, nothingWaits)
 		return nil
 	}
-	if err := printReview(con, con.err, chosen, cfg, k); err != nil {
+	if err := printReview(con, con.err, chosen, cfg, secrets); err != nil {
 		return err
 	}
 	if err := ask(); err != nil {
@@ -208,12 +201,12 @@ func decideTools(ctx context.Context, con *console, cfg *config.Config, k *known
 		return err
 	}
 	defer l.Close()
-	rec, err := con.openRecorder(ctx, cfg.Audit, l.logger)
+	rec, err := con.openLog(ctx, cfg.Audit, l.logger)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rec.Close()) }()
-	r, decide, word := reviewer{store, rec}, reviewer.accept, "accepted"
+	r, decide, word := reviewer{store, rec.Recorder}, reviewer.accept, "accepted"
 	if !accept {
 		decide, word = reviewer.block, "blocked"
 	}
@@ -260,10 +253,10 @@ func whoReviews(ctx context.Context, con *console, cfg *config.Config, fromStdin
 const nothingWaits = "no tool waits to be looked at"
 
 // printReview shows tools with their differences.
-func printReview(con *console, out io.Writer, chosen []pins.Waiting, cfg *config.Config, k *known) error {
+func printReview(con *console, out io.Writer, chosen []pins.Waiting, cfg *config.Config, secrets *recorder.Secrets) error {
 	rows := []reviewRow{}
 	for _, w := range chosen {
-		rows = append(rows, newReviewRow(w, cfg, k))
+		rows = append(rows, newReviewRow(w, cfg, secrets))
 	}
 	if con.json {
 		if out != con.out {

@@ -1,4 +1,4 @@
-package main
+package recorder
 
 import (
 	"slices"
@@ -40,7 +40,7 @@ func TestArgSecrets(t *testing.T) {
 		{args: []string{"-H", "Accept: application/json"}},
 		{args: []string{"-y", "@modelcontextprotocol/server-filesystem@2026.1.14", "/home/ann/notes2"}},
 	} {
-		got := argSecrets(row.args)
+		got := ArgSecrets(row.args)
 		for _, want := range row.want {
 			if !slices.Contains(got, want) {
 				t.Errorf("%q has %q, want %q among them", row.args, got, want)

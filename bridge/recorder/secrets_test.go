@@ -1,4 +1,4 @@
-package main
+package recorder
 
 import (
 	"encoding/json"
@@ -6,20 +6,19 @@ import (
 	"testing"
 
 	"codemode-bridge/bridge/ledger"
-	"codemode-bridge/bridge/upstream"
 )
 
 func TestKnownSecretsAreScrubbed(t *testing.T) {
 	t.Parallel()
-	var k known
+	var k Secrets
 	env := func(name string) (string, bool) { return "passed-9f2c41aa", name == "GH_TOKEN" }
-	k.learn([]upstream.Spec{{
+	k.Learn([]Server{{
 		Env:     map[string]string{"API_KEY": `key"9f2c41aa`, "ROOT": "/home/me/notes", "PIN_TOKEN": "1234"},
 		PassEnv: []string{"GH_TOKEN", "LANG"},
 		Headers: map[string]string{"Authorization": "Bearer head-9f2c41aa", "Accept": "application/json"},
 		URL:     "https://me:pass%20word-9f2c41aa@example.com/mcp?api_key=query-9f2c41aa&version=2026-01-01",
 	}}, env)
-	k.learn([]upstream.Spec{{Env: map[string]string{"API_KEY": "second-9f2c41aa"}}}, env)
+	k.Learn([]Server{{Env: map[string]string{"API_KEY": "second-9f2c41aa"}}}, env)
 
 	const open = "/home/me/notes application/json 2026-01-01 1234"
 	r := ledger.Record{
@@ -28,7 +27,7 @@ func TestKnownSecretsAreScrubbed(t *testing.T) {
 		Args:  json.RawMessage(`{"a":"xkey\"9f2c41aax","b":"` + open + `"}`),
 		Input: json.RawMessage(`{"key":"9f2c41aa"}`),
 	}
-	k.scrub(&r)
+	k.Scrub(&r)
 	if strings.Contains(r.Error, "9f2c41aa") || !strings.HasSuffix(r.Error, open) {
 		t.Errorf("the error is %s", r.Error)
 	}
@@ -45,9 +44,9 @@ func TestKnownSecretsAreScrubbed(t *testing.T) {
 
 func TestNothingIsKnown(t *testing.T) {
 	t.Parallel()
-	var k known
+	var k Secrets
 	r := ledger.Record{Error: "as it is"}
-	k.scrub(&r)
+	k.Scrub(&r)
 	if r.Error != "as it is" {
 		t.Error(r.Error)
 	}

@@ -1,4 +1,4 @@
-package main
+package recorder
 
 import (
 	"cmp"
@@ -10,44 +10,53 @@ import (
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
-	"codemode-bridge/bridge/upstream"
 )
 
-// known are the secrets of the configuration: what servers are given under a
+// Secrets are those of the configuration: what servers are given under a
 // telling name in their environment, headers, addresses and arguments. A server that
-// repeats one in an answer or an error must not bring it into the log.
-type known struct {
+// repeats one in an answer or an error must not bring it into the log. The zero
+// value knows none.
+type Secrets struct {
 	mu      sync.RWMutex
 	secrets []string // in all forms, the longest first
 	hide    *strings.Replacer
 	logins  func(string) string // hides what changes as logins do; may be nil
 }
 
-// follow has known also hide what logins knows.
-func (k *known) follow(logins func(string) string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.logins = logins
+// HideLogins has Scrub also hide what logins knows, which changes as logins do.
+func (s *Secrets) HideLogins(logins func(string) string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.logins = logins
 }
 
-// minKnown is the length from which a secret is looked for in other texts:
+// minSecret is the length from which a secret is looked for in other texts:
 // shorter ones are parts of ordinary words.
-const minKnown = 8
+const minSecret = 8
 
-// learn adds the secrets of servers. It forgets none: an edit of the
+// A Server is what one server is given, in clear.
+type Server struct {
+	Env     map[string]string
+	PassEnv []string // variables of our own environment that it gets
+	Headers map[string]string
+	URL     string
+	Secrets []string // secrets whatever their name: of its arguments, see ArgSecrets
+}
+
+// Learn adds the secrets of servers. It forgets none: an edit of the
 // configuration does not make the old ones public.
-func (k *known) learn(specs []upstream.Spec, env func(string) (string, bool)) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (s *Secrets) Learn(servers []Server, env func(string) (string, bool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	add := func(value string) {
-		if len(value) < minKnown {
+		if len(value) < minSecret {
 			return
 		}
 		forms := []string{value, url.QueryEscape(value), url.PathEscape(value)}
 		if quoted, err := json.Marshal(value); err == nil {
 			forms = append(forms, string(quoted[1:len(quoted)-1]))
 		}
-		k.secrets = append(k.secrets, forms...)
+		s.secrets = append(s.secrets, forms...)
 	}
 	named := func(name, value string) {
 		if canon.Redact(name+"="+value) == name+"="+value {
@@ -58,22 +67,22 @@ func (k *known) learn(specs []upstream.Spec, env func(string) (string, bool)) {
 			add(strings.TrimSpace(token))
 		}
 	}
-	for _, s := range specs {
-		for name, value := range s.Env {
+	for _, server := range servers {
+		for name, value := range server.Env {
 			named(name, value)
 		}
-		for _, name := range s.PassEnv {
+		for _, name := range server.PassEnv {
 			if value, ok := env(name); ok {
 				named(name, value)
 			}
 		}
-		for _, value := range s.Secrets {
+		for _, value := range server.Secrets {
 			add(value)
 		}
-		for name, value := range s.Headers {
+		for name, value := range server.Headers {
 			named(name, value)
 		}
-		u, err := url.Parse(s.URL)
+		u, err := url.Parse(server.URL)
 		if err != nil {
 			continue
 		}
@@ -87,31 +96,40 @@ func (k *known) learn(specs []upstream.Spec, env func(string) (string, bool)) {
 		}
 	}
 	// At one place the first that matches is replaced.
-	slices.SortFunc(k.secrets, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-	k.secrets = slices.Compact(k.secrets)
+	slices.SortFunc(s.secrets, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	s.secrets = slices.Compact(s.secrets)
 	var pairs []string
-	for _, secret := range k.secrets {
+	for _, secret := range s.secrets {
 		pairs = append(pairs, secret, "[hidden]")
 	}
-	k.hide = strings.NewReplacer(pairs...)
+	s.hide = strings.NewReplacer(pairs...)
 }
 
-// hidden is a text without the secrets that are known.
-func (k *known) hidden(text string) string {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	if k.hide == nil {
+// Hide returns text without the secrets that are known.
+func (s *Secrets) Hide(text string) string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.hide == nil {
 		return text
 	}
-	return k.hide.Replace(text)
+	return s.hide.Replace(text)
 }
 
-// scrub takes known secrets out of what a script, a server or a client wrote
+// HideAll is Hide of each of some lines.
+func (s *Secrets) HideAll(lines []string) []string {
+	all := make([]string, len(lines))
+	for i, line := range lines {
+		all[i] = s.Hide(line)
+	}
+	return all
+}
+
+// Scrub takes known secrets out of what a script, a server or a client wrote
 // of a record.
-func (k *known) scrub(r *ledger.Record) {
-	k.mu.RLock()
-	fixed, logins := k.hide, k.logins
-	k.mu.RUnlock()
+func (s *Secrets) Scrub(r *ledger.Record) {
+	s.mu.RLock()
+	fixed, logins := s.hide, s.logins
+	s.mu.RUnlock()
 	if fixed == nil && logins == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package main
+package recorder
 
 import (
 	"net/url"
@@ -10,14 +10,14 @@ import (
 	"codemode-bridge/bridge/canon"
 )
 
-// argSecrets returns the secrets among a server's arguments, which are found by
+// ArgSecrets returns the secrets among a server's arguments, which are found by
 // the flag or the name before them and by their look:
 //
 //	--api-key VALUE    --token=VALUE    -e API_KEY=VALUE    -u ann:VALUE
 //	-H "Authorization: Bearer VALUE"    postgres://ann:VALUE@db    ghp_...
 //
 // A value that could be an ordinary word is none of them; see worthHiding.
-func argSecrets(args []string) []string {
+func ArgSecrets(args []string) []string {
 	var all []string
 	add := func(value string) {
 		forms := []string{value}
@@ -81,5 +81,5 @@ func worthHiding(value string) bool {
 	}
 	letters := strings.ContainsFunc(value, unicode.IsLetter)
 	others := strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) && !strings.ContainsRune("-_.: ", r) })
-	return len(value) >= long || len(value) >= minKnown && letters && others
+	return len(value) >= long || len(value) >= minSecret && letters && others
 }

@@ -1,0 +1,173 @@
+// Package recorder is the way of every record to the audit log, in one process.
+//
+//	gate, page, commands ── Record ──▶ Secrets.Scrub ──▶ backlog ──▶ ledger.Store ──▶ slog
+//	what cannot be refused ── Enqueue ──▶      "           "
+//
+// Secrets are what the configuration gives to servers, found by the names of
+// variables, headers and flags and by their look: a server that repeats one in an
+// answer or an error must not bring it into the log. The backlog holds what had
+// happened before it could be written, such as an edit of the configuration: until
+// it is written nothing else is, and so no call is made. Once a record is kept, the
+// program's own log says that something was requested, approved or denied, and
+// never with which arguments.
+//
+// The constructors in records.go say what the audit log holds of a
+// configuration file and of a bridge's start and end.
+package recorder
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/profiles"
+)
+
+// Options are what a Recorder is made of.
+type Options struct {
+	Store  ledger.Store // nil keeps nothing
+	Refuse error        // if not nil, the answer to every Record: nothing may be done
+	Log    *slog.Logger // nil is slog.Default()
+}
+
+// A Recorder hides secrets in records, keeps them in order, and says in the log
+// what they decide. It may be used by many goroutines at once.
+type Recorder struct {
+	store   ledger.Store
+	refuse  error
+	log     *slog.Logger
+	secrets *Secrets
+
+	mu      sync.Mutex
+	backlog []ledger.Record // what must be recorded before anything else is
+}
+
+// New returns a recorder that knows no secrets yet. Closing it closes the store.
+func New(o Options) *Recorder {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return &Recorder{store: o.Store, refuse: o.Refuse, log: o.Log, secrets: new(Secrets)}
+}
+
+// Record keeps rec without the secrets that are known, after the backlog. Its
+// error says that rec was not kept, and so what it announces must not be done.
+func (r *Recorder) Record(ctx context.Context, rec ledger.Record) error {
+	if r.refuse != nil {
+		return r.refuse
+	}
+	r.secrets.Scrub(&rec)
+	if r.store != nil {
+		if err := r.writeBacklog(ctx); err != nil {
+			return err
+		}
+		if err := r.store.Record(ctx, rec); err != nil {
+			return err
+		}
+	}
+	r.logDecision(ctx, rec)
+	return nil
+}
+
+// Enqueue records what has happened already and cannot be refused, such as an
+// edit of the configuration: now if the store can write, else as soon as it can,
+// and nothing else is recorded before it.
+func (r *Recorder) Enqueue(ctx context.Context, rec ledger.Record) {
+	if r.store == nil {
+		return
+	}
+	r.secrets.Scrub(&rec)
+	if rec.Time.IsZero() {
+		rec.Time = time.Now()
+	}
+	r.mu.Lock()
+	r.backlog = append(r.backlog, rec)
+	r.mu.Unlock()
+	if err := r.writeBacklog(ctx); err != nil {
+		r.log.Error("calls are refused until the audit log can be written", "event", rec.Event, "err", err)
+	}
+}
+
+// writeBacklog writes the backlog, the oldest record first.
+func (r *Recorder) writeBacklog(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.backlog) > 0 {
+		if err := r.store.Record(ctx, r.backlog[0]); err != nil {
+			return err
+		}
+		r.backlog = r.backlog[1:]
+	}
+	return nil
+}
+
+// Unavailable says why records cannot be written; "" if they can.
+func (r *Recorder) Unavailable() string {
+	if r.store == nil {
+		return ""
+	}
+	if err := r.store.Err(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// logDecision writes a question, an answer or a refusal to the program's log.
+func (r *Recorder) logDecision(ctx context.Context, rec ledger.Record) {
+	level, message := slog.LevelInfo, ""
+	switch {
+	case rec.Event == ledger.Asked:
+		message = "requested"
+	case rec.Event == ledger.Verdict && rec.Outcome == ledger.Refused:
+		level, message = slog.LevelWarn, "verdict refused" // it came too late, or from who may not give it
+	case rec.Event == ledger.Verdict && rec.Channel == "fallback" && strings.HasPrefix(rec.Answer, "yes"):
+		level, message = slog.LevelWarn, "allowed by fallback" // and by nobody
+	case rec.Event == ledger.Verdict && strings.HasPrefix(rec.Answer, "yes"):
+		message = "approved"
+	case rec.Event == ledger.Verdict, rec.Event == ledger.Refusal && rec.Disposition == profiles.Deny.String():
+		level, message = slog.LevelWarn, "denied"
+	default:
+		return
+	}
+	line := []any{"trace", rec.Trace, "run", rec.Run, "call", rec.Call, "tool", rec.Path(), "risk", rec.Risk}
+	for _, more := range []struct{ key, value string }{
+		{"profile", rec.Profile}, {"request", rec.Request}, {"answer", rec.Answer}, {"approver", rec.Approver}, {"channel", rec.Channel},
+	} {
+		if more.value != "" {
+			line = append(line, more.key, more.value)
+		}
+	}
+	if rec.Wait > 0 {
+		line = append(line, "wait", rec.Wait)
+	}
+	r.log.Log(ctx, level, message, line...)
+}
+
+// Journal is where runs are kept that can outlive this process; nil where no
+// records are.
+func (r *Recorder) Journal() ledger.Journal {
+	if j, ok := r.store.(ledger.Journal); ok && r.refuse == nil {
+		return j
+	}
+	return nil
+}
+
+// Store is where the records are; nil if nothing is kept.
+func (r *Recorder) Store() ledger.Store { return r.store }
+
+// Secrets are those that Record hides.
+func (r *Recorder) Secrets() *Secrets { return r.secrets }
+
+// Refuses reports whether every record is refused, so that nothing can be done.
+func (r *Recorder) Refuses() bool { return r.refuse != nil }
+
+// Close closes the store, if there is one.
+func (r *Recorder) Close() error {
+	if r.store == nil {
+		return nil
+	}
+	return r.store.Close()
+}

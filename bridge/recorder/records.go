@@ -1,0 +1,92 @@
+package recorder
+
+import (
+	"encoding/json"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+)
+
+// A Config is what records say of a configuration.
+type Config struct {
+	File   string
+	Policy string // the revision of its profiles
+	Digest string // of the file's bytes
+}
+
+// fileDetail is what a record of a configuration file says besides its reasons.
+type fileDetail struct {
+	File string `json:"file"`
+	Old  string `json:"old_policy,omitempty"`
+	New  string `json:"new_policy,omitempty"`
+	// Digest is of the file's bytes.
+	Digest string `json:"sha256,omitempty"`
+	// Said is what the approver wrote who confirmed it.
+	Said string `json:"said,omitempty"`
+}
+
+// ConfigTaken records that a configuration is in force from now on, in the place of
+// old, how it differs, and what the approver said who confirmed it.
+func ConfigTaken(old, taken Config, changes []string, said string) ledger.Record {
+	return ledger.Record{
+		Event: ledger.ConfigChanged, Outcome: ledger.Done, Durable: true,
+		Revision: taken.Policy, Reasons: changes,
+		Detail: Detail(fileDetail{taken.File, old.Policy, taken.Policy, taken.Digest, canon.Visible(canon.Redact(said))}),
+	}
+}
+
+// ConfigPending records that a configuration waits for an approver: old goes on.
+func ConfigPending(old, pending Config, why []string) ledger.Record {
+	return ledger.Record{
+		Event: ledger.ConfigChanged, Outcome: ledger.Held, Durable: true,
+		Revision: old.Policy, Reasons: why,
+		Detail: Detail(fileDetail{pending.File, old.Policy, pending.Policy, pending.Digest, ""}),
+	}
+}
+
+// ConfigFirst records that a configuration, with its approvers, is the first that
+// is kept of its file: later edits are compared with it.
+func ConfigFirst(first Config) ledger.Record {
+	return ledger.Record{
+		Event: ledger.ConfigChanged, Outcome: ledger.Done, Durable: true, Revision: first.Policy,
+		Reasons: []string{"the first start with this file: it is taken as it is, and edits are compared with it"},
+		Detail:  Detail(fileDetail{File: first.File, New: first.Policy, Digest: first.Digest}),
+	}
+}
+
+// ConfigRefused records an edit that was wrong: old goes on.
+func ConfigRefused(old Config, why string) ledger.Record {
+	return ledger.Record{
+		Event: ledger.ConfigChanged, Outcome: ledger.Refused, Error: why,
+		Revision: old.Policy, Detail: Detail(fileDetail{File: old.File, Old: old.Policy}),
+	}
+}
+
+// bridgeDetail is what the record of a bridge's start or end says.
+type bridgeDetail struct {
+	Version string `json:"version"`
+	PID     int    `json:"pid"`
+	File    string `json:"file,omitempty"`
+	Digest  string `json:"sha256,omitempty"`
+}
+
+// BridgeStarted records that a bridge begins to serve.
+func BridgeStarted(version string, pid int, with Config) ledger.Record {
+	return ledger.Record{Event: ledger.BridgeStarted, Revision: with.Policy,
+		Detail: Detail(bridgeDetail{version, pid, with.File, with.Digest})}
+}
+
+// BridgeEnded records that a bridge has ended in order.
+func BridgeEnded(version string, pid int) ledger.Record {
+	return ledger.Record{Event: ledger.BridgeEnded, Detail: Detail(bridgeDetail{Version: version, PID: pid})}
+}
+
+// Detail is v as JSON for a record; a type of which there is none is a mistake in
+// the program.
+func Detail(v any) json.RawMessage {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic("recorder: writing the detail of a record: " + err.Error())
+	}
+	return text
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/recorder"
+)
+
+// recordedAs is what records say of a configuration.
+func recordedAs(cfg *config.Config) recorder.Config {
+	return recorder.Config{File: cfg.File, Policy: cfg.Profiles.Revision(), Digest: cfg.Digest.String()}
+}
+
+// changes says which servers, profiles and sections differ. A server differs
+// also where a variable held something else; what that was is not said.
+func changes(old, cfg *config.Config) []string {
+	var all []string
+	servers := func(c *config.Config) map[string]any {
+		m := map[string]any{}
+		for _, spec := range specs(c) {
+			spec.InProcess = nil // functions have no equals
+			m[spec.Name] = []any{spec, c.Servers[spec.Name]}
+		}
+		return m
+	}
+	policies := func(c *config.Config) map[string]any {
+		m := map[string]any{}
+		for name, p := range c.Evaluation.Profiles {
+			m[name] = p
+		}
+		return m
+	}
+	for _, things := range []struct {
+		what   string
+		before map[string]any
+		after  map[string]any
+	}{{"profile", policies(old), policies(cfg)}, {"server", servers(old), servers(cfg)}} {
+		names := slices.AppendSeq(slices.Collect(maps.Keys(things.before)), maps.Keys(things.after))
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			was, had := things.before[name]
+			is, has := things.after[name]
+			switch {
+			case !had:
+				all = append(all, things.what+" "+name+" added")
+			case !has:
+				all = append(all, things.what+" "+name+" removed")
+			case !reflect.DeepEqual(was, is):
+				all = append(all, things.what+" "+name+" changed")
+			}
+		}
+	}
+	was, is := old.Evaluation, cfg.Evaluation
+	was.Profiles, is.Profiles = nil, nil
+	for _, section := range []struct {
+		name    string
+		was, is any
+	}{
+		{"evaluation", was, is}, {"sandbox", old.Sandbox, cfg.Sandbox}, {"surface", old.Surface, cfg.Surface},
+		{"http", old.HTTP, cfg.HTTP}, {"runs", old.Runs, cfg.Runs}, {"approvals", old.Approvals, cfg.Approvals}, {"audit", old.Audit, cfg.Audit}, {"log", old.Log, cfg.Log},
+	} {
+		if !reflect.DeepEqual(section.was, section.is) {
+			all = append(all, section.name+" changed")
+		}
+	}
+	if len(all) == 0 {
+		all = []string{"nothing but the text changed"}
+	}
+	return all
+}
