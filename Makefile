@@ -32,7 +32,7 @@ RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval \
 	./bridge/bench ./bridge/catalog ./bridge/config ./bridge/confirmed ./bridge/gate ./bridge/join \
 	./bridge/ledger ./bridge/login ./bridge/memstore ./bridge/notify \
 	./bridge/observed ./bridge/openapi ./bridge/pins ./bridge/provenance \
-	./bridge/scripts ./bridge/sqlstore ./bridge/sso ./bridge/upstream ./bridge/webguard \
+	./bridge/scripts ./bridge/sqlstore ./bridge/sso ./bridge/upstream ./bridge/upstream/tap ./bridge/webguard \
 	./cmd/codemode-bridge ./profiles ./sandbox ./sandbox/intl ./sandbox/wire \
 	./sandbox/worker
 
