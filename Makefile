@@ -32,8 +32,9 @@ RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval ./bridge/bench ./
 	./bridge/config ./bridge/confirmed ./bridge/elicit ./bridge/gate ./bridge/handles \
 	./bridge/instance ./bridge/ledger ./bridge/login ./bridge/memstore ./bridge/notify \
 	./bridge/observed ./bridge/openapi ./bridge/pins ./bridge/provenance ./bridge/recorder \
-	./bridge/rpc ./bridge/scripts ./bridge/sqlstore ./bridge/sso ./bridge/upstream ./bridge/webguard \
-	./cmd/codemode-bridge ./profiles ./sandbox ./sandbox/intl ./sandbox/wire ./sandbox/worker
+	./bridge/rpc ./bridge/scripts ./bridge/sqlstore ./bridge/sso ./bridge/upstream \
+	./bridge/upstream/tap ./bridge/webguard ./cmd/codemode-bridge ./profiles ./sandbox ./sandbox/intl \
+	./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test check fmt lint vuln race cross test-real soak bench mutants fuzz frozen clean

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"codemode-bridge/bridge/upstream/tap"
+
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
@@ -153,7 +155,7 @@ func judge(failure *Error) sign {
 	case Unavailable:
 		var refused *refusedError
 		var parked *parkedError
-		if needsLogin(failure.Err) || errors.As(failure.Err, &refused) || errors.As(failure.Err, &parked) || errors.Is(failure.Err, errStopped) || errors.Is(failure.Err, errDisabled) {
+		if tap.NeedsLogin(failure.Err) || errors.As(failure.Err, &refused) || errors.As(failure.Err, &parked) || errors.Is(failure.Err, errStopped) || errors.Is(failure.Err, errDisabled) {
 			return noSign
 		}
 		return faulty

@@ -198,7 +198,7 @@ func (s *server) await(ctx context.Context, j job) (*session, *Error) {
 	var tries, seen int
 	for first := true; ; first = false {
 		s.mu.Lock()
-		now, sess, changed, known := s.now, s.session, s.changed, j.method || s.names[j.name]
+		now, sess, changed, known := s.now, s.session, s.changed, j.method || s.list.names[j.name]
 		seen = s.tries
 		failed := s.failed
 		if sess != nil && known {

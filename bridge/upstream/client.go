@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	"codemode-bridge/bridge/upstream/tap"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -22,36 +22,24 @@ import (
 // connection without a stream for each call that takes that all calls under way
 // are for one Client.
 //
-// Progress and Log are called in order, one at a time, and never after the call
-// has returned; what comes faster than it is taken is dropped. Ask may be called
-// several times at once.
+// Nothing is told after the call has returned. Ask may be called several times at
+// once.
 type Client interface {
 	// Session is the name of the session that the call is of: each has its own
 	// connection to a server with Spec.PerSession.
 	Session() string
-	Progress(Progress)
-	Log(Log)
-	// LogLevel is the least severe level that the Client wants to hear of, as MCP
-	// names it; empty: none.
-	LogLevel() string
+	tap.Listener
 	// Ask puts a question to a person or to the Client's model. An error refuses
 	// it, and the server reads its text. When ctx ends nobody waits for the
 	// answer any more.
 	Ask(ctx context.Context, q Question) (Answer, error)
 }
 
-// A Progress is one report of a call that is under way.
-type Progress struct {
-	Server          string
-	Progress, Total float64 // Total is 0 if it is not known
-	Message         string  // untrusted, but fit to be shown
-}
-
-// A Log is one line that a server logs during a call.
-type Log struct {
-	Server, Level string
-	Text          string // untrusted, but fit to be shown
-}
+// What a Client is told.
+type (
+	Progress = tap.Progress
+	Log      = tap.Log
+)
 
 // A Question is what a server asks during a call: one of Form and Model.
 // Everything in both is the server's and untrusted.
@@ -101,7 +89,7 @@ const (
 // What a server reads when its question is not put to anybody.
 var (
 	errNobody   = errors.New("codemode-bridge refuses: it is not certain which call the question belongs to, so nobody can be asked")
-	errLong     = fmt.Errorf("codemode-bridge refuses: a question has at most %s", bytesText(maxQuestion))
+	errLong     = fmt.Errorf("codemode-bridge refuses: a question has at most %s", tap.Size(maxQuestion))
 	errNoElicit = errors.New("codemode-bridge refuses: this server may not ask people anything")
 	errNoSample = errors.New("codemode-bridge refuses: this server may not use the client's model")
 )
@@ -153,46 +141,22 @@ func (s Spec) roots() []*mcp.Root {
 	return roots
 }
 
-// tieKey is the member of _meta in which the tap tells a handler which call a
-// server's request belongs to. The server's own _meta is taken out.
-const tieKey = "codemode-bridge/call"
-
 // askedOutside answers a request of the server: one that is not part of the answer
 // to a call. The tap has said to which call it belongs.
 func (s *session) askedOutside(ctx context.Context, meta mcp.Meta, q Question) (Answer, error) {
-	tie, _ := meta[tieKey].(string)
-	tie, oneOf := strings.CutSuffix(tie, oneOfSeveral)
-	x := s.tap.tied(tie)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	x := s.tap.Asker(meta, cancel)
 	if x == nil {
 		return Answer{}, errNobody
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	s.during(x, oneOf, cancel)
 	return s.ask(ctx, x, q)
 }
 
-// oneOfSeveral follows a tie that stands for all calls of its client: the server
-// did not say which of them it asks for.
-const oneOfSeveral = "?"
-
-// during cancels a question when its call is over, or the last of those that it
-// may belong to.
-func (s *session) during(x *exchange, oneOf bool, cancel context.CancelCauseFunc) {
-	context.AfterFunc(x.life, func() {
-		if oneOf {
-			if next := s.tap.sibling(x); next != nil {
-				s.during(next, true, cancel)
-				return
-			}
-		}
-		cancel(context.Cause(x.life))
-	})
-}
-
 // ask puts a question to the client of a call. The time of the call stands still.
-func (s *session) ask(ctx context.Context, x *exchange, q Question) (Answer, error) {
-	if x.client == nil {
+func (s *session) ask(ctx context.Context, x *tap.Exchange, q Question) (Answer, error) {
+	client := clientOf(x.Life())
+	if client == nil {
 		return Answer{}, errNobody
 	}
 	q.Server = s.spec.Name
@@ -214,14 +178,14 @@ func (s *session) ask(ctx context.Context, x *exchange, q Question) (Answer, err
 	if err != nil || len(size) > maxQuestion {
 		return Answer{}, errLong
 	}
-	defer stopwatchOf(x.life).hold()()
-	return x.client.Ask(ctx, q)
+	defer stopwatchOf(x.Life()).hold()()
+	return client.Ask(ctx, q)
 }
 
 // answered makes a request until its result is an answer. A server of the newer
 // era asks by answering; its questions are put one after the other, and the
 // request is made again with what was said.
-func (s *session) answered(ctx context.Context, x *exchange, send func(ctx context.Context, answers mcp.InputResponseMap, state string) error) ([]byte, error) {
+func (s *session) answered(ctx context.Context, x *tap.Exchange, send func(ctx context.Context, answers mcp.InputResponseMap, state string) error) ([]byte, error) {
 	var answers mcp.InputResponseMap
 	state := ""
 	for range maxRounds {
@@ -256,7 +220,7 @@ func (s *session) answered(ctx context.Context, x *exchange, send func(ctx conte
 
 // inputFor answers one question of an answer. Where a person says nothing, or may
 // not be asked, the server hears that of the question rather than of the call.
-func (s *session) inputFor(ctx context.Context, x *exchange, r mcp.InputRequest) (mcp.InputResponse, error) {
+func (s *session) inputFor(ctx context.Context, x *tap.Exchange, r mcp.InputRequest) (mcp.InputResponse, error) {
 	switch p := r.(type) {
 	case *mcp.ListRootsParams:
 		return &mcp.ListRootsResult{Roots: s.spec.roots()}, nil
@@ -270,34 +234,22 @@ func (s *session) inputFor(ctx context.Context, x *exchange, r mcp.InputRequest)
 	return nil, errors.New("it asks for something unknown")
 }
 
-// newExchange makes the exchange of one job. A client gets progress under a token
-// of our own: no token of a client of the bridge, which two clients may choose
-// alike, ever reaches a server.
-func (s *session) newExchange(ctx context.Context) *exchange {
-	x := &exchange{capture: true, client: clientOf(ctx)}
-	x.life, x.end = context.WithCancel(ctx)
-	if x.client != nil {
-		x.tie = "codemode-" + strconv.FormatInt(ties.Add(1), 10)
-	}
-	return x
+// newExchange makes the exchange of one job, for the client of ctx.
+func newExchange(ctx context.Context) *tap.Exchange {
+	return tap.NewExchange(ctx, clientOf(ctx), nil)
 }
 
 // prepare puts what the server must know of the exchange into a request.
-func (s *session) prepare(x *exchange, p interface{ SetProgressToken(any) }, meta *mcp.Meta) {
-	if x.client == nil {
+func (s *session) prepare(x *tap.Exchange, p interface{ SetProgressToken(any) }, meta *mcp.Meta) {
+	client := clientOf(x.Life())
+	if client == nil {
 		return
 	}
-	p.SetProgressToken(x.tie)
-	if level := x.client.LogLevel(); level != "" && s.protocol() >= firstModern {
+	p.SetProgressToken(x.Tie())
+	if level := client.LogLevel(); level != "" && s.protocol() >= firstModern {
 		(*meta)[mcp.MetaKeyLogLevel] = level
 	}
 }
-
-// The levels of a log, the least severe first.
-var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
-
-// severity is the place of a level among them, -1 for none of them.
-func severity(level string) int { return slices.Index(levels, level) }
 
 // logPatience is how long a server may take to set its level of logging.
 const logPatience = 2 * time.Second
@@ -308,7 +260,7 @@ func (s *session) listen(ctx context.Context, c Client) {
 	if c == nil || s.protocol() >= firstModern || s.capabilities().Logging == nil {
 		return
 	}
-	want := severity(c.LogLevel())
+	want := tap.Severity(c.LogLevel())
 	s.logging.Lock()
 	defer s.logging.Unlock()
 	if want < 0 || s.logged && s.level <= want {
@@ -316,8 +268,8 @@ func (s *session) listen(ctx context.Context, c Client) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, logPatience)
 	defer cancel()
-	if err := s.client.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(levels[want])}); err != nil {
-		s.tap.log.Debug("setting the server's level of logging", "err", s.shown.showError(err))
+	if err := s.client.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(tap.Levels[want])}); err != nil {
+		s.log.Debug("setting the server's level of logging", "err", s.shown.showError(err))
 	}
 	s.logged, s.level = true, want
 }

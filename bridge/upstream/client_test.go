@@ -17,6 +17,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"codemode-bridge/bridge/upstream/tap"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -93,7 +95,7 @@ func inquirer(gate chan struct{}, cancelled chan<- string) func(context.Context,
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: said}}}, nil
 			})
 		}
-		form := &mcp.ElicitParams{Meta: mcp.Meta{tieKey: "codemode-1"}, Message: "Which color?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"color": map[string]any{"type": "string"}}}}
+		form := &mcp.ElicitParams{Meta: mcp.Meta{tap.CallKey: "codemode-1"}, Message: "Which color?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"color": map[string]any{"type": "string"}}}}
 		model := &mcp.CreateMessageParams{MaxTokens: 100, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "write a haiku"}}}}
 		ask := func(ctx context.Context, req *mcp.CallToolRequest, q mcp.InputRequest) (string, mcp.InputRequest, error) {
 			var answer any = req.Params.InputResponses["q"]
@@ -126,7 +128,7 @@ func inquirer(gate chan struct{}, cancelled chan<- string) func(context.Context,
 			return ask(ctx, req, &mcp.ListRootsParams{})
 		})
 		add("log", func(ctx context.Context, req *mcp.CallToolRequest) (string, mcp.InputRequest, error) {
-			for _, level := range levels {
+			for _, level := range tap.Levels {
 				if err := req.Session.Log(ctx, &mcp.LoggingMessageParams{Level: mcp.LoggingLevel(level), Logger: "codemode", Data: "a \x1b[31m" + level}); err != nil {
 					return "", nil, err
 				}
@@ -270,7 +272,7 @@ func TestLogsReachTheClientAtItsLevel(t *testing.T) {
 			for _, row := range []struct {
 				level string
 				want  []string
-			}{{"", nil}, {"error", levels[4:]}, {"info", levels[1:]}, {"critical", levels[5:]}} {
+			}{{"", nil}, {"error", tap.Levels[4:]}, {"info", tap.Levels[1:]}, {"critical", tap.Levels[5:]}} {
 				c := &fakeClient{level: row.level}
 				if _, err := s.Call(WithClient(t.Context(), c), "fake", "", "log", nil); err != nil {
 					t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"codemode-bridge/bridge/upstream/tap"
+
 	"github.com/gobwas/glob"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,11 +42,12 @@ func (s *session) list(ctx context.Context, log *slog.Logger) ([]Tool, error) {
 		return tools, nil
 	}
 	for page := 1; ; page++ {
-		x := &exchange{capture: true, standIn: withHeaders}
+		x := tap.NewExchange(ctx, nil, withHeaders)
 		raw, err := s.request(ctx, x, func(ctx context.Context) error {
 			_, err := s.client.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
 			return err
 		})
+		x.End()
 		var answered *jsonrpc.Error
 		if errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound && page == 1 {
 			if s.declaresTools() {
@@ -57,7 +60,7 @@ func (s *session) list(ctx context.Context, log *slog.Logger) ([]Tool, error) {
 		}
 		var array []byte
 		next := ""
-		err = members(raw, func(key string, value []byte) error {
+		err = tap.Members(raw, func(key string, value []byte) error {
 			switch key {
 			case "tools":
 				array = value
@@ -71,14 +74,14 @@ func (s *session) list(ctx context.Context, log *slog.Logger) ([]Tool, error) {
 		}
 		count := 0
 		if err == nil {
-			err = elements(array, func(definition []byte) error {
+			err = tap.Elements(array, func(definition []byte) error {
 				count++
 				tool, err := parseTool(definition)
 				switch {
 				case err != nil:
-					s.tap.drop(err.Error(), definition)
+					s.tap.Drop(err.Error(), definition)
 				case names[tool.Name]:
-					s.tap.drop("a second tool of one name", definition)
+					s.tap.Drop("a second tool of one name", definition)
 				case !keep.keeps(tool.Name):
 				case len(tools) < maxTools:
 					names[tool.Name] = true
@@ -106,7 +109,7 @@ func (s *session) list(ctx context.Context, log *slog.Logger) ([]Tool, error) {
 		case empty >= maxEmptyPages:
 			return stopped("pages without tools")
 		case size >= maxListing:
-			return stopped("more than " + bytesText(maxListing))
+			return stopped("more than " + tap.Size(maxListing))
 		}
 		cursors[next] = true
 		cursor = next
@@ -130,14 +133,14 @@ func (s *session) listError(ctx context.Context, err error) error {
 	case cause != nil:
 		return cause
 	}
-	if large := (errTooLarge{}); errors.As(err, &large) {
+	if large := (tap.TooLargeError{}); errors.As(err, &large) {
 		return err
 	}
-	if s.tap.refused.Load() != 0 || s.isLost(err) {
+	if s.tap.Refused() != 0 || s.isLost(err) {
 		return s.explain(err)
 	}
 	if answered := (*jsonrpc.Error)(nil); errors.As(err, &answered) {
-		text := fmt.Sprintf("the server answered with error %d: %s", answered.Code, s.shown.show(answered.Message, maxMessage))
+		text := fmt.Sprintf("the server answered with error %d: %s", answered.Code, s.shown.show(answered.Message, tap.MaxMessage))
 		return &shownError{text: text, err: err}
 	}
 	return s.shown.showError(err)
@@ -149,11 +152,11 @@ func withHeaders(page []byte) []byte {
 	annotation := []byte(`"x-mcp-header"`)
 	out := []byte(`{"tools":[`)
 	if bytes.Contains(page, annotation) {
-		_ = members(page, func(key string, value []byte) error {
+		_ = tap.Members(page, func(key string, value []byte) error {
 			if key != "tools" {
 				return nil
 			}
-			return elements(value, func(tool []byte) error {
+			return tap.Elements(value, func(tool []byte) error {
 				if bytes.Contains(tool, annotation) && json.Unmarshal(tool, new(mcp.Tool)) == nil {
 					if out[len(out)-1] != '[' {
 						out = append(out, ',')
@@ -174,9 +177,9 @@ func parseTool(definition []byte) (Tool, error) {
 	var t Tool
 	var title string
 	seen := map[string]bool{}
-	err := members(definition, func(key string, value []byte) error {
+	err := tap.Members(definition, func(key string, value []byte) error {
 		if seen[key] {
-			return fmt.Errorf("a tool with two members %q", visible(key, maxName))
+			return fmt.Errorf("a tool with two members %q", tap.Escape(key, tap.MaxName))
 		}
 		seen[key] = true
 		switch key {
@@ -191,7 +194,7 @@ func parseTool(definition []byte) (Tool, error) {
 		case "outputSchema":
 			t.Output = bytes.Clone(value)
 		case "annotations":
-			_ = members(value, func(key string, value []byte) error {
+			_ = tap.Members(value, func(key string, value []byte) error {
 				switch key {
 				case "title":
 					_ = json.Unmarshal(value, &title)

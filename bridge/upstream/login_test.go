@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"codemode-bridge/bridge/upstream/tap"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -221,7 +223,7 @@ func TestProgramWaitsForLogin(t *testing.T) {
 			if got := s.Status()[0].Login; got != fakeLogin {
 				t.Errorf("the link is %q", got)
 			}
-			if err := failure(t, s, "exact", "{}"); err.Kind != Unavailable || err.Sent || !needsLogin(err) || !strings.Contains(err.Error(), why) {
+			if err := failure(t, s, "exact", "{}"); err.Kind != Unavailable || err.Sent || !tap.NeedsLogin(err) || !strings.Contains(err.Error(), why) {
 				t.Errorf("the call says %v", err)
 			}
 			if err := os.WriteFile(answer, []byte("yes"), 0o600); err != nil {

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"codemode-bridge/bridge/upstream/tap"
+
 	"github.com/google/uuid"
 	"golang.org/x/time/rate"
 )
@@ -275,7 +277,7 @@ func (t *tail) read(r io.Reader, log *slog.Logger) {
 				t.asks(t.shown.show(link, maxLink))
 			}
 			if limiter.Allow() {
-				log.Debug("stderr of the server", "line", t.shown.show(text, maxLine), "unlogged", unlogged)
+				log.Debug("stderr of the server", "line", t.shown.show(text, tap.MaxLine), "unlogged", unlogged)
 				unlogged = 0
 			} else {
 				unlogged++
@@ -307,7 +309,7 @@ func (t *tail) last() string {
 	}
 	shown := make([]string, len(t.lines))
 	for i, line := range t.lines {
-		shown[i] = t.shown.show(line, maxLine)
+		shown[i] = t.shown.show(line, tap.MaxLine)
 	}
 	return "; its stderr ends: " + strings.Join(shown, " | ")
 }

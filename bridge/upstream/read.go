@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 
+	"codemode-bridge/bridge/upstream/tap"
+
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -76,9 +78,9 @@ func (s *session) do(ctx context.Context, j job) (result json.RawMessage, again 
 	if err := offers(s.capabilities(), s.spec, j.name); err != nil {
 		return nil, false, &Error{Kind: UnknownTool, Err: err}
 	}
-	x := s.newExchange(ctx)
-	defer x.stopTelling()
-	s.listen(ctx, x.client)
+	x := newExchange(ctx)
+	defer x.End()
+	s.listen(ctx, clientOf(ctx))
 	var err error
 	if member := listed[j.name]; member != "" {
 		result, err = s.listAll(ctx, x, j.name, member)
@@ -91,7 +93,7 @@ func (s *session) do(ctx context.Context, j job) (result json.RawMessage, again 
 		return result, false, nil
 	}
 	failure = s.classify(ctx, x, err)
-	return nil, x.unread.Load() || !failure.Sent && ctx.Err() == nil && s.isLost(err), failure
+	return nil, x.Unread() || !failure.Sent && ctx.Err() == nil && s.isLost(err), failure
 }
 
 // capabilities are what the server says that it can do.
@@ -115,7 +117,7 @@ func offers(caps mcp.ServerCapabilities, spec Spec, method string) error {
 			return errors.New("the server has no prompts")
 		}
 	default:
-		return fmt.Errorf("%s is not to be asked of a server", visible(method, maxName))
+		return fmt.Errorf("%s is not to be asked of a server", tap.Escape(method, tap.MaxName))
 	}
 	if !newFilter(spec, slog.New(slog.DiscardHandler)).keeps(method) {
 		return fmt.Errorf("%s is left out by the tools that the configuration allows of the server", method)
@@ -124,7 +126,7 @@ func offers(caps mcp.ServerCapabilities, spec Spec, method string) error {
 }
 
 // readOne makes one request that is no list.
-func (s *session) readOne(ctx context.Context, x *exchange, j job, answers mcp.InputResponseMap, state string) error {
+func (s *session) readOne(ctx context.Context, x *tap.Exchange, j job, answers mcp.InputResponseMap, state string) error {
 	var args struct {
 		URI       string            `json:"uri"`
 		Name      string            `json:"name"`
@@ -146,7 +148,7 @@ func (s *session) readOne(ctx context.Context, x *exchange, j job, answers mcp.I
 }
 
 // listAll asks for the pages of a list and makes one of them.
-func (s *session) listAll(ctx context.Context, x *exchange, method, member string) (json.RawMessage, error) {
+func (s *session) listAll(ctx context.Context, x *tap.Exchange, method, member string) (json.RawMessage, error) {
 	var all [][]byte
 	var size int64
 	cursor, cut := "", false
@@ -172,10 +174,10 @@ func (s *session) listAll(ctx context.Context, x *exchange, method, member strin
 			return nil, err
 		}
 		next := ""
-		err = members(raw, func(key string, value []byte) error {
+		err = tap.Members(raw, func(key string, value []byte) error {
 			switch key {
 			case member:
-				return elements(value, func(entry []byte) error {
+				return tap.Elements(value, func(entry []byte) error {
 					if size += int64(len(entry)); len(all) >= maxEntries || size > s.spec.maxReply() {
 						cut = true
 						return nil

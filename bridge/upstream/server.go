@@ -10,15 +10,17 @@ import (
 	"sync"
 	"time"
 
+	"codemode-bridge/bridge/upstream/tap"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
 )
 
 // Timing of one server.
 const (
-	// settled is how long a session must have lived to count as a success;
+	// proven is how long a session must have lived to count as a success;
 	// a server that ends sooner each time is waited for longer each time.
-	settled = 30 * time.Second
+	proven = 30 * time.Second
 	// eager is how long a call waits for a server that has failed before.
 	eager = 5 * time.Second
 	// loginPoll is the time between two looks for a login that was made elsewhere.
@@ -62,9 +64,7 @@ type server struct {
 
 	mu      sync.Mutex
 	now     Status
-	tools   []Tool
-	names   map[string]bool
-	listing bool                   // tools have been listed at least once
+	list    toolList
 	session *session               // if Connected or Unhealthy
 	caps    mcp.ServerCapabilities // of the last session
 	using   int                    // calls that have the session
@@ -72,10 +72,16 @@ type server struct {
 	breaker breaker                // of calls
 	failed  int                    // failures to connect, or to stay connected, in a row
 	tries   int                    // such failures ever
-	// unlisted is how many listings in a row failed, in this session.
-	unlisted int
-	changed  chan struct{} // closed and replaced when the state changes
-	legacy   bool          // Auto has found out that the server speaks the old era only
+	changed chan struct{}          // closed and replaced when the state changes
+	legacy  bool                   // Auto has found out that the server speaks the old era only
+}
+
+// A toolList is what a server has listed.
+type toolList struct {
+	known  bool // it has been read at least once
+	tools  []Tool
+	names  map[string]bool // of tools
+	failed int             // listings that failed in a row, in this session
 }
 
 func newServer(spec Spec, o Options) *server {
@@ -152,7 +158,7 @@ func (s *server) live() (lost bool, err error) {
 	s.connected(sess, tools, err)
 	s.attempted()
 	if err = s.watch(sess); !errors.Is(err, errIdle) {
-		s.disconnected(err, sess.useful.Load() || time.Since(began) >= settled)
+		s.disconnected(err, sess.useful.Load() || time.Since(began) >= proven)
 	}
 	return true, err
 }
@@ -179,7 +185,7 @@ func (s *server) attempted() { s.once.Do(func() { close(s.ready) }) }
 
 func parks(err error) bool {
 	var refused *refusedError
-	return errors.As(err, &refused) || needsLogin(err)
+	return errors.As(err, &refused) || tap.NeedsLogin(err)
 }
 
 // connect makes a session and lists the tools. A session with an error is one
@@ -247,8 +253,8 @@ func (s *server) watch(sess *session) error {
 		case <-s.life.Done():
 			return context.Cause(s.life)
 		case <-sess.ended:
-			return sess.explain(errSessionEnded)
-		case <-sess.tap.changed:
+			return sess.explain(tap.ErrSessionEnded)
+		case <-sess.tap.Changed():
 			if due == nil {
 				since := time.Since(last)
 				if since > 2*gap {
@@ -281,7 +287,7 @@ func (s *server) watch(sess *session) error {
 func (s *server) untilPoll() time.Duration {
 	d := s.options.poll()
 	s.mu.Lock()
-	unlisted := s.unlisted
+	unlisted := s.list.failed
 	s.mu.Unlock()
 	if unlisted > 0 {
 		d = min(d, s.options.pause(unlisted))
@@ -341,7 +347,7 @@ func (s *server) relist(sess *session) {
 		s.log.Warn("the server's tools could not be listed again", "err", err)
 	}
 	s.mu.Lock()
-	before, had := s.now, s.tools
+	before, had := s.now, s.list.tools
 	s.listedLocked(tools, err)
 	same := s.now.Err == before.Err && s.now.State == before.State && (err != nil || reflect.DeepEqual(tools, had))
 	s.mu.Unlock()
@@ -354,43 +360,43 @@ func (s *server) relist(sess *session) {
 // the tools as they were.
 func (s *server) listedLocked(tools []Tool, err error) {
 	if err != nil {
-		s.unlisted++
+		s.list.failed++
 		s.now.Err = err.Error()
-		if len(s.tools) > 0 {
+		if len(s.list.tools) > 0 {
 			s.now.Err += "; its tools are those that it listed before"
 		}
 		s.setStateLocked(Unhealthy)
 		return
 	}
-	s.unlisted = 0
+	s.list.failed = 0
 	s.now.Err, s.now.Answered = "", time.Now()
 	s.keepLocked(tools)
 	s.setStateLocked(Connected)
 }
 
 func (s *server) keepLocked(tools []Tool) {
-	s.tools, s.listing = tools, true
+	s.list.tools, s.list.known = tools, true
 	s.now.Tools = len(tools)
-	s.names = make(map[string]bool, len(tools))
+	s.list.names = make(map[string]bool, len(tools))
 	for _, t := range tools {
-		s.names[t.Name] = true
+		s.list.names[t.Name] = true
 	}
 }
 
 // connected notes a new session; problem is why its tools are not known.
 func (s *server) connected(sess *session, tools []Tool, problem error) {
 	s.mu.Lock()
-	s.session, s.used, s.unlisted = sess, time.Now(), 0
+	s.session, s.used, s.list.failed = sess, time.Now(), 0
 	s.caps = sess.capabilities()
 	s.breaker.renewed(s.used)
 	s.now.PID, s.now.Until, s.now.Login = 0, time.Time{}, ""
 	if sess.process != nil {
 		s.now.PID = sess.process.pid()
 	}
-	s.now.Protocol, s.now.Program, s.now.Version = visible(sess.protocol(), maxName), "", ""
+	s.now.Protocol, s.now.Program, s.now.Version = tap.Escape(sess.protocol(), tap.MaxName), "", ""
 	if info := sess.client.InitializeResult(); info != nil && info.ServerInfo != nil {
-		s.now.Program = s.shown.show(info.ServerInfo.Name, maxName)
-		s.now.Version = s.shown.show(info.ServerInfo.Version, maxName)
+		s.now.Program = s.shown.show(info.ServerInfo.Name, tap.MaxName)
+		s.now.Version = s.shown.show(info.ServerInfo.Version, tap.MaxName)
 	}
 	s.listedLocked(tools, problem)
 	program := s.now.Program
@@ -401,11 +407,11 @@ func (s *server) connected(sess *session, tools []Tool, problem error) {
 }
 
 // disconnected notes a failure to connect or the end of a session.
-func (s *server) disconnected(err error, wasSettled bool) {
+func (s *server) disconnected(err error, wasProven bool) {
 	s.mu.Lock()
 	s.session = nil
 	s.now.PID, s.now.Login = 0, ""
-	if wasSettled {
+	if wasProven {
 		s.failed = 0
 	}
 	s.failed++
@@ -438,7 +444,7 @@ func (s *server) rest(err error) recess {
 	r := recess{shortest: now.Add(s.options.pause(1)), end: now.Add(s.options.pause(failed))}
 	s.now.Until = r.end
 	switch {
-	case needsLogin(err):
+	case tap.NeedsLogin(err):
 		state, r = NeedsLogin, recess{login: s.spec.Auth != nil}
 		s.now.Until = time.Time{}
 	case parks(err):
@@ -541,7 +547,7 @@ func (s *server) stop() { s.kill(errStopped) }
 func (s *server) listed() ([]Tool, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tools, s.listing
+	return s.list.tools, s.list.known
 }
 
 func (s *server) status() Status {

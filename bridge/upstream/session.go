@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"codemode-bridge/bridge/upstream/tap"
+
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -32,12 +34,10 @@ const loginPatience = 5 * time.Minute
 
 // Reasons for the end of a session or of a call.
 var (
-	errSessionEnded   = errors.New("the session ended")
 	errConnectTimeout = errors.New("it did not answer in time")
 	errCallTimeout    = errors.New("no answer in time")
 	errListTimeout    = errors.New("no answer in time to a listing")
 	errUnlisted       = errors.New("the server says that it has tools, and does not know the request that lists them")
-	errBroken         = errors.New("the answer broke off")
 	errInputRequired  = errors.New("the server asked for input in the middle of the call and got none")
 )
 
@@ -49,15 +49,6 @@ func (e *refusedError) Error() string {
 		return "the server wants other credentials (HTTP status 401)"
 	}
 	return "the server does not permit the access (HTTP status " + strconv.Itoa(e.status) + ")"
-}
-
-// needsLogin reports whether an error lasts until a person logs in.
-func needsLogin(err error) bool {
-	var needed interface {
-		error
-		NeedsLogin()
-	}
-	return errors.As(err, &needed)
 }
 
 // A noLoginError is why a call is not tried.
@@ -106,8 +97,9 @@ func (f *fuse) out() (inTime, extended bool) {
 // end gives all of them back.
 type session struct {
 	spec   Spec
+	log    *slog.Logger
 	shown  redactor
-	tap    *tap
+	tap    *tap.Tap
 	client *mcp.ClientSession
 	// life ends when the session is ended by us; nothing that belongs to the
 	// session is bound to anything shorter.
@@ -121,20 +113,19 @@ type session struct {
 	logged  bool       // it has been set, to
 	level   int        // a severity
 
-	lines   *lineConn // of stdio and inprocess
-	process *process  // of stdio
-	inner   func()    // ends the server of inprocess
-	web     *webTap   // of http and sse
+	lines   *tap.Lines // of stdio and inprocess
+	process *process   // of stdio
+	inner   func()     // ends the server of inprocess
+	web     *tap.HTTP  // of http and sse
 }
 
 // connect makes a session with the server of spec, in one of the two eras or,
 // with Auto, in the one that it turns out to speak. A program that first needs a
 // login, which it gets by itself, has longer; asks is called with the link.
 func connect(ctx context.Context, spec Spec, o Options, era Protocol, asks func(link string), log *slog.Logger, shown redactor) (*session, error) {
-	s := &session{spec: spec, shown: shown, ended: make(chan struct{})}
-	s.tap = newTap(spec, log, shown)
+	s := &session{spec: spec, log: log, shown: shown, ended: make(chan struct{})}
 	s.life, s.abort = context.WithCancelCause(ctx)
-	s.tap.over = s.life.Done()
+	s.tap = tap.New(tap.Options{Server: spec.Name, Limit: spec.maxReply(), Done: s.life.Done(), Log: log, Hide: shown.Replace})
 	// The time-out is not a deadline of the context: what the SDK opens while it
 	// connects lives as long as the context.
 	limit := light(spec.connectTimeout(), func() { s.abort(errConnectTimeout) })
@@ -188,7 +179,7 @@ func (s *session) open(o Options, log *slog.Logger, asks func(link string)) (mcp
 			return nil, err
 		}
 		s.process = p
-		s.lines = newLineConn(s.tap, p.stdout, p.stdin, s.spec.probePatience())
+		s.lines = tap.NewLines(s.tap, p.stdout, p.stdin, s.spec.probePatience())
 		return s.lines, nil
 	case InProcess:
 		if s.spec.InProcess == nil {
@@ -208,22 +199,25 @@ func (s *session) open(o Options, log *slog.Logger, asks func(link string)) (mcp
 			_ = in.Close()
 			_ = inner.Close()
 		}
-		s.lines = newLineConn(s.tap, in, out, s.spec.probePatience())
+		s.lines = tap.NewLines(s.tap, in, out, s.spec.probePatience())
 		return s.lines, nil
 	case HTTP, SSE:
-		web, err := newWebTap(s.spec, s.tap, s.spec.probePatience())
+		web, err := tap.NewHTTP(s.tap, tap.HTTPOptions{
+			URL: s.spec.URL, SSE: s.spec.kind() == SSE, Headers: s.spec.Headers, Auth: s.spec.Auth,
+			Probe: s.spec.probePatience(), Conns: s.spec.concurrency(),
+		})
 		if err != nil {
 			return nil, err
 		}
 		s.web = web
-		return web.transport(s.spec.kind(), s.spec.URL), nil
+		return web.Transport(), nil
 	}
-	return nil, fmt.Errorf("a server of the kind %q is not known", visible(string(s.spec.Kind), maxName))
+	return nil, fmt.Errorf("a server of the kind %q is not known", tap.Escape(string(s.spec.Kind), tap.MaxName))
 }
 
 // end closes the session and returns when nothing of it is left.
 func (s *session) end() {
-	s.abort(errSessionEnded)
+	s.abort(tap.ErrSessionEnded)
 	// Reading ends first: the SDK's Close waits for open requests, and ends
 	// them when it cannot read any more.
 	if s.lines != nil {
@@ -240,27 +234,27 @@ func (s *session) end() {
 		s.process.stop()
 	}
 	if s.lines != nil {
-		s.lines.wait()
+		s.lines.Wait()
 	}
 	if s.web != nil {
-		s.web.end()
+		s.web.Close()
 	}
 }
 
 // explain says why the session could not be made or ended, err being what the
 // SDK says of it. The text is fit to be shown.
 func (s *session) explain(err error) error {
-	if needed := s.tap.login.Load(); needed != nil {
-		return s.shown.showError(*needed)
+	if needed := s.tap.LoginNeeded(); needed != nil {
+		return s.shown.showError(needed)
 	}
-	if status := s.tap.refused.Load(); status != 0 {
-		return &refusedError{int(status)}
+	if status := s.tap.Refused(); status != 0 {
+		return &refusedError{status}
 	}
 	cause := context.Cause(s.life)
 	var hungUp bool
 	var broken error
 	if s.lines != nil {
-		hungUp, broken = s.lines.ending()
+		hungUp, broken = s.lines.Ending()
 	}
 	text := ""
 	switch {
@@ -272,18 +266,18 @@ func (s *session) explain(err error) error {
 		text = cause.Error()
 	case broken != nil:
 		err = broken
-		text = s.shown.show(broken.Error(), maxMessage)
+		text = s.shown.show(broken.Error(), tap.MaxMessage)
 	case hungUp && s.process != nil:
 		text = s.process.epitaph()
-	case s.client == nil && s.tap.status.Load() != 0:
-		text = statusError(s.tap.status.Load()).Error()
+	case s.client == nil && s.tap.Status() != 0:
+		text = s.tap.Status().Error()
 	case hungUp, errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed):
 		text = "the connection was closed"
 	default:
 		return s.shown.showError(err)
 	}
 	if s.process != nil && !errors.Is(cause, errStopped) {
-		if garbage := s.tap.garbage(); garbage != "" {
+		if garbage := s.tap.Garbage(); garbage != "" {
 			text += "; its stdout has lines that are no messages, such as " + garbage
 		}
 		text += s.process.said.last()
@@ -300,15 +294,15 @@ func (s *session) protocol() string {
 
 // isLost reports whether err, of a request, is due to the end of the session.
 func (s *session) isLost(err error) bool {
-	return errors.Is(err, errSessionEnded) || errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) ||
-		s.lines != nil && s.lines.over()
+	return errors.Is(err, tap.ErrSessionEnded) || errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) ||
+		s.lines != nil && s.lines.Over()
 }
 
 // endsAll reports whether err, of a request, is the end of the session, which
 // ends all its requests; over HTTP io.EOF is the end of one connection, and each
 // request may have its own.
 func (s *session) endsAll(err error) bool {
-	return s.isLost(err) && (s.lines != nil || errors.Is(err, errSessionEnded) || errors.Is(err, mcp.ErrConnectionClosed))
+	return s.isLost(err) && (s.lines != nil || errors.Is(err, tap.ErrSessionEnded) || errors.Is(err, mcp.ErrConnectionClosed))
 }
 
 func (s *session) isOver() bool {
@@ -322,13 +316,13 @@ func (s *session) isOver() bool {
 
 // request runs do, which makes one request of the SDK, so that it ends with the
 // session too, and returns the exact result.
-func (s *session) request(ctx context.Context, x *exchange, do func(context.Context) error) ([]byte, error) {
-	ctx, cancel := context.WithCancelCause(withExchange(ctx, x))
+func (s *session) request(ctx context.Context, x *tap.Exchange, do func(context.Context) error) ([]byte, error) {
+	ctx, cancel := context.WithCancelCause(x.In(ctx))
 	defer cancel(nil)
-	defer context.AfterFunc(s.life, func() { cancel(errSessionEnded) })()
+	defer context.AfterFunc(s.life, func() { cancel(tap.ErrSessionEnded) })()
 	err := do(ctx)
-	s.tap.forget(x)
-	result, why := x.settled()
+	s.tap.Forget(x)
+	result, why := x.Outcome()
 	switch {
 	case err == nil && result == nil:
 		return nil, errors.New("the answer has no result")
@@ -342,15 +336,12 @@ func (s *session) request(ctx context.Context, x *exchange, do func(context.Cont
 	return nil, err
 }
 
-// ties numbers the exchanges that servers may refer to.
-var ties atomic.Int64
-
 // call makes one tools/call and classifies its failure. again reports that the
 // server did not read the request because the session had ended before.
 func (s *session) call(ctx context.Context, tool string, args json.RawMessage) (result json.RawMessage, again bool, failure *Error) {
-	x := s.newExchange(ctx)
-	defer x.stopTelling()
-	s.listen(ctx, x.client)
+	x := newExchange(ctx)
+	defer x.End()
+	s.listen(ctx, clientOf(ctx))
 	raw, err := s.answered(ctx, x, func(ctx context.Context, answers mcp.InputResponseMap, state string) error {
 		params := &mcp.CallToolParams{Name: tool, Arguments: args, InputResponses: answers, RequestState: state}
 		s.prepare(x, params, &params.Meta)
@@ -361,31 +352,31 @@ func (s *session) call(ctx context.Context, tool string, args json.RawMessage) (
 		return raw, false, nil
 	}
 	failure = s.classify(ctx, x, err)
-	return nil, x.unread.Load() || !failure.Sent && ctx.Err() == nil && s.isLost(err), failure
+	return nil, x.Unread() || !failure.Sent && ctx.Err() == nil && s.isLost(err), failure
 }
 
-func (s *session) classify(ctx context.Context, x *exchange, err error) *Error {
-	e := &Error{Kind: BadReply, Sent: x.sent.Load()}
-	var large errTooLarge
+func (s *session) classify(ctx context.Context, x *tap.Exchange, err error) *Error {
+	e := &Error{Kind: BadReply, Sent: x.Sent()}
+	var large tap.TooLargeError
 	var answered *jsonrpc.Error
-	var status statusError
-	_, settled := x.settled()
+	var status tap.StatusError
+	_, settled := x.Outcome()
 	switch {
 	case ctx.Err() != nil:
 		e.Kind, e.Err = interruption(ctx)
 	case errors.As(err, &large):
 		e.Kind, e.Err = TooLarge, err
-	case errors.Is(err, errBroken):
+	case errors.Is(err, tap.ErrBroken):
 		e.Kind, e.Err = Unavailable, s.shown.showError(err)
-	case needsLogin(settled):
+	case tap.NeedsLogin(settled):
 		e.Kind, e.Err = Unavailable, s.shown.showError(settled)
-	case s.tap.refused.Load() != 0 || s.tap.login.Load() != nil:
+	case s.tap.Refused() != 0 || s.tap.LoginNeeded() != nil:
 		e.Kind, e.Err = Unavailable, s.explain(err)
 	case errors.As(settled, &status):
 		e.Kind, e.Err = Unavailable, settled
 	case errors.As(settled, &answered):
 		e.Err = &shownError{
-			text: fmt.Sprintf("the server answered with error %d: %s", answered.Code, s.shown.show(answered.Message, maxMessage)),
+			text: fmt.Sprintf("the server answered with error %d: %s", answered.Code, s.shown.show(answered.Message, tap.MaxMessage)),
 			err:  settled,
 		}
 	case errors.Is(err, errInputRequired):
@@ -424,7 +415,7 @@ func inputRequired(result []byte) bool {
 		return false
 	}
 	var required bool
-	_ = members(result, func(key string, value []byte) error {
+	_ = tap.Members(result, func(key string, value []byte) error {
 		required = required || key == "resultType" && string(value) == `"input_required"`
 		return nil
 	})

@@ -3,56 +3,15 @@ package upstream
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"codemode-bridge/bridge/upstream/tap"
 )
 
-// Bounds on text of a server that is shown to people: names, lines of its log,
-// messages.
-const (
-	maxName    = 200
-	maxLine    = 500
-	maxMessage = 1000
-	maxLink    = 4000
-)
-
-// visible returns s cut after limit characters, with everything that does not
-// print (control, bidi, zero-width and tag characters, broken UTF-8) written as
-// Go escapes it, so that a terminal or a log shows it and does not obey it.
-func visible(s string, limit int) string {
-	clean, count := true, 0
-	for _, r := range s {
-		count++
-		if r == utf8.RuneError || !strconv.IsPrint(r) {
-			clean = false
-		}
-	}
-	if clean && count <= limit {
-		return s
-	}
-	var b strings.Builder
-	for i, n := 0, 0; i < len(s); n++ {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case n == limit:
-			fmt.Fprintf(&b, "... (%d more bytes)", len(s)-i)
-			return b.String()
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case strconv.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			quoted := strconv.QuoteRune(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		}
-		i += size
-	}
-	return b.String()
-}
+// maxLink bounds the link of a login.
+const maxLink = 4000
 
 // A redactor takes the secrets of one Spec out of texts.
 type redactor struct {
@@ -128,7 +87,7 @@ func newRedactor(spec Spec, environ []string) redactor {
 
 // show makes text of a server fit to be shown.
 func (r redactor) show(text string, limit int) string {
-	return visible(r.Replace(text), limit)
+	return tap.Escape(r.Replace(text), limit)
 }
 
 // A shownError has a text that is fit to be shown, and the error it stands for.
@@ -151,7 +110,7 @@ func (r redactor) showError(err error) error {
 	if errors.As(err, &web) {
 		text = "the HTTP request broke off: " + web.Err.Error()
 	}
-	return &shownError{text: r.show(text, maxMessage), err: err}
+	return &shownError{text: r.show(text, tap.MaxMessage), err: err}
 }
 
 // lookup returns the value of a variable in environ, which has the form of

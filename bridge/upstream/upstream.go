@@ -11,16 +11,9 @@
 // # What goes over the wire
 //
 // The protocol is the SDK's: its client makes the handshake, negotiates the
-// version and counts the requests. Between the SDK and the wire stands the
-// package's own tap, for two reasons. The SDK decodes results into Go values,
-// which rounds large numbers, and its readers have no bounds that a hostile
-// server could not pass. So the tap reads each message as bytes, checks its
-// size and its envelope, keeps the result of a tools/call or tools/list as the
-// bytes that came, and hands an empty stand-in to the SDK:
-//
-//	       stdio, inprocess                         http, sse
-//	SDK  <- lineConn <- tap <- stdout     SDK <- its transport <- webTap <- tap <- body
-//	SDK  -> lineConn -> tap -> stdin      SDK -> its transport -> webTap -> tap -> request
+// version and counts the requests. Package tap stands between it and the wire. It
+// keeps results as the bytes that came, where the SDK would round large numbers,
+// and sets bounds that a hostile server cannot pass.
 //
 // So [Set.Call] returns the whole CallToolResult as the exact JSON that the
 // server sent, and sends the arguments as the exact JSON that it was given.
@@ -41,6 +34,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"codemode-bridge/bridge/upstream/tap"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
@@ -377,7 +372,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	text := fmt.Sprintf("calling %s of server %s: %v", visible(e.Tool, maxName), visible(e.Server, maxName), e.Err)
+	text := fmt.Sprintf("calling %s of server %s: %v", tap.Escape(e.Tool, tap.MaxName), tap.Escape(e.Server, tap.MaxName), e.Err)
 	if e.Sent && (e.Kind == Unavailable || e.Kind == Timeout || e.Kind == Canceled) {
 		text += "; outcome unknown"
 	}

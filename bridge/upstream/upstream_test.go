@@ -953,17 +953,3 @@ func TestConcurrencyIsBounded(t *testing.T) {
 		t.Errorf("%d at a time", most)
 	}
 }
-
-func TestVisible(t *testing.T) {
-	for in, want := range map[string]string{
-		"plain café":      "plain café",
-		"a\x1b[31m\u202e": `a\x1b[31m\u202e`,
-		"line\nbreak":     `line\nbreak`,
-		"\xffx\u200b":     `\xffx\u200b`,
-		"0123456789abc":   "0123456789... (3 more bytes)",
-	} {
-		if got := visible(in, 10); got != want && visible(in, 100) != want {
-			t.Errorf("%q is shown as %q, want %q", in, got, want)
-		}
-	}
-}

@@ -14,7 +14,6 @@ import (
 
 	"codemode-bridge/bridge"
 	"codemode-bridge/bridge/config"
-	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/webguard"

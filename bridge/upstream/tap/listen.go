@@ -1,4 +1,4 @@
-package upstream
+package tap
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ const (
 //
 // It ends when it is closed or the session ends.
 type listening struct {
-	tap *webTap
+	tap *HTTP
 	req *http.Request // as it was sent; its context is the stream's
 	id  []byte
 
@@ -40,7 +40,7 @@ type listening struct {
 	closed bool
 }
 
-func newListening(w *webTap, req *http.Request, body io.ReadCloser, id []byte) *listening {
+func newListening(w *HTTP, req *http.Request, body io.ReadCloser, id []byte) *listening {
 	l := &listening{tap: w, req: req, id: id}
 	l.take(body)
 	return l
@@ -120,7 +120,7 @@ func (l *listening) ask() (io.ReadCloser, error) {
 	}
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, statusError(resp.StatusCode)
+		return nil, StatusError(resp.StatusCode)
 	}
 	return nil, errors.New("the answer is not a stream of events")
 }

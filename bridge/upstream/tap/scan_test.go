@@ -1,4 +1,4 @@
-package upstream
+package tap
 
 import (
 	"bufio"
@@ -45,11 +45,11 @@ func FuzzMembers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got := map[string]string{}
-		err := members(b, func(key string, value []byte) error {
+		err := Members(b, func(key string, value []byte) error {
 			got[key] = string(value)
 			return nil
 		})
-		_ = elements(b, func([]byte) error { return nil })
+		_ = Elements(b, func([]byte) error { return nil })
 		var want map[string]json.RawMessage
 		if !json.Valid(b) || json.Unmarshal(b, &want) != nil || want == nil {
 			return
@@ -107,28 +107,6 @@ func TestLines(t *testing.T) {
 		}
 		if _, _, err := l.next(); !errors.Is(err, io.EOF) {
 			t.Errorf("%s: got %v at the end", name, err)
-		}
-	}
-}
-
-func TestRedactor(t *testing.T) {
-	r := newRedactor(Spec{
-		Env:     map[string]string{"TOKEN": `se"cret-1`, "DEBUG": "true"},
-		PassEnv: []string{"PASSED"},
-		Headers: map[string]string{"Authorization": "Bearer secret-2"},
-		URL:     "https://user:secret-3@host/mcp?key=secret%204&n=1",
-	}, []string{"PASSED=secret-5", "OTHER=visible-6"})
-	for in, want := range map[string]string{
-		`got se"cret-1`:             "got [hidden]",
-		`{"t":"se\"cret-1"}`:        `{"t":"[hidden]"}`,
-		"Bearer secret-2":           "[hidden]",
-		"token=secret-2;":           "token=[hidden];",
-		"https://user:secret-3@h":   "https://user:[hidden]@h",
-		"key=secret+4 or secret 4":  "key=[hidden] or [hidden]",
-		"secret-5 visible-6 true 1": "[hidden] visible-6 true 1",
-	} {
-		if got := r.show(in, 100); got != want {
-			t.Errorf("%s is shown as %s, want %s", in, got, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package upstream
+package tap
 
 import (
 	"bufio"
@@ -57,7 +57,7 @@ func (l *lineReader) next() (line []byte, over *skeleton, err error) {
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			if size > giveUp*l.limit {
-				return nil, nil, fmt.Errorf("a line of more than %s has no end", bytesText(giveUp*l.limit))
+				return nil, nil, fmt.Errorf("a line of more than %s has no end", Size(giveUp*l.limit))
 			}
 			continue
 		case err != nil && (size == 0 || !errors.Is(err, io.EOF)):
@@ -71,7 +71,7 @@ func (l *lineReader) next() (line []byte, over *skeleton, err error) {
 	}
 }
 
-// A lineConn is an mcp.Connection, and the mcp.Transport that gives it, over
+// Lines is an mcp.Connection, and the mcp.Transport that gives it, over
 // two streams of lines. Unlike the SDK's, it survives whatever a server prints:
 // lines that are no messages are logged and skipped.
 //
@@ -80,8 +80,8 @@ func (l *lineReader) next() (line []byte, over *skeleton, err error) {
 // server may be silent before that, and then the SDK's own goroutine does; the
 // other writes what the server does not take at once. A goroutine in between
 // would cost every call a change of threads in each direction.
-type lineConn struct {
-	tap *tap
+type Lines struct {
+	tap *Tap
 	in  *lineReader
 	out io.WriteCloser
 
@@ -110,8 +110,10 @@ type lineConn struct {
 	why    error // and not by ending its output
 }
 
-func newLineConn(t *tap, r io.Reader, w io.WriteCloser, probe time.Duration) *lineConn {
-	c := &lineConn{
+// NewLines makes the connection over two streams. A server that is silent on
+// server/discover for longer than probe is taken for one that does not know it.
+func NewLines(t *Tap, r io.Reader, w io.WriteCloser, probe time.Duration) *Lines {
+	c := &Lines{
 		tap:      t,
 		in:       &lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: t.limit},
 		out:      w,
@@ -129,11 +131,11 @@ func newLineConn(t *tap, r io.Reader, w io.WriteCloser, probe time.Duration) *li
 	return c
 }
 
-func (c *lineConn) Connect(context.Context) (mcp.Connection, error) { return c, nil }
+func (c *Lines) Connect(context.Context) (mcp.Connection, error) { return c, nil }
 
-func (c *lineConn) SessionID() string { return "" }
+func (c *Lines) SessionID() string { return "" }
 
-func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (c *Lines) Read(ctx context.Context) (jsonrpc.Message, error) {
 	if !c.direct {
 		select {
 		case m := <-c.messages:
@@ -156,7 +158,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 // interrupt ends the read that is going on, and all later ones.
-func (c *lineConn) interrupt() {
+func (c *Lines) interrupt() {
 	if c.stream != nil {
 		_ = c.stream.SetReadDeadline(time.Unix(1, 0))
 	}
@@ -165,7 +167,7 @@ func (c *lineConn) interrupt() {
 // Write sends a message, or queues it. It does not wait until the server has
 // read it: a caller whose context ends must be able to leave, and a message
 // must never be sent by half.
-func (c *lineConn) Write(ctx context.Context, m jsonrpc.Message) error {
+func (c *Lines) Write(ctx context.Context, m jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
@@ -210,7 +212,7 @@ func (c *lineConn) Write(ctx context.Context, m jsonrpc.Message) error {
 // send writes a message if nothing waits before it and the pipe takes all of
 // it. Otherwise it returns what is to be given to the writing goroutine; if
 // that is only the rest of a message, there is room for it.
-func (c *lineConn) send(data []byte) []byte {
+func (c *Lines) send(data []byte) []byte {
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	if c.queued == 0 {
@@ -230,14 +232,14 @@ func (c *lineConn) send(data []byte) []byte {
 }
 
 // dequeue notes that a message has left the queue.
-func (c *lineConn) dequeue() {
+func (c *Lines) dequeue() {
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	c.queued--
 }
 
 // silent answers the SDK's server/discover in place of a server that does not.
-func (c *lineConn) silent(id []byte) {
+func (c *Lines) silent(id []byte) {
 	if c.tap.take(id) == nil {
 		return
 	}
@@ -249,7 +251,7 @@ func (c *lineConn) silent(id []byte) {
 }
 
 // pass hands a message to Read and reports whether it was taken.
-func (c *lineConn) pass(m jsonrpc.Message) bool {
+func (c *Lines) pass(m jsonrpc.Message) bool {
 	select {
 	case c.messages <- m:
 		return true
@@ -273,7 +275,7 @@ func decode(data []byte) (jsonrpc.Message, error) {
 
 // read passes messages to Read until the stream ends, or Read can read by
 // itself.
-func (c *lineConn) read() {
+func (c *Lines) read() {
 	for {
 		m, err := c.receive()
 		if err != nil {
@@ -291,7 +293,7 @@ func (c *lineConn) read() {
 }
 
 // receive reads up to the next message for the SDK.
-func (c *lineConn) receive() (jsonrpc.Message, error) {
+func (c *Lines) receive() (jsonrpc.Message, error) {
 	for {
 		line, over, err := c.in.next()
 		if err != nil {
@@ -319,11 +321,11 @@ func (c *lineConn) receive() (jsonrpc.Message, error) {
 		if err == nil {
 			return m, nil
 		}
-		c.tap.drop(err.Error(), forward)
+		c.tap.Drop(err.Error(), forward)
 	}
 }
 
-func (c *lineConn) write() {
+func (c *Lines) write() {
 	for {
 		select {
 		case data := <-c.writes:
@@ -343,9 +345,9 @@ func (c *lineConn) write() {
 }
 
 // end closes the connection because reading has ended.
-func (c *lineConn) end(why error) {
+func (c *Lines) end(why error) {
 	c.mu.Lock()
-	if !c.over() {
+	if !c.Over() {
 		c.hungUp = true
 		if !errors.Is(why, io.EOF) && !errors.Is(why, os.ErrClosed) && !errors.Is(why, io.ErrClosedPipe) {
 			c.why = why
@@ -355,9 +357,9 @@ func (c *lineConn) end(why error) {
 	_ = c.Close()
 }
 
-// ending reports whether the server ended the connection and, if it was not by
+// Ending reports whether the server ended the connection and, if it was not by
 // ending its output, why.
-func (c *lineConn) ending() (hungUp bool, why error) {
+func (c *Lines) Ending() (hungUp bool, why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.hungUp, c.why
@@ -365,7 +367,7 @@ func (c *lineConn) ending() (hungUp bool, why error) {
 
 // Close closes the server's input and makes Read return. It does not wait; the
 // SDK calls it under a lock.
-func (c *lineConn) Close() error {
+func (c *Lines) Close() error {
 	c.once.Do(func() {
 		close(c.closed)
 		_ = c.out.Close()
@@ -374,12 +376,12 @@ func (c *lineConn) Close() error {
 	return nil
 }
 
-// wait returns when the goroutines have ended. The caller has closed the
+// Wait returns when the goroutines have ended. The caller has closed the
 // connection and the stream that it reads.
-func (c *lineConn) wait() { c.running.Wait() }
+func (c *Lines) Wait() { c.running.Wait() }
 
-// over reports whether the connection has ended.
-func (c *lineConn) over() bool {
+// Over reports whether the connection has ended.
+func (c *Lines) Over() bool {
 	select {
 	case <-c.closed:
 		return true

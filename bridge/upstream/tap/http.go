@@ -1,7 +1,6 @@
-package upstream
+package tap
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -28,15 +27,13 @@ const (
 // maxErrorBody bounds the body of an answer that is not a success.
 const maxErrorBody = 64 << 10
 
-// maxOtherEvent bounds an event that is no message.
-const maxOtherEvent = 8 << 10
-
-// A webTap is the http.RoundTripper under the SDK's HTTP transports. It is where
+// HTTP is the http.RoundTripper under the SDK's HTTP transports. It is where
 // the tap listens: the SDK's connections cannot be wrapped without losing what
 // they do behind their interface.
-type webTap struct {
-	tap     *tap
-	kind    Kind
+type HTTP struct {
+	tap     *Tap
+	url     string
+	sse     bool
 	base    *http.Transport
 	origin  string // the only one that is spoken to
 	headers map[string]string
@@ -49,8 +46,21 @@ type webTap struct {
 	conns map[net.Conn]bool // open; nil once the tap has ended
 }
 
-func newWebTap(spec Spec, t *tap, probe time.Duration) (*webTap, error) {
-	u, err := url.Parse(spec.URL)
+// HTTPOptions say how a server is reached over HTTP.
+type HTTPOptions struct {
+	URL string // http or https
+	SSE bool   // by the transport of 2024-11-05
+	// Headers are sent with every request to the URL's own origin, and to no other.
+	Headers map[string]string
+	Auth    Authorizer // nil: nobody authorizes the requests
+	// Probe is how long server/discover may take.
+	Probe time.Duration
+	Conns int // idle connections that are kept
+}
+
+// NewHTTP makes the tap's way to a server over HTTP.
+func NewHTTP(t *Tap, o HTTPOptions) (*HTTP, error) {
+	u, err := url.Parse(o.URL)
 	if err != nil {
 		return nil, errors.New("the URL cannot be read")
 	}
@@ -58,9 +68,9 @@ func newWebTap(spec Spec, t *tap, probe time.Duration) (*webTap, error) {
 		return nil, errors.New("the URL is not an http or https URL with a host")
 	}
 	base := http.DefaultTransport.(*http.Transport).Clone()
-	base.MaxIdleConnsPerHost = spec.concurrency()
+	base.MaxIdleConnsPerHost = o.Conns
 	base.MaxResponseHeaderBytes = 256 << 10
-	w := &webTap{tap: t, kind: spec.kind(), base: base, origin: origin(u), headers: spec.Headers, auth: spec.Auth, probe: probe}
+	w := &HTTP{tap: t, url: o.URL, sse: o.SSE, base: base, origin: origin(u), headers: o.Headers, auth: o.Auth, probe: o.Probe}
 	w.life, w.stop = context.WithCancel(context.Background())
 	w.conns = map[net.Conn]bool{}
 	dial := base.DialContext
@@ -77,7 +87,7 @@ func newWebTap(spec Spec, t *tap, probe time.Duration) (*webTap, error) {
 // keep notes a connection, to be closed with the tap: a Transport dials ahead,
 // and what it has dialled for a request that is over may become idle after the
 // idle ones were closed.
-func (w *webTap) keep(c net.Conn) (net.Conn, error) {
+func (w *HTTP) keep(c net.Conn) (net.Conn, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.conns == nil {
@@ -91,7 +101,7 @@ func (w *webTap) keep(c net.Conn) (net.Conn, error) {
 // A keptConn is a connection that its tap knows of.
 type keptConn struct {
 	net.Conn
-	tap *webTap
+	tap *HTTP
 }
 
 func (c *keptConn) Close() error {
@@ -101,10 +111,10 @@ func (c *keptConn) Close() error {
 	return c.Conn.Close()
 }
 
-// end ends what is under way and closes the connections. Nothing is sent after
+// Close ends what is under way and closes the connections. Nothing is sent after
 // that: the SDK sends cancellations in the background, for whose sake a
 // connection would be opened again.
-func (w *webTap) end() {
+func (w *HTTP) Close() {
 	w.stop()
 	w.base.CloseIdleConnections()
 	w.mu.Lock()
@@ -117,7 +127,7 @@ func (w *webTap) end() {
 
 // client returns the http.Client for the SDK's transport. It follows redirects
 // within the origin only: a header of the Spec must never reach another host.
-func (w *webTap) client() *http.Client { return &http.Client{Transport: w} }
+func (w *HTTP) client() *http.Client { return &http.Client{Transport: w} }
 
 // origin is scheme, host and port, the default port written out.
 func origin(u *url.URL) string {
@@ -128,27 +138,28 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
-func (w *webTap) transport(kind Kind, endpoint string) mcp.Transport {
+// Transport is the SDK's transport over it.
+func (w *HTTP) Transport() mcp.Transport {
 	// The bounds of the events are the tap's; the SDK's own, which would end
 	// the session, is out of the way.
 	slack := int(w.tap.limit) + 1<<20
-	if kind == SSE {
-		return &mcp.SSEClientTransport{Endpoint: endpoint, HTTPClient: w.client(), MaxEventSize: slack}
+	if w.sse {
+		return &mcp.SSEClientTransport{Endpoint: w.url, HTTPClient: w.client(), MaxEventSize: slack}
 	}
-	return &mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: w.client(), MaxEventSize: slack}
+	return &mcp.StreamableClientTransport{Endpoint: w.url, HTTPClient: w.client(), MaxEventSize: slack}
 }
 
-func (w *webTap) RoundTrip(req *http.Request) (*http.Response, error) {
+func (w *HTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	if to := origin(req.URL); to != w.origin {
 		closeBody(req)
-		return nil, fmt.Errorf("the server leads to another origin (%s), which is not followed", visible(to, maxName))
+		return nil, fmt.Errorf("the server leads to another origin (%s), which is not followed", Escape(to, MaxName))
 	}
 	if w.life.Err() != nil {
 		closeBody(req)
-		return nil, errSessionEnded
+		return nil, ErrSessionEnded
 	}
 	var call envelope
-	var x *exchange
+	var x *Exchange
 	if req.GetBody != nil {
 		body, err := req.GetBody()
 		if err != nil {
@@ -203,7 +214,7 @@ func (w *webTap) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel()
 		w.tap.take(call.id)
 		x.sent.Store(false)
-		x.settle(nil, needed)
+		x.resolve(nil, needed)
 		return standIn(req, http.StatusOK, response(call.id, "error", failed)), nil
 	}
 	if needed != nil {
@@ -218,7 +229,7 @@ func (w *webTap) RoundTrip(req *http.Request) (*http.Response, error) {
 // send sends a request with its authorization, and once more where that was
 // renewed for it. needed is why a person must log in, if that is what the answer
 // means.
-func (w *webTap) send(req *http.Request) (resp *http.Response, needed, err error) {
+func (w *HTTP) send(req *http.Request) (resp *http.Response, needed, err error) {
 	if w.auth == nil {
 		resp, err = w.base.RoundTrip(req)
 		return resp, nil, err
@@ -226,7 +237,7 @@ func (w *webTap) send(req *http.Request) (resp *http.Response, needed, err error
 	for first := true; ; first = false {
 		token, err := w.auth.Token(req.Context())
 		switch {
-		case needsLogin(err):
+		case NeedsLogin(err):
 			closeBody(req)
 			return standIn(req, http.StatusUnauthorized, nil), err, nil // as if it had been sent
 		case err != nil:
@@ -244,7 +255,7 @@ func (w *webTap) send(req *http.Request) (resp *http.Response, needed, err error
 		}
 		again, err := w.auth.Refused(req.Context(), token, resp.StatusCode, resp.Header)
 		switch {
-		case needsLogin(err):
+		case NeedsLogin(err):
 			return resp, err, nil
 		case err != nil:
 			_ = resp.Body.Close()
@@ -276,7 +287,7 @@ func closeBody(req *http.Request) {
 }
 
 // read puts the tap into the body of an answer.
-func (w *webTap) read(req *http.Request, resp *http.Response, call envelope, x *exchange) {
+func (w *HTTP) read(req *http.Request, resp *http.Response, call envelope, x *Exchange) {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	w.tap.status.Store(0)
 	switch {
@@ -291,10 +302,10 @@ func (w *webTap) read(req *http.Request, resp *http.Response, call envelope, x *
 	case media == "text/event-stream":
 		resp.Body = newEvents(resp.Body, w.tap, call.id)
 		resp.ContentLength = -1
-	case call.method != nil && call.id != nil && w.kind != SSE: // SSE answers on its standing stream
+	case call.method != nil && call.id != nil && !w.sse: // SSE answers on its standing stream
 		if media != "application/json" && x != nil {
 			// The SDK refuses it, and with it the whole session.
-			x.settle(nil, fmt.Errorf("the answer is of the type %q, which is not MCP", visible(media, maxName)))
+			x.resolve(nil, fmt.Errorf("the answer is of the type %q, which is not MCP", Escape(media, MaxName)))
 		}
 		resp.Body = &reply{body: resp.Body, tap: w.tap, id: call.id, length: resp.ContentLength}
 		resp.ContentLength = -1
@@ -305,7 +316,7 @@ func (w *webTap) read(req *http.Request, resp *http.Response, call envelope, x *
 }
 
 // refusal reads an answer that is not a success.
-func (w *webTap) refusal(req *http.Request, resp *http.Response, x *exchange) {
+func (w *HTTP) refusal(req *http.Request, resp *http.Response, x *Exchange) {
 	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
 		w.tap.refused.Store(int32(resp.StatusCode))
 	}
@@ -329,16 +340,44 @@ func (w *webTap) refusal(req *http.Request, resp *http.Response, x *exchange) {
 	}
 	if e, err := parseEnvelope(body); err == nil && e.err != nil {
 		answered, _ := wireError(e.err)
-		x.settle(nil, answered)
+		x.resolve(nil, answered)
 		return
 	}
-	x.settle(nil, statusError(resp.StatusCode))
+	x.resolve(nil, StatusError(resp.StatusCode))
 }
 
-// A statusError is an HTTP status instead of an answer.
-type statusError int
+// ErrSessionEnded is the end of a request whose session has ended.
+var ErrSessionEnded = errors.New("the session ended")
 
-func (e statusError) Error() string {
+// ErrBroken is why an answer has no end.
+var ErrBroken = errors.New("the answer broke off")
+
+// An Authorizer has what stands in the Authorization header of the requests. An
+// error of its that [NeedsLogin] lasts until a person does something. Its methods
+// are called from several goroutines at once.
+type Authorizer interface {
+	// Token returns the bearer token for the next request; empty: none.
+	Token(ctx context.Context) (string, error)
+	// Refused is told that a request with the token was answered with 401 or
+	// 403. It reports whether the request is to be sent again, which is done
+	// once. Without an error, the answer stands for itself.
+	Refused(ctx context.Context, token string, status int, header http.Header) (again bool, err error)
+}
+
+// NeedsLogin reports whether an error lasts until a person logs in: it has a
+// method NeedsLogin().
+func NeedsLogin(err error) bool {
+	var needed interface {
+		error
+		NeedsLogin()
+	}
+	return errors.As(err, &needed)
+}
+
+// A StatusError is an HTTP status instead of an answer.
+type StatusError int
+
+func (e StatusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the server answered with HTTP status %d %s", int(e), http.StatusText(int(e))))
 }
 
@@ -377,7 +416,7 @@ func (l *limited) Read(p []byte) (int, error) {
 // it reads as exactly one message, the answer to that request.
 type reply struct {
 	body   io.ReadCloser
-	tap    *tap
+	tap    *Tap
 	id     []byte
 	length int64 // -1: unknown
 	made   *bytes.Reader
@@ -397,28 +436,28 @@ func (r *reply) Read(p []byte) (int, error) {
 func (r *reply) make() {
 	answer := func(err error) {
 		if x := r.tap.take(r.id); x != nil {
-			x.settle(nil, err)
+			x.resolve(nil, err)
 		}
 		r.made = bytes.NewReader(response(r.id, "error", failed))
 	}
 	if r.length > r.tap.limit {
-		answer(errTooLarge{r.tap.limit})
+		answer(TooLargeError{r.tap.limit})
 		return
 	}
 	data, over, err := readAll(r.body, r.tap.limit)
 	switch {
 	case over:
 		_ = r.body.Close() // the rest is not fetched
-		answer(errTooLarge{r.tap.limit})
+		answer(TooLargeError{r.tap.limit})
 	case err != nil:
-		answer(fmt.Errorf("%w: %w", errBroken, err))
+		answer(fmt.Errorf("%w: %w", ErrBroken, err))
 	default:
 		data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\uFEFF")))
 		if e, err := parseEnvelope(data); err == nil && e.method == nil && bytes.Equal(e.id, r.id) {
 			r.made = bytes.NewReader(r.tap.incoming(data, r.id))
 			return
 		}
-		r.tap.drop("it is not the answer to the request", data)
+		r.tap.Drop("it is not the answer to the request", data)
 		answer(errors.New("the answer is not the JSON-RPC answer to the request"))
 	}
 }
@@ -459,135 +498,4 @@ func fill(r io.Reader, p []byte) (n int, err error) {
 		n += more
 	}
 	return n, err
-}
-
-// events is the body of an event stream as the SDK gets it: only messages that
-// the tap lets through, and the ids and delays that resuming needs.
-type events struct {
-	body  io.ReadCloser
-	lines *lineReader
-	tap   *tap
-	id    []byte // of the request that the stream answers, nil for a standing stream
-	// swallow is the id of an answer that ends the stream and is not passed
-	// on, nil for none.
-	swallow []byte
-	out     []byte
-	err     error
-	done    bool // the answer has been read: the stream is over
-}
-
-func newEvents(body io.ReadCloser, t *tap, id []byte) *events {
-	// "data: " and the message
-	lines := &lineReader{r: bufio.NewReaderSize(body, 64<<10), limit: t.limit + 6, cut: id != nil}
-	return &events{body: body, lines: lines, tap: t, id: id}
-}
-
-func (s *events) Close() error { return s.body.Close() }
-
-func (s *events) Read(p []byte) (int, error) {
-	for len(s.out) == 0 {
-		if s.err == nil && s.done {
-			s.err = io.EOF
-		}
-		if s.err != nil {
-			return 0, s.err
-		}
-		s.next()
-	}
-	n := copy(p, s.out)
-	s.out = s.out[n:]
-	return n, nil
-}
-
-// next reads one event, up to and including the blank line that ends it.
-func (s *events) next() {
-	var name, id, retry string
-	var data [][]byte
-	var size int64
-	var over *skeleton
-	for {
-		line, tooLong, err := s.lines.next()
-		if err != nil {
-			s.err = err
-			return
-		}
-		if tooLong != nil {
-			over, data = tooLong, nil
-			if s.lines.cut {
-				break
-			}
-			over.kept = bytes.TrimPrefix(over.kept, []byte("data:"))
-			continue
-		}
-		if len(line) == 0 {
-			break
-		}
-		field, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		switch string(field) {
-		case "event":
-			name = string(value[:min(len(value), maxName)])
-		case "id":
-			id = string(value[:min(len(value), maxOtherEvent)])
-		case "retry":
-			retry = string(value[:min(len(value), maxName)])
-		case "data":
-			if size += int64(len(value)); over != nil || size > s.tap.limit {
-				if over == nil {
-					over = new(skeleton)
-					for _, part := range data {
-						over.add(part)
-					}
-				}
-				over.add(value)
-				data = nil
-				continue
-			}
-			data = append(data, value)
-		}
-	}
-	message := bytes.Join(data, []byte("\n"))
-	if len(data) == 1 {
-		message = data[0]
-	}
-	var forward []byte
-	switch {
-	case over != nil && s.id != nil:
-		// What is answered is known, whatever the event says; the rest of
-		// the stream is not fetched.
-		forward = s.tap.tooLarge(s.id)
-		s.done = true
-	case over != nil:
-		forward = s.tap.tooLarge(over.id())
-	case name != "" && name != "message":
-		if len(message) <= maxOtherEvent {
-			forward = message // such as the endpoint event of the old transport
-		}
-	case len(message) > 0:
-		e, _ := parseEnvelope(message)
-		answer := func(id []byte) bool { return id != nil && e.method == nil && bytes.Equal(e.id, id) }
-		if s.done = answer(s.id) || answer(s.swallow); answer(s.swallow) {
-			return
-		}
-		forward = s.tap.incoming(message, s.id)
-	}
-	if forward == nil {
-		s.tap.waste(len(message))
-	}
-	if forward == nil && id == "" && retry == "" {
-		return
-	}
-	// No field holds a line break: each is from a line of its own, and a
-	// message is put on one line.
-	for _, field := range [][2]string{{"event", name}, {"id", id}, {"retry", retry}} {
-		if field[1] != "" && (field[0] != "event" || forward != nil) {
-			s.out = append(s.out, field[0]+": "+field[1]+"\n"...)
-		}
-	}
-	if forward != nil {
-		s.out = append(s.out, "data: "...)
-		s.out = append(s.out, bytes.ReplaceAll(forward, []byte("\n"), []byte(" "))...)
-		s.out = append(s.out, '\n')
-	}
-	s.out = append(s.out, '\n')
 }

@@ -1,4 +1,4 @@
-package upstream
+package tap
 
 import (
 	"bufio"
@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -16,9 +15,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// A peerEnd is a lineConn over pipes, and the server's ends of them.
+// A peerEnd is a Lines over pipes, and the server's ends of them.
 type peerEnd struct {
-	*lineConn
+	*Lines
 	requests *bufio.Reader
 	answers  *os.File
 }
@@ -33,14 +32,14 @@ func pipedConn(t *testing.T) *peerEnd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tap := newTap(Spec{Name: "x"}, slog.New(slog.DiscardHandler), redactor{})
-	c := &peerEnd{newLineConn(tap, out, in, 0), bufio.NewReader(theirIn), theirOut}
+	below := New(Options{Server: "x", Limit: 16 << 20})
+	c := &peerEnd{NewLines(below, out, in, 0), bufio.NewReader(theirIn), theirOut}
 	t.Cleanup(func() {
 		c.Close()
 		theirIn.Close()
 		theirOut.Close()
 		out.Close()
-		c.wait()
+		c.Wait()
 	})
 	return c
 }
@@ -90,7 +89,7 @@ func TestLineConnReads(t *testing.T) {
 	if err := <-read; !errors.Is(err, io.EOF) {
 		t.Errorf("a read that is closed: %v", err)
 	}
-	if hungUp, why := c.ending(); hungUp || why != nil {
+	if hungUp, why := c.Ending(); hungUp || why != nil {
 		t.Errorf("we ended it, not the server: %v, %v", hungUp, why)
 	}
 }

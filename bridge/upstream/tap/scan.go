@@ -1,4 +1,4 @@
-package upstream
+package tap
 
 import (
 	"bytes"
@@ -14,10 +14,10 @@ import (
 
 var errNoObject = errors.New("not a JSON object")
 
-// members calls f for each member of the object b, with the key decoded and the
+// Members calls f for each member of the object b, with the key decoded and the
 // value as it lies in b. Keys are matched exactly, unlike encoding/json, which
 // ignores case.
-func members(b []byte, f func(key string, value []byte) error) error {
+func Members(b []byte, f func(key string, value []byte) error) error {
 	i := skipSpace(b, 0)
 	if i >= len(b) || b[i] != '{' {
 		return errNoObject
@@ -64,8 +64,8 @@ func members(b []byte, f func(key string, value []byte) error) error {
 	}
 }
 
-// elements calls f for each element of the array b.
-func elements(b []byte, f func(value []byte) error) error {
+// Elements calls f for each element of the array b.
+func Elements(b []byte, f func(value []byte) error) error {
 	i := skipSpace(b, 0)
 	if i >= len(b) || b[i] != '[' {
 		return errors.New("not a JSON array")
@@ -165,7 +165,7 @@ type envelope struct {
 func parseEnvelope(msg []byte) (envelope, error) {
 	var e envelope
 	var version []byte
-	err := members(msg, func(key string, value []byte) error {
+	err := Members(msg, func(key string, value []byte) error {
 		var part *[]byte
 		switch key {
 		case "jsonrpc":
