@@ -80,6 +80,8 @@ var table = map[string][]string{
 	},
 	"bridge/bench": {"sandbox/wire"},
 
+	"docs/examples/shop": {},
+
 	"cmd/codemode-worker": {"sandbox/worker"},
 	"cmd/codemode-bridge": {
 		"analysis", "bridge", "bridge/admin", "bridge/alive", "bridge/approval", "bridge/audit", "bridge/builtin", "bridge/canon", "bridge/catalog", "bridge/clients",
