@@ -190,3 +190,47 @@ func TestQuoteRuleCanFail(t *testing.T) {
 		}
 	}
 }
+
+var testName = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w*\b`)
+
+// unknownTests finds names of tests in documents that no source declares.
+func unknownTests(files []file) (bad []string) {
+	var tests strings.Builder
+	for _, f := range files {
+		if strings.HasSuffix(f.Path, "_test.go") {
+			tests.WriteString(f.Text)
+		}
+	}
+	for _, f := range files {
+		if path.Ext(f.Path) != ".md" || strings.Contains(f.Path, "testdata/") {
+			continue
+		}
+		for _, span := range codeSpan.FindAllString(fences.ReplaceAllString(f.Text, ""), -1) {
+			for _, name := range testName.FindAllString(span, -1) {
+				if !strings.Contains(tests.String(), "\nfunc "+name+"(") && !strings.Contains(span, name+"...") {
+					bad = append(bad, f.Path+" names "+name+", and there is no such test")
+				}
+			}
+		}
+	}
+	return bad
+}
+
+func TestDocumentsNameTests(t *testing.T) {
+	t.Parallel()
+	for _, violation := range unknownTests(readFiles(t, filepath.Join("..", ".."))) {
+		t.Error(violation)
+	}
+}
+
+func TestNameRuleCanFail(t *testing.T) {
+	t.Parallel()
+	for text, bad := range map[string]int{
+		"`TestThere` and `FuzzThere`": 0, "`TestGone`": 1, "all of `TestLong...`": 0, "TestGone in prose": 0, "[`TestThere`, `TestGone`]": 1,
+	} {
+		files := []file{{"a.md", text}, {"a_test.go", "package a\n\nfunc TestThere(t *testing.T) {}\n\nfunc FuzzThere(f *testing.F) {}\n"}}
+		if got := unknownTests(files); len(got) != bad {
+			t.Errorf("%q: %q, want %d", text, got, bad)
+		}
+	}
+}
