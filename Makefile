@@ -37,7 +37,7 @@ RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval ./bridge/bench ./
 	./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check fmt lint vuln race cross test-real soak bench mutants fuzz frozen clean
+.PHONY: help build run test check fmt lint vuln race cross test-real soak bench mutants fuzz frozen pictures clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ test-real: ## npm reference servers, TypeScript clients and readers of Markdown 
 	.ci/real-install
 	PATH="$${REAL_CACHE:-$(CURDIR)/.cache/real}/node/bin:$$PATH" $(TEST) -tags real -count=1 -p 2 -timeout 30m -run '^TestReal' \
 		./cmd/codemode-bridge ./bridge/sqlstore ./bridge
+
+pictures: ## draw the pictures of the README anew, from the real thing; needs Chromium (test-real compares their words)
+	$(TEST) -tags real -count=1 -run '^TestRealPictures$$' ./cmd/codemode-bridge -update
 
 soak: ## the long forms: bridges killed at every entry of 50 journals, 50,000 large answers, and minutes of chaos (CHAOS=5m)
 	UPSTREAM_CHAOS=$(CHAOS) $(TEST) -tags long -count=1 -p 1 -timeout 60m -run '^TestLong' -v ./bridge ./bridge/upstream ./sandbox

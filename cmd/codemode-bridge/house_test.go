@@ -79,6 +79,8 @@ var table = map[string][]string{
 	"bridge/upstream/tap": {},
 	"bridge/webguard":     {},
 
+	"docs/examples/shop": {},
+
 	"cmd/codemode-bridge": {
 		"bridge",
 		"bridge/admin",
