@@ -57,16 +57,16 @@ type Broker struct {
 	// costs the other calls that ask, in this process alone, a write each; a
 	// person takes a thousand times as long. Verdicts, which come from outside,
 	// are written without it, and are told of without it.
-	mu        teller
+	mu        reporter
 	open      map[string]*open              // by request ID
 	waiting   []*open                       // for their turn, in order
 	admitting bool                          // admitLocked is at work
 	synced    <-chan struct{}               // closed when the store may have news
 	asked     map[string][]time.Time        // by session: when questions came up
-	refused   map[string]map[Key]Verdict    // by run: calls that were refused
-	vain      map[string]int                // by run: refused questions
-	taken     map[string]map[string]Verdict // by run and request: verdicts that were there when the run was taken up
-	noes      map[string]noes               // by run
+	denied    map[string]map[Key]Verdict    // by run: calls that were refused
+	refusals  map[string]int                // by run: refused questions
+	resumed   map[string]map[string]Verdict // by run and request: verdicts that were there when the run was taken up
+	cooldowns map[string]cooldown           // by run
 	watchers  map[string][]chan struct{}
 }
 
@@ -102,8 +102,8 @@ func New(o Options) *Broker {
 	close(news) // nobody has looked yet
 	return &Broker{
 		o: o, synced: news, limits: o.Limits.orDefaults(), store: o.Store, open: map[string]*open{}, asked: map[string][]time.Time{},
-		refused: map[string]map[Key]Verdict{}, vain: map[string]int{}, taken: map[string]map[string]Verdict{}, noes: map[string]noes{}, watchers: map[string][]chan struct{}{},
-		mu: teller{hear: func(Entry, Verdict, error) {}},
+		denied: map[string]map[Key]Verdict{}, refusals: map[string]int{}, resumed: map[string]map[string]Verdict{}, cooldowns: map[string]cooldown{}, watchers: map[string][]chan struct{}{},
+		mu: reporter{onJudged: func(Entry, Verdict, error) {}},
 	}
 }
 
@@ -113,12 +113,12 @@ func New(o Options) *Broker {
 func (b *Broker) Known(ctx context.Context, r Request) (Verdict, bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.knownLocked(ctx, r)
+	return b.precheckLocked(ctx, r)
 }
 
-func (b *Broker) knownLocked(ctx context.Context, r Request) (Verdict, bool, error) {
+func (b *Broker) precheckLocked(ctx context.Context, r Request) (Verdict, bool, error) {
 	if r.Again {
-		switch o, v, err := b.takeUpLocked(ctx, r); {
+		switch o, v, err := b.resumeLocked(ctx, r); {
 		case err != nil:
 			return Verdict{Reason: AuditUnavailable, Channel: "limit", Text: err.Error()}, true, err
 		case v != nil:
@@ -182,7 +182,7 @@ func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
 func (b *Broker) enter(ctx context.Context, r Request) (*open, Verdict, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	v, ok, err := b.knownLocked(ctx, r)
+	v, ok, err := b.precheckLocked(ctx, r)
 	if ok {
 		return nil, v, err
 	}
@@ -249,7 +249,7 @@ func (b *Broker) syncLocked() (unjudged []string) {
 		}
 		all, err := b.store.Entries(context.Background(), Filter{ID: id})
 		if err != nil {
-			b.synced = after(lookAgain)
+			b.synced = closedAfter(rereadAfter)
 		}
 		if err != nil || len(all) != 1 {
 			continue
@@ -450,7 +450,7 @@ func (b *Broker) expire(o *open) {
 // others are told so by a [SettledError]. Where more than one yes is needed,
 // a yes that counts is no error; the entry says what is still missing.
 //
-// Where another process judges what counts (see brought.go), the verdict is
+// Where another process judges what counts (see relay.go), the verdict is
 // brought to it: that is a [BroughtError], and [Broker.Outcome] waits for what
 // becomes of it.
 func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Verdict) (Entry, error) {
@@ -459,7 +459,7 @@ func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Ve
 	e, err := b.change(ctx, id, func(e *Entry) error {
 		said = nil
 		if !b.judges(e) {
-			brought, err := e.bring(about, v)
+			brought, err := e.relay(about, v)
 			if err == nil {
 				said = &BroughtError{brought}
 			}
@@ -490,7 +490,7 @@ func (b *Broker) change(ctx context.Context, id string, change func(*Entry) erro
 		}
 		b.mu.Unlock()
 	}
-	b.mu.tell(judged{e, outcomes})
+	b.mu.report(judged{e, outcomes})
 	return e, err
 }
 
@@ -527,19 +527,19 @@ func (b *Broker) finishLocked(o *open, v Verdict) {
 		v.Time = time.Now()
 	}
 	r := o.request
-	b.countLocked(r, v)
+	b.countDenialLocked(r, v)
 	if !v.Approve {
-		b.vain[r.Run]++
+		b.refusals[r.Run]++
 	}
 	if v.Approve && (v.Scope == Same || v.Scope == AnyArgs) && b.addGrants(r, v) != nil {
 		v.Scope = Once // what is not kept is not granted: the next call is asked again
 	}
 	for _, i := range r.Items { // nobody said no: the next call may be asked again
 		if said := v.About(i.Call); !said.Approve && said.Reason != NoApprover && said.Reason != AuditUnavailable {
-			if b.refused[r.Run] == nil {
-				b.refused[r.Run] = map[Key]Verdict{}
+			if b.denied[r.Run] == nil {
+				b.denied[r.Run] = map[Key]Verdict{}
 			}
-			b.refused[r.Run][i.Key] = said
+			b.denied[r.Run][i.Key] = said
 		}
 	}
 	o.verdict = v
@@ -565,7 +565,7 @@ func (b *Broker) endLocked(o *open, v Verdict) {
 		if err == nil && e.Verdict != nil { // if the store fails, it is a no all the same
 			v = *e.Verdict
 		}
-		b.mu.laterLocked(judged{e, outcomes})
+		b.mu.reportLaterLocked(judged{e, outcomes})
 	}
 	b.finishLocked(o, v)
 }
@@ -581,7 +581,7 @@ func (b *Broker) admitLocked() {
 	for i := 0; i < len(b.waiting); {
 		o := b.waiting[i]
 		withdrawn := b.open[o.request.ID] != o
-		enough, refused := b.enoughLocked(o.request)
+		enough, refused := b.cooldownLocked(o.request)
 		if !withdrawn && !refused && b.fullLocked(o.request) {
 			i++
 			continue

@@ -174,9 +174,9 @@ func empty(t *testing.T, b *Broker) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.open)+len(b.waiting)+len(grants)+len(b.asked)+len(b.refused)+len(b.vain)+len(b.noes)+len(b.watchers) > 0 {
+	if len(b.open)+len(b.waiting)+len(grants)+len(b.asked)+len(b.denied)+len(b.refusals)+len(b.cooldowns)+len(b.watchers) > 0 {
 		t.Errorf("left behind: open %v, waiting %v, grants %v, asked %v, refused %v, vain %v, noes %v, watchers %v",
-			b.open, b.waiting, grants, b.asked, b.refused, b.vain, b.noes, b.watchers)
+			b.open, b.waiting, grants, b.asked, b.denied, b.refusals, b.cooldowns, b.watchers)
 	}
 }
 
@@ -524,7 +524,7 @@ func TestOtherCallsDoNotShareAQuestion(t *testing.T) {
 			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
 				first, second := asks(t.Context(), b, question(1)), asks(t.Context(), b, question(1, change))
 				q := b.Take("r1")[0]
-				time.Sleep(readFor) // one of them is critical
+				time.Sleep(minReadTime) // one of them is critical
 				settle(t, b, q, yes)
 				answers := 0
 				for _, c := range []<-chan answer{first, second} {

@@ -24,12 +24,12 @@ type Limits struct {
 // asks after that many noes of people is refused unasked. A dialog that brought
 // no answer counts as one: somebody closes them.
 const (
-	noesToTool = 3 // to calls of one tool
-	noesInARow = 5 // to whatever it asks, with no yes in between
+	maxToolDenials   = 3 // to calls of one tool
+	maxDenialsInARow = 5 // to whatever it asks, with no yes in between
 )
 
-// noes are how often people said no to a run, or nothing.
-type noes struct {
+// cooldown are how often people said no to a run, or nothing.
+type cooldown struct {
 	inARow int
 	tools  map[string]int // by path
 }
@@ -55,7 +55,7 @@ var ErrFlood = errors.New("the run was stopped: it asked for too many calls that
 
 // fullLocked reports whether as many requests are open as there may be beside
 // r. Each no of a person leaves its run one fewer, so that no more than
-// noesInARow are asked in vain however many come at once.
+// maxDenialsInARow are asked in vain however many come at once.
 func (b *Broker) fullLocked(r Request) bool {
 	run, session, all := 0, 0, 0
 	for _, o := range b.open {
@@ -70,17 +70,17 @@ func (b *Broker) fullLocked(r Request) bool {
 			session++
 		}
 	}
-	vain := run + b.noes[r.Run].inARow
-	return run >= b.limits.PerRun || vain >= max(b.limits.PerRun, noesInARow) || session >= b.limits.PerSession || all >= b.limits.PerBridge
+	vain := run + b.cooldowns[r.Run].inARow
+	return run >= b.limits.PerRun || vain >= max(b.limits.PerRun, maxDenialsInARow) || session >= b.limits.PerSession || all >= b.limits.PerBridge
 }
 
 // refuseLocked answers without asking: a run is not asked the same twice
 // after a no, nor anything after many, a session has a budget, what cannot be
 // open may not have to wait, and a flood stops the run.
 func (b *Broker) refuseLocked(r Request) (Verdict, error, bool) {
-	v, ok := b.refused[r.Run][r.Items[0].Key]
+	v, ok := b.denied[r.Run][r.Items[0].Key]
 	if !ok {
-		v, ok = b.enoughLocked(r)
+		v, ok = b.cooldownLocked(r)
 	}
 	if !ok && r.Decision.Risk <= profiles.Medium && b.overBudgetLocked(r.session()) {
 		v = Verdict{Reason: RateLimited, Channel: "limit", Time: time.Now(),
@@ -94,7 +94,7 @@ func (b *Broker) refuseLocked(r Request) (Verdict, error, bool) {
 	if !ok {
 		return Verdict{}, nil, false
 	}
-	b.vain[r.Run]++
+	b.refusals[r.Run]++
 	return v, b.floodedLocked(r.Run), true
 }
 
@@ -109,7 +109,7 @@ func (b *Broker) flooded(run string, v Verdict) error {
 }
 
 func (b *Broker) floodedLocked(run string) error {
-	if b.vain[run] > b.limits.Flood {
+	if b.refusals[run] > b.limits.Flood {
 		return ErrFlood
 	}
 	return nil
@@ -127,25 +127,25 @@ func (b *Broker) overBudgetLocked(session string) bool {
 	return len(recent) >= b.limits.Budget
 }
 
-// enoughLocked refuses what comes after so many noes of people that they need
+// cooldownLocked refuses what comes after so many noes of people that they need
 // not be asked again.
-func (b *Broker) enoughLocked(r Request) (Verdict, bool) {
-	said := b.noes[r.Run]
+func (b *Broker) cooldownLocked(r Request) (Verdict, bool) {
+	said := b.cooldowns[r.Run]
 	v := Verdict{Reason: RateLimited, Final: true, Channel: "limit", Time: time.Now()}
 	switch {
-	case said.tools[r.path()] >= noesToTool:
-		v.Text = fmt.Sprintf("people were asked %d times in vain for this tool in this script: its other calls are refused unasked", noesToTool)
-	case said.inARow >= noesInARow:
-		v.Text = fmt.Sprintf("people were asked %d times in a row in vain by this script: what else it wants to ask is refused", noesInARow)
+	case said.tools[r.path()] >= maxToolDenials:
+		v.Text = fmt.Sprintf("people were asked %d times in vain for this tool in this script: its other calls are refused unasked", maxToolDenials)
+	case said.inARow >= maxDenialsInARow:
+		v.Text = fmt.Sprintf("people were asked %d times in a row in vain by this script: what else it wants to ask is refused", maxDenialsInARow)
 	default:
 		return Verdict{}, false
 	}
 	return v, true
 }
 
-// countLocked counts the noes of people to a run.
-func (b *Broker) countLocked(r Request, v Verdict) {
-	said := b.noes[r.Run]
+// countDenialLocked counts the noes of people to a run.
+func (b *Broker) countDenialLocked(r Request, v Verdict) {
+	said := b.cooldowns[r.Run]
 	switch {
 	case v.Approve:
 		said.inARow = 0
@@ -156,5 +156,5 @@ func (b *Broker) countLocked(r Request, v Verdict) {
 		}
 		said.tools[r.path()]++
 	}
-	b.noes[r.Run] = said
+	b.cooldowns[r.Run] = said
 }

@@ -98,7 +98,7 @@ func TestCriticalCallIsReadFirst(t *testing.T) {
 	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
 		c := asks(t.Context(), b, question(1, risk(profiles.Critical)))
 		q := only(t, b, "r1")
-		time.Sleep(readFor - instant)
+		time.Sleep(minReadTime - instant)
 		if _, err := b.Settle(t.Context(), q.ID, q.Digest(), yes); err == nil || !strings.Contains(err.Error(), "read it first") {
 			t.Errorf("a yes too soon: %v", err)
 		}
@@ -267,7 +267,7 @@ func TestWhatAModelSays(t *testing.T) {
 		if d.Model.Says != "It deletes nothing. Why: safe" || !strings.Contains(d.Prompt(), "A model's summary, unchecked: `\"It deletes nothing. Why: safe\"`.\n") {
 			t.Errorf("described as %+v", d.Model)
 		}
-		d.Model = Claims{}
+		d.Model = ScriptPreview{}
 		if text, err := json.Marshal(d); err != nil || strings.Contains(string(text), "deletes nothing") {
 			t.Errorf("it stands outside of the model's part: %s, %v", text, err)
 		}

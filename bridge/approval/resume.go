@@ -82,17 +82,17 @@ func (b *Broker) Abandon(ctx context.Context, why error, over func(Entry) bool) 
 
 // forgetLocked drops what is remembered of a run besides its requests.
 func (b *Broker) forgetLocked(run string) {
-	delete(b.refused, run)
-	delete(b.vain, run)
-	delete(b.noes, run)
-	delete(b.taken, run)
+	delete(b.denied, run)
+	delete(b.refusals, run)
+	delete(b.cooldowns, run)
+	delete(b.resumed, run)
 }
 
-// takeUpLocked finds the request that an earlier part of r's run has put about
+// resumeLocked finds the request that an earlier part of r's run has put about
 // the same call: the open request, or the verdict if it is settled. There is
 // none if the tool or the policy's mind about the call has changed meanwhile:
 // then it is asked anew.
-func (b *Broker) takeUpLocked(ctx context.Context, r Request) (*open, *Verdict, error) {
+func (b *Broker) resumeLocked(ctx context.Context, r Request) (*open, *Verdict, error) {
 	call := r.Items[0].Call
 	entries, err := b.store.Entries(ctx, Filter{Run: r.Run})
 	if err != nil {
@@ -102,13 +102,13 @@ func (b *Broker) takeUpLocked(ctx context.Context, r Request) (*open, *Verdict, 
 		if !slices.ContainsFunc(e.Items, func(i Item) bool { return i.Call == call }) {
 			continue
 		}
-		if !e.asks(r) || b.o.Separate() && !e.Separate { // by now somebody else must say yes
-			return nil, nil, b.outdatedLocked(ctx, e)
+		if !e.sameQuestion(r) || b.o.Separate() && !e.Separate { // by now somebody else must say yes
+			return nil, nil, b.endStaleLocked(ctx, e)
 		}
 		if o := b.open[e.ID]; o != nil { // another call of the request took it up
 			return o, nil, nil
 		}
-		if v, ok := b.taken[r.Run][e.ID]; ok {
+		if v, ok := b.resumed[r.Run][e.ID]; ok {
 			v = v.About(call)
 			return nil, &v, nil
 		}
@@ -123,10 +123,10 @@ func (b *Broker) takeUpLocked(ctx context.Context, r Request) (*open, *Verdict, 
 				return nil, nil, nil // of somebody who may not give it any more: it is asked anew
 			}
 			b.finishLocked(o, *e.Verdict)
-			if b.taken[r.Run] == nil {
-				b.taken[r.Run] = map[string]Verdict{}
+			if b.resumed[r.Run] == nil {
+				b.resumed[r.Run] = map[string]Verdict{}
 			}
-			b.taken[r.Run][e.ID] = o.verdict
+			b.resumed[r.Run][e.ID] = o.verdict
 			v := o.verdict.About(call)
 			return nil, &v, nil
 		}
@@ -147,15 +147,15 @@ func (b *Broker) earlierLocked(r Request) *open {
 		return nil
 	}
 	for _, o := range b.open {
-		if o.request.Run == r.Run && (Entry{Request: o.request}).asks(r) {
+		if o.request.Run == r.Run && (Entry{Request: o.request}).sameQuestion(r) {
 			return o
 		}
 	}
 	return nil
 }
 
-// outdatedLocked ends a request whose question is put differently now.
-func (b *Broker) outdatedLocked(ctx context.Context, e Entry) error {
+// endStaleLocked ends a request whose question is put differently now.
+func (b *Broker) endStaleLocked(ctx context.Context, e Entry) error {
 	_, err := b.store.Update(ctx, e.ID, func(e *Entry) error {
 		if e.Verdict != nil {
 			return &SettledError{*e.Verdict}
@@ -169,22 +169,22 @@ func (b *Broker) outdatedLocked(ctx context.Context, e Entry) error {
 	return nil
 }
 
-// asks reports whether the entry's question is the same as r's, which has one
+// sameQuestion reports whether the entry's question is the same as r's, which has one
 // item: about the same call, of the same tool, for the same reasons.
-func (e Entry) asks(r Request) bool {
+func (e Entry) sameQuestion(r Request) bool {
 	item := r.Items[0]
 	for _, i := range e.Items {
 		had, has := i.Key, item.Key
 		had.Revision, has.Revision = "", ""
 		if i.Call == item.Call && had == has {
-			return sameMind(e.Decision, r.Decision)
+			return sameDecision(e.Decision, r.Decision)
 		}
 	}
 	return false
 }
 
-// sameMind reports whether two decisions ask for the same for the same reasons.
-func sameMind(a, b profiles.Decision) bool {
+// sameDecision reports whether two decisions ask for the same for the same reasons.
+func sameDecision(a, b profiles.Decision) bool {
 	text := func(d profiles.Decision) []byte {
 		d.Revision, d.Timeout, d.TimeoutExplicit = "", 0, false
 		d.ReadOnly, d.Repeatable = false, false // no part of the question
@@ -233,7 +233,7 @@ func (b *Broker) Outdate(ctx context.Context, run string, call int) error {
 	defer b.mu.Unlock()
 	for _, e := range entries {
 		if slices.ContainsFunc(e.Items, func(i Item) bool { return i.Call == call }) {
-			err = errors.Join(err, b.outdatedLocked(ctx, e))
+			err = errors.Join(err, b.endStaleLocked(ctx, e))
 		}
 	}
 	return err

@@ -44,8 +44,8 @@ const (
 	Void     Judgement = "void"    // its author may not give it
 )
 
-// maxBrought bounds the verdicts that are kept with a request.
-const maxBrought = 20
+// maxRelayed bounds the verdicts that are kept with a request.
+const maxRelayed = 20
 
 // A BroughtError is no failure: another process judges whether the verdict
 // counts, and has it now.
@@ -63,18 +63,20 @@ func (b *Broker) judges(e *Entry) bool {
 		(e.Bridge == b.o.Bridge || e.Bridge == "" || b.o.Gone(e.Bridge))
 }
 
-// Foreign reports whether a request is another configuration's, by whose
+// FromOtherConfiguration reports whether a request is another configuration's, by whose
 // approvers its verdicts are judged.
-func (b *Broker) Foreign(r Request) bool { return r.ConfigurationID() != b.o.Configuration }
+func (b *Broker) FromOtherConfiguration(r Request) bool {
+	return r.ConfigurationID() != b.o.Configuration
+}
 
-// Tell sets who hears what became of each verdict that another process brought
+// OnJudged sets who hears what became of each verdict that another process brought
 // and this one judged: nil where it settled the request or counts as one of
 // several. Tell is called once, before the broker is used; hear may block for as
 // long as a record takes, and must not call the broker.
-func (b *Broker) Tell(hear func(Entry, Verdict, error)) { b.mu.hear = hear }
+func (b *Broker) OnJudged(hear func(Entry, Verdict, error)) { b.mu.onJudged = hear }
 
-// bring keeps a verdict for whoever judges it.
-func (e *Entry) bring(about canon.Digest, v Verdict) (id string, err error) {
+// relay keeps a verdict for whoever judges it.
+func (e *Entry) relay(about canon.Digest, v Verdict) (id string, err error) {
 	switch {
 	case e.Digest() != about:
 		return "", ErrDigest
@@ -85,10 +87,10 @@ func (e *Entry) bring(about canon.Digest, v Verdict) (id string, err error) {
 	case v.Credential == "":
 		return "", &RefusedError{errors.New("another bridge asked for this call, and it takes the word of those alone who prove to it who they are")}
 	}
-	if len(e.Brought) >= maxBrought { // an author who still waits for what became of theirs is told that it is not known
+	if len(e.Brought) >= maxRelayed { // an author who still waits for what became of theirs is told that it is not known
 		i := slices.IndexFunc(e.Brought, func(b Brought) bool { return b.Judgement != Unjudged })
 		if i < 0 {
-			return "", &RefusedError{fmt.Errorf("%d answers wait for the bridge that asked; it takes no more until it has looked at them", maxBrought)}
+			return "", &RefusedError{fmt.Errorf("%d answers wait for the bridge that asked; it takes no more until it has looked at them", maxRelayed)}
 		}
 		e.Brought = slices.Delete(e.Brought, i, i+1)
 	}
@@ -112,15 +114,15 @@ func (e *Entry) Unjudged() []Verdict {
 	return all
 }
 
-// weigh judges what was brought, in the order in which it came, and returns what
+// judgeRelayed judges what was brought, in the order in which it came, and returns what
 // it came to.
-func (e *Entry) weigh(people *Approvers, now time.Time) (outcomes []outcome) {
+func (e *Entry) judgeRelayed(people *Approvers, now time.Time) (outcomes []outcome) {
 	for i := range e.Brought {
 		one := &e.Brought[i]
 		if one.Judgement != Unjudged {
 			continue
 		}
-		err := error(&RefusedError{errNobodyKnown})
+		err := error(&RefusedError{errNoApprovers})
 		if people != nil {
 			err = e.answer(one.About, one.Verdict, now, people)
 		}
@@ -146,7 +148,7 @@ func (e *Entry) weigh(people *Approvers, now time.Time) (outcomes []outcome) {
 	return outcomes
 }
 
-var errNobodyKnown = errors.New("the bridge that asked knows nobody who answers elsewhere")
+var errNoApprovers = errors.New("the bridge that asked knows nobody who answers elsewhere")
 
 // An outcome is what a verdict came to.
 type outcome struct {
@@ -162,7 +164,7 @@ func (b *Broker) update(ctx context.Context, id string, change func(*Entry) erro
 	e, err = b.store.Update(ctx, id, func(e *Entry) error {
 		outcomes, late = nil, nil
 		if b.judges(e) {
-			outcomes = e.weigh(b.o.Approvers(), time.Now())
+			outcomes = e.judgeRelayed(b.o.Approvers(), time.Now())
 		}
 		err := change(e)
 		if len(outcomes) > 0 && errors.As(err, &late) {
@@ -185,32 +187,32 @@ type judged struct {
 	outcomes []outcome
 }
 
-// A teller is a mutex that says what became of verdicts. What its holder finds
+// A reporter is a mutex that says what became of verdicts. What its holder finds
 // out is told as soon as it is unlocked: whoever hears it may write to a disk,
 // and nobody is to wait for that who only wants the lock.
-type teller struct {
+type reporter struct {
 	sync.Mutex
-	hear   func(Entry, Verdict, error) // see Tell; set before the broker is used
-	untold []judged
+	onJudged   func(Entry, Verdict, error) // see Tell; set before the broker is used
+	unreported []judged
 }
 
-// laterLocked has it told by whoever unlocks.
-func (t *teller) laterLocked(j judged) { t.untold = append(t.untold, j) }
+// reportLaterLocked has it told by whoever unlocks.
+func (t *reporter) reportLaterLocked(j judged) { t.unreported = append(t.unreported, j) }
 
 // Unlock unlocks t, then tells what is untold.
-func (t *teller) Unlock() {
-	untold := t.untold
-	t.untold = nil
+func (t *reporter) Unlock() {
+	untold := t.unreported
+	t.unreported = nil
 	t.Mutex.Unlock()
 	for _, j := range untold {
-		t.tell(j)
+		t.report(j)
 	}
 }
 
-// tell says what became of verdicts. The lock is not held.
-func (t *teller) tell(j judged) {
+// report says what became of verdicts. The lock is not held.
+func (t *reporter) report(j judged) {
 	for _, o := range j.outcomes {
-		t.hear(j.entry, o.verdict, o.err)
+		t.onJudged(j.entry, o.verdict, o.err)
 	}
 }
 
