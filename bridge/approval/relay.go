@@ -57,10 +57,13 @@ func (e *BroughtError) Error() string { return "the bridge that asked judges whe
 // away, and takes it when it comes back, if there is still time to answer then.
 var ErrKept = errors.New("it is kept for the bridge that asked, which has not judged it yet: it counts if that bridge allows it")
 
-// judges reports whether this process says which verdicts on an entry count.
-func (b *Broker) judges(e *Entry) bool {
-	return e.ConfigurationID() == b.o.Configuration &&
-		(e.Bridge == b.o.Bridge || e.Bridge == "" || b.o.Gone(e.Bridge))
+// judging is the part of a broker that judges what other processes relay.
+type judging struct{ o *Options }
+
+// judges reports whether this process says which verdicts on a request count.
+func (j judging) judges(e *Entry) bool {
+	ours := e.Bridge == j.o.Bridge || e.Bridge == "" || j.o.Gone(e.Bridge)
+	return ours && e.ConfigurationID() == j.o.Configuration
 }
 
 // FromOtherConfiguration reports whether a request is another configuration's, by whose
@@ -159,12 +162,12 @@ type outcome struct {
 // update changes an entry in the store. What was brought to it is judged first,
 // if that is for this process to do, and stays judged where change then comes
 // too late: outcomes tell that the entry has changed beside a [SettledError].
-func (b *Broker) update(ctx context.Context, id string, change func(*Entry) error) (e Entry, outcomes []outcome, err error) {
+func (j judging) update(ctx context.Context, id string, change func(*Entry) error) (e Entry, outcomes []outcome, err error) {
 	var late *SettledError
-	e, err = b.store.Update(ctx, id, func(e *Entry) error {
+	e, err = j.o.Store.Update(ctx, id, func(e *Entry) error {
 		outcomes, late = nil, nil
-		if b.judges(e) {
-			outcomes = e.judgeRelayed(b.o.Approvers(), time.Now())
+		if j.judges(e) {
+			outcomes = e.judgeRelayed(j.o.Approvers(), time.Now())
 		}
 		err := change(e)
 		if len(outcomes) > 0 && errors.As(err, &late) {
@@ -196,8 +199,8 @@ type reporter struct {
 	unreported []judged
 }
 
-// reportLaterLocked has it told by whoever unlocks.
-func (t *reporter) reportLaterLocked(j judged) { t.unreported = append(t.unreported, j) }
+// reportLater has it reported by whoever unlocks; the lock is held.
+func (t *reporter) reportLater(j judged) { t.unreported = append(t.unreported, j) }
 
 // Unlock unlocks t, then tells what is untold.
 func (t *reporter) Unlock() {
@@ -228,7 +231,7 @@ func (b *Broker) Judge(ctx context.Context) error {
 	all, err := b.store.Entries(ctx, Filter{Open: time.Now()})
 	errs := []error{err}
 	for _, e := range all {
-		if e.unjudged() && b.judges(&e) {
+		if e.unjudged() && b.questions.judging.judges(&e) {
 			_, err := b.judge(ctx, e.ID)
 			errs = append(errs, err)
 		}
