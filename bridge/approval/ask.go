@@ -114,7 +114,7 @@ func (b *Broker) news(q *openQuestion) <-chan struct{} {
 // relayed.
 func (b *Broker) sync() {
 	for _, id := range b.look() {
-		_, _ = b.judge(context.Background(), id) // what the store fails to keep is judged after its next change
+		_, _ = b.judge(background(), id) // what the store fails to keep is judged after its next change
 	}
 }
 

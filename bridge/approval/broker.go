@@ -3,6 +3,7 @@ package approval
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"codemode-bridge/profiles"
@@ -34,6 +35,9 @@ type Options struct {
 	// Asked, if not nil, hears of each request when it is put to people. It
 	// must neither block nor call the broker.
 	Asked func(Request)
+	// Logger hears what a store failed to keep where no caller can be told; nil
+	// means none.
+	Logger *slog.Logger
 }
 
 func (o Options) orDefaults() Options {
@@ -52,8 +56,15 @@ func (o Options) orDefaults() Options {
 	if o.Gone == nil {
 		o.Gone = func(string) bool { return false }
 	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	return o
 }
+
+// background is the context of writes that belong to no one call: a call that is
+// cancelled meanwhile must not leave the store behind what is open here.
+func background() context.Context { return context.Background() }
 
 // A Broker holds what the runs of one process ask, and waits for the
 // verdicts. What it puts to people is in its store, where any channel of

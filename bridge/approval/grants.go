@@ -56,7 +56,7 @@ func (s sessionGrants) add(r Request, v Verdict) error {
 		if g.AnyArgs {
 			g.Key.Args, g.Covers = canon.Digest{}, "any arguments"
 		}
-		if err := s.o.Store.AddGrant(context.Background(), g); err != nil || g.AnyArgs {
+		if err := s.o.Store.AddGrant(background(), g); err != nil || g.AnyArgs {
 			return err
 		}
 	}
@@ -138,7 +138,7 @@ func (b *Broker) EndSession(session string) error {
 	b.mu.Lock()
 	delete(b.questions.limiter.asked, session)
 	b.mu.Unlock()
-	err := b.store.DropGrants(context.Background(), func(g Grant) bool { return g.Key.Session == session })
+	err := b.store.DropGrants(background(), func(g Grant) bool { return g.Key.Session == session })
 	if err != nil {
 		return fmt.Errorf("dropping the grants of a session: %w", err)
 	}

@@ -25,7 +25,7 @@ func (b *Broker) Extend(run string, until time.Time) {
 		if o.request.Run != run || !o.asked || o.request.Decision.TimeoutExplicit || !o.request.Until.Before(until) {
 			continue
 		}
-		_, err := b.store.Update(context.Background(), id, func(e *Entry) error {
+		_, err := b.store.Update(background(), id, func(e *Entry) error {
 			if e.Verdict != nil {
 				return &SettledError{*e.Verdict}
 			}
@@ -49,8 +49,11 @@ func (b *Broker) Leave(run string) {
 		if o.request.Run != run {
 			continue
 		}
-		if o.asked { // a request that stays in this bridge's name is ended with it: no harm
-			_, _ = b.store.Update(context.Background(), id, func(e *Entry) error { e.Bridge = ""; return nil })
+		if o.asked { // a request that stays in this bridge's name ends with it: no harm
+			_, err := b.store.Update(background(), id, func(e *Entry) error { e.Bridge = ""; return nil })
+			if err != nil {
+				b.o.Logger.Warn("leaving the request of a suspended run to other bridges", "request", id, "err", err)
+			}
 		}
 		delete(b.questions.open, id)
 	}
