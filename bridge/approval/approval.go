@@ -10,7 +10,7 @@
 //	    ◀── verdict ───                       (other channels the same way)
 //
 // Several processes, with different approvers, may share what is asked: the one
-// that asked judges which verdicts count (brought.go).
+// that asked judges which verdicts count (relay.go).
 //
 // A yes is bound to the exact call: profile, server, tool, the tool's
 // definition, and the digest of the arguments. It covers more only where the
@@ -195,17 +195,17 @@ type Item struct {
 // NeedsApprover reports that only somebody who proves who they are may say
 // yes: on the page, in the terminal or through the API.
 func (r Request) NeedsApprover() bool {
-	return r.Decision.Manual || r.wantsAnother()
+	return r.Decision.Manual || r.needsAnother()
 }
 
-// wantsAnother reports that somebody else than who asked must say yes.
-func (r Request) wantsAnother() bool { return r.Separate || len(r.Decision.Quorums) > 0 }
+// needsAnother reports that somebody else than who asked must say yes.
+func (r Request) needsAnother() bool { return r.Separate || len(r.Decision.Quorums) > 0 }
 
 // Own says why a yes is of who asked, where somebody else must give it; nil if it
 // may count.
 func (r Request) Own(v Verdict) error {
 	switch {
-	case !r.wantsAnother():
+	case !r.needsAnother():
 		return nil
 	case v.byOwner():
 		return errors.New("the owner runs the bridge and counts as who asked for this call; somebody else must allow it, a configured approver")
@@ -317,9 +317,9 @@ func (v Verdict) Who() string {
 	return v.By
 }
 
-// readFor is how long a critical call must have been on show before a yes to
+// minReadTime is how long a critical call must have been on show before a yes to
 // it counts: nobody reads it faster.
-const readFor = 2 * time.Second
+const minReadTime = 2 * time.Second
 
 // Valid reports what is wrong with a verdict for a request, given at a time; nil
 // if it can settle it, or count as one of several yeses.
@@ -339,8 +339,8 @@ func (v Verdict) Valid(r Request, at time.Time) error {
 		return fmt.Errorf("only a yes to everything as it was shown can be remembered")
 	case d.RequireReason && strings.TrimSpace(v.Text) == "":
 		return fmt.Errorf("a yes to this call needs a reason")
-	case d.Risk == profiles.Critical && at.Before(r.Grown.Add(readFor)):
-		return fmt.Errorf("a yes to a critical call counts %v after it was shown, not sooner: read it first", readFor)
+	case d.Risk == profiles.Critical && at.Before(r.Grown.Add(minReadTime)):
+		return fmt.Errorf("a yes to a critical call counts %v after it was shown, not sooner: read it first", minReadTime)
 	case r.NeedsApprover() && !v.Strong:
 		return fmt.Errorf("this call needs an approver on the page, in the terminal or through the API")
 	case d.Manual && v.Args == nil && v.Typed != r.Tool:

@@ -306,13 +306,13 @@ func (a *Approvers) judge(r Request, v Verdict, now time.Time) (Verdict, error) 
 	}
 	who, ok := a.recognise(v.By, v.Credential)
 	if !ok {
-		return Verdict{}, a.stranger(r, v)
+		return Verdict{}, a.unrecognised(r, v)
 	}
 	return a.entitle(who, r, v, now)
 }
 
-// stranger says why somebody is not recognised, for themselves to read.
-func (a *Approvers) stranger(r Request, v Verdict) error {
+// unrecognised says why somebody is not recognised, for themselves to read.
+func (a *Approvers) unrecognised(r Request, v Verdict) error {
 	asks := "the configuration that asks"
 	if r.Configuration != "" {
 		asks += ", " + r.Configuration + ","

@@ -151,7 +151,7 @@ var (
 func queued(b *Broker) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.waiting[0].request.ID
+	return b.questions.queue[0].request.ID
 }
 
 // grants are the broker's grants.
@@ -174,9 +174,9 @@ func empty(t *testing.T, b *Broker) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.open)+len(b.waiting)+len(grants)+len(b.asked)+len(b.refused)+len(b.vain)+len(b.noes)+len(b.watchers) > 0 {
-		t.Errorf("left behind: open %v, waiting %v, grants %v, asked %v, refused %v, vain %v, noes %v, watchers %v",
-			b.open, b.waiting, grants, b.asked, b.refused, b.vain, b.noes, b.watchers)
+	if len(b.questions.open)+len(b.questions.queue)+len(grants)+len(b.questions.limiter.asked)+len(b.questions.limiter.denied)+len(b.questions.limiter.refusals)+len(b.questions.limiter.cooldowns)+len(b.questions.watchers) > 0 {
+		t.Errorf("left behind: open %v, waiting %v, grants %v, asked %v, denied %v, refusals %v, cooldowns %v, watchers %v",
+			b.questions.open, b.questions.queue, grants, b.questions.limiter.asked, b.questions.limiter.denied, b.questions.limiter.refusals, b.questions.limiter.cooldowns, b.questions.watchers)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestYesAtTheMomentOfTheTimeout(t *testing.T) {
 		b := New(Options{})
 		r := question(1, within(second))
 		b.mu.Lock()
-		o := b.addLocked(r) // nobody waits for it, so no timer expires it
+		o := b.questions.add(r) // nobody waits for it, so no timer expires it
 		b.mu.Unlock()
 		time.Sleep(second)
 		if lost := tooLate(t, b, o.request, yes); lost.Reason != Timeout {
@@ -438,8 +438,8 @@ func TestWithdrawnCalls(t *testing.T) {
 		if a := wantAnswer(t, asks(ctx, b, question(5)), Expired); !errors.Is(a.err, why) {
 			t.Errorf("error %v", a.err)
 		}
-		if n := b.Waiting("r1"); n != 1 || len(b.waiting) != 0 {
-			t.Errorf("%d wait, queue %v", n, b.waiting)
+		if n := b.Waiting("r1"); n != 1 || len(b.questions.queue) != 0 {
+			t.Errorf("%d wait, queue %v", n, b.questions.queue)
 		}
 		b.EndRun("r1")
 		wantAnswer(t, third, Expired)
@@ -524,7 +524,7 @@ func TestOtherCallsDoNotShareAQuestion(t *testing.T) {
 			bubble(t, Limits{}, func(t *testing.T, b *Broker) {
 				first, second := asks(t.Context(), b, question(1)), asks(t.Context(), b, question(1, change))
 				q := b.Take("r1")[0]
-				time.Sleep(readFor) // one of them is critical
+				time.Sleep(minReadTime) // one of them is critical
 				settle(t, b, q, yes)
 				answers := 0
 				for _, c := range []<-chan answer{first, second} {

@@ -70,18 +70,18 @@ type Description struct {
 	Client    string `json:"client,omitempty"`    // as it calls itself
 	Requester string `json:"requester,omitempty"` // whose token it came with
 	// Model is what a model wrote, unchecked.
-	Model Claims `json:"model"`
+	Model ScriptPreview `json:"model"`
 	// At is where an approver can read all of it and answer.
 	At string `json:"at,omitempty"`
 	// Whole is where all of it can be read where At is nowhere.
 	Whole string `json:"whole,omitempty"`
 
-	said said
+	said phrases
 }
 
-// said are the parts of a description that are sentences of ours with words of
+// phrases are the parts of a description that are sentences of ours with words of
 // others in them.
-type said struct{ warnings, why, needs []phrase }
+type phrases struct{ warnings, why, needs []phrase }
 
 // A DescribedCall is one call of a request.
 type DescribedCall struct {
@@ -95,8 +95,8 @@ type DescribedCall struct {
 	Line    int      `json:"line,omitempty"` // of the script
 }
 
-// Claims are what a model wrote: nothing in them was checked.
-type Claims struct {
+// ScriptPreview are what a model wrote: nothing in them was checked.
+type ScriptPreview struct {
 	// Calls are what could be read from the script, as "fs__read x2 in a loop".
 	Calls []string `json:"calls,omitempty"`
 	// Sites are the same calls one by one.
@@ -146,7 +146,7 @@ func Describe(r Request, o DescribeOptions) Description {
 		At: canon.Visible(o.At), Whole: canon.Visible(o.Whole), DidNotCount: canon.Visible(o.DidNotCount),
 	}
 	d.said.needs = r.needs()
-	d.Model = claims(r.Preview)
+	d.Model = previewOf(r.Preview)
 	for _, c := range r.Checks {
 		d.Checks = append(d.Checks, canon.Visible(c))
 	}
@@ -156,7 +156,7 @@ func Describe(r Request, o DescribeOptions) Description {
 		if i == 0 && reason.Kind != profiles.KindRisk {
 			d.Rule = text.plain
 		}
-		if reason.Kind == profiles.KindRule && reason.Risk == r.Decision.Risk && !r.guessedOtherwise(reason.Rule) {
+		if reason.Kind == profiles.KindRule && reason.Risk == r.Decision.Risk && !r.guessedDifferently(reason.Rule) {
 			text = say("%s, risk %s", text, ours(d.Risk))
 		}
 		d.said.why = append(d.said.why, text)
@@ -295,9 +295,9 @@ func (r Request) reasons() []profiles.Reason {
 	return all
 }
 
-// guessedOtherwise reports whether a reason of its own says that the risk is a
+// guessedDifferently reports whether a reason of its own says that the risk is a
 // rule's, and what was guessed without it.
-func (r Request) guessedOtherwise(rule string) bool {
+func (r Request) guessedDifferently(rule string) bool {
 	return slices.ContainsFunc(r.Decision.Reasons, func(reason profiles.Reason) bool {
 		return reason.Kind == profiles.KindRisk && reason.Rule == rule
 	})
@@ -363,7 +363,7 @@ func (r Request) needs() []phrase {
 	if r.NeedsApprover() {
 		needs = append(needs, say("an approver on the page, in the terminal or through the API"))
 	}
-	if r.wantsAnother() && r.Requester != "" {
+	if r.needsAnother() && r.Requester != "" {
 		needs = append(needs, say("somebody other than %s", canon.Visible(r.Requester)))
 	}
 	return needs
@@ -382,10 +382,10 @@ func Clock(t, from time.Time, zone *time.Location) string {
 	return t.Format("15:04:05")
 }
 
-// claims is what could be read from a script. Literals and names are made
+// previewOf is what could be read from a script. Literals and names are made
 // visible; the names are all that ends up in Calls.
-func claims(p analysis.Report) Claims {
-	c := Claims{Truncated: p.Truncated}
+func previewOf(p analysis.Report) ScriptPreview {
+	c := ScriptPreview{Truncated: p.Truncated}
 	counts, loops := map[string]int{}, map[string]bool{}
 	var names []string
 	for _, site := range p.Calls {
@@ -434,7 +434,7 @@ func warnings(calls []DescribedCall) []phrase {
 	for _, c := range calls {
 		hidden, cut = hidden+c.Hidden, cut+c.Cut
 		for _, f := range c.Fields {
-			for _, odd := range oddHosts(f) {
+			for _, odd := range suspiciousHosts(f) {
 				add(odd)
 			}
 			if f.unseen() && !slices.Contains(unseen, f.Name) {

@@ -83,7 +83,7 @@ func TestModelTextStaysApart(t *testing.T) {
 	if len(d.Model.Calls) != 1 || len(d.Model.Sites) != 1 {
 		t.Fatalf("the model's part is %+v", d.Model)
 	}
-	d.Model = Claims{}
+	d.Model = ScriptPreview{}
 	text, err := json.Marshal(d)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func TestOddHosts(t *testing.T) {
 		{"body", "\u043f\u0440\u0438\u043c\u0435\u0440", ""},
 		{"body", `{"url":"https://[hidden: looks like a password]@xn--80ak6aa92e.com"}`, "encoded international name"},
 	} {
-		got := strings.Join(plains(oddHosts(textField(row.name, row.text, []byte(`""`)))), "; ")
+		got := strings.Join(plains(suspiciousHosts(textField(row.name, row.text, []byte(`""`)))), "; ")
 		if row.want == "" && got != "" || !strings.Contains(got, row.want) {
 			t.Errorf("%s %q: %q, want %q", row.name, row.text, got, row.want)
 		}

@@ -17,9 +17,9 @@ const (
 	shownDepth   = 32
 )
 
-// Show returns the arguments of a call that was decided so, for the person who is
+// DisplayArgs returns the arguments of a call that was decided so, for the person who is
 // asked about it.
-func Show(d profiles.Decision, args canon.Args) canon.Shown {
+func DisplayArgs(d profiles.Decision, args canon.Args) canon.Shown {
 	o := canon.DisplayOptions{Hidden: d.Hidden, MaxString: shownString, MaxArray: shownMembers, MaxObject: shownMembers, MaxDepth: shownDepth, MaxBytes: shownBytes}
 	for _, bound := range []struct {
 		field *int
@@ -56,7 +56,7 @@ func (r Request) EditedArgs(raw json.RawMessage) *EditedArgs {
 		d.Hidden = map[string]string{}
 	}
 	maps.Copy(d.Hidden, r.Decision.Hidden)
-	return &EditedArgs{Show(d, args), args.Digest()}
+	return &EditedArgs{DisplayArgs(d, args), args.Digest()}
 }
 
 // withEdit is the verdict with what others may see of its arguments, and nothing

@@ -45,15 +45,18 @@ func (g Grant) covers(k Key) bool {
 	return g.Key == k
 }
 
-// addGrants remembers a yes: for each call as it is, or once for the tool
-// with any arguments.
-func (b *Broker) addGrants(r Request, v Verdict) error {
+// sessionGrants are the approvals that sessions of this process have for longer.
+type sessionGrants struct{ o *Options }
+
+// add remembers an approval: for each call as it is, or once for the tool with any
+// arguments.
+func (s sessionGrants) add(r Request, v Verdict) error {
 	for _, i := range r.Items {
-		g := Grant{ID: "g" + newID()[1:], Bridge: b.o.Bridge, Covers: canon.Clip(string(i.Shown.JSON), maxCovers), Client: r.Client, Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: r.Script, Profile: r.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
+		g := Grant{ID: "g" + newID()[1:], Bridge: s.o.Bridge, Covers: canon.Clip(string(i.Shown.JSON), maxCovers), Client: r.Client, Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: r.Script, Profile: r.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
 		if g.AnyArgs {
 			g.Key.Args, g.Covers = canon.Digest{}, "any arguments"
 		}
-		if err := b.store.AddGrant(context.Background(), g); err != nil || g.AnyArgs {
+		if err := s.o.Store.AddGrant(background(), g); err != nil || g.AnyArgs {
 			return err
 		}
 	}
@@ -65,22 +68,22 @@ const maxCovers = 300
 
 var errUsedUp = errors.New("the grant is used up")
 
-// grantLocked answers a request from a grant, which is used up by one. What
-// may not be remembered is asked whatever was granted before.
-func (b *Broker) grantLocked(ctx context.Context, r Request) (Verdict, bool, error) {
+// use answers a request from a grant, which is used up by one. What may not be
+// remembered is asked whatever was granted before.
+func (s sessionGrants) use(ctx context.Context, r Request) (Verdict, bool, error) {
 	d := r.Decision
 	if !d.Remember || d.Manual || d.RequireReason || len(d.Quorums) > 0 {
 		return Verdict{}, false, nil
 	}
-	all, err := b.Grants(ctx)
+	all, err := s.valid(ctx)
 	if err != nil {
 		return Verdict{Reason: AuditUnavailable, Channel: "grant"}, false, err
 	}
 	for _, g := range all {
-		if g.Bridge != b.o.Bridge || !g.covers(r.Items[0].Key) {
+		if g.Bridge != s.o.Bridge || !g.covers(r.Items[0].Key) {
 			continue
 		}
-		err := b.store.UpdateGrant(ctx, g.ID, func(g *Grant) error {
+		err := s.o.Store.UpdateGrant(ctx, g.ID, func(g *Grant) error {
 			if g.Left <= 0 {
 				return errUsedUp
 			}
@@ -94,17 +97,16 @@ func (b *Broker) grantLocked(ctx context.Context, r Request) (Verdict, bool, err
 	return Verdict{}, false, nil
 }
 
-// Grants returns the grants that are good at this moment, of every process that
-// shares the store, the oldest first.
-func (b *Broker) Grants(ctx context.Context) ([]Grant, error) {
-	all, err := b.store.Grants(ctx)
+// valid returns the grants that are good at this moment, the oldest first.
+func (s sessionGrants) valid(ctx context.Context) ([]Grant, error) {
+	all, err := s.o.Store.Grants(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the grants: %w", err)
 	}
 	now := time.Now()
 	good := all[:0]
 	for _, g := range all {
-		if now.Before(g.Until) && g.Left > 0 && !b.orphaned(g) {
+		if now.Before(g.Until) && g.Left > 0 && !s.orphaned(g) {
 			good = append(good, g)
 		}
 	}
@@ -113,9 +115,13 @@ func (b *Broker) Grants(ctx context.Context) ([]Grant, error) {
 
 // orphaned reports whether a grant's session has ended with its bridge. Older
 // releases did not write which one that is.
-func (b *Broker) orphaned(g Grant) bool {
-	return g.Bridge != b.o.Bridge && (g.Bridge == "" || b.o.Gone(g.Bridge))
+func (s sessionGrants) orphaned(g Grant) bool {
+	return g.Bridge != s.o.Bridge && (g.Bridge == "" || s.o.Gone(g.Bridge))
 }
+
+// Grants returns the grants that are good at this moment, of every process that
+// shares the store, the oldest first.
+func (b *Broker) Grants(ctx context.Context) ([]Grant, error) { return b.questions.grants.valid(ctx) }
 
 // Revoke ends a grant. It reports whether there was one of that id.
 func (b *Broker) Revoke(ctx context.Context, id string) (bool, error) {
@@ -130,9 +136,9 @@ func (b *Broker) Revoke(ctx context.Context, id string) (bool, error) {
 // EndSession forgets a session, its grants included. Its runs have ended.
 func (b *Broker) EndSession(session string) error {
 	b.mu.Lock()
-	delete(b.asked, session)
+	delete(b.questions.limiter.asked, session)
 	b.mu.Unlock()
-	err := b.store.DropGrants(context.Background(), func(g Grant) bool { return g.Key.Session == session })
+	err := b.store.DropGrants(background(), func(g Grant) bool { return g.Key.Session == session })
 	if err != nil {
 		return fmt.Errorf("dropping the grants of a session: %w", err)
 	}

@@ -15,18 +15,18 @@ var address = regexp.MustCompile(`(?:[A-Za-z][A-Za-z0-9+.-]*://|[^\s@<>"',;:/]@)
 var hostNames = []string{"host", "hostname", "domain", "server"}
 
 const (
-	searchedHosts = 64 << 10 // bytes of one argument
-	oddHostsEach  = 3        // of one argument
+	searchedHosts      = 64 << 10 // bytes of one argument
+	maxSuspiciousHosts = 3        // of one argument
 )
 
-// oddHosts are warnings about hosts in an argument that may not be what they
+// suspiciousHosts are warnings about hosts in an argument that may not be what they
 // look like.
-func oddHosts(f Field) []phrase {
+func suspiciousHosts(f Field) []phrase {
 	text := strings.Join(f.Lines, "\n")
 	text = text[:min(len(text), searchedHosts)]
 	var odd []phrase
 	look := func(host string) {
-		if why := oddHost(host); why != "" {
+		if why := suspiciousHost(host); why != "" {
 			odd = append(odd, phrase{
 				say("the host %s in %s %s", clipMiddle(host, 50), f.Name, ours(why)).plain,
 				say("the host %s in %s %s", host, f.key, ours(why)).dialog,
@@ -37,15 +37,15 @@ func oddHosts(f Field) []phrase {
 		look(text)
 	}
 	for _, m := range address.FindAllStringSubmatch(text, 1000) {
-		if look(m[1]); len(odd) >= oddHostsEach {
+		if look(m[1]); len(odd) >= maxSuspiciousHosts {
 			break
 		}
 	}
-	return odd[:min(len(odd), oddHostsEach)]
+	return odd[:min(len(odd), maxSuspiciousHosts)]
 }
 
-// oddHost says why a host may look like another; empty if it does not.
-func oddHost(host string) string {
+// suspiciousHost says why a host may look like another; empty if it does not.
+func suspiciousHost(host string) string {
 	host = strings.ToLower(host)
 	for label := range strings.SplitSeq(host, ".") {
 		if strings.HasPrefix(label, "xn--") {

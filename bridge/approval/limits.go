@@ -20,16 +20,16 @@ type Limits struct {
 	Refuse     bool          // what would have to wait its turn is refused instead
 }
 
-// After a no the next question is asked at once, but not for ever: what a run
-// asks after that many noes of people is refused unasked. A dialog that brought
-// no answer counts as one: somebody closes them.
+// After a denial the next question is asked at once, but not for ever: after this
+// many denials a run is refused without asking. A dialog that was closed without an
+// answer counts as a denial.
 const (
-	noesToTool = 3 // to calls of one tool
-	noesInARow = 5 // to whatever it asks, with no yes in between
+	maxToolDenials   = 3 // of calls of one tool
+	maxDenialsInARow = 5 // of anything the run asks, with no approval in between
 )
 
-// noes are how often people said no to a run, or nothing.
-type noes struct {
+// A cooldown counts how often people denied what a run asked, or closed the question.
+type cooldown struct {
 	inARow int
 	tools  map[string]int // by path
 }
@@ -49,112 +49,129 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// ErrFlood is what Ask returns when a run has asked in vain so often that it
-// must be stopped.
+// ErrFlood is what Ask returns when so many questions of a run were refused that
+// the run must be stopped.
 var ErrFlood = errors.New("the run was stopped: it asked for too many calls that were refused")
 
-// fullLocked reports whether as many requests are open as there may be beside
-// r. Each no of a person leaves its run one fewer, so that no more than
-// noesInARow are asked in vain however many come at once.
-func (b *Broker) fullLocked(r Request) bool {
-	run, session, all := 0, 0, 0
-	for _, o := range b.open {
-		if !o.asked {
-			continue
-		}
-		all++
-		if o.request.Run == r.Run {
-			run++
-		}
-		if o.request.session() == r.session() {
-			session++
-		}
-	}
-	vain := run + b.noes[r.Run].inARow
-	return run >= b.limits.PerRun || vain >= max(b.limits.PerRun, noesInARow) || session >= b.limits.PerSession || all >= b.limits.PerBridge
+// A limiter decides what is refused without asking. The broker's lock guards it.
+type limiter struct {
+	Limits
+	asked     map[string][]time.Time     // by session: when questions came up
+	denied    map[string]map[Key]Verdict // by run: calls that a verdict refused
+	refusals  map[string]int             // by run: calls refused, asked or not
+	cooldowns map[string]cooldown        // by run
 }
 
-// refuseLocked answers without asking: a run is not asked the same twice
-// after a no, nor anything after many, a session has a budget, what cannot be
-// open may not have to wait, and a flood stops the run.
-func (b *Broker) refuseLocked(r Request) (Verdict, error, bool) {
-	v, ok := b.refused[r.Run][r.Items[0].Key]
-	if !ok {
-		v, ok = b.enoughLocked(r)
-	}
-	if !ok && r.Decision.Risk <= profiles.Medium && b.overBudgetLocked(r.session()) {
-		v = Verdict{Reason: RateLimited, Channel: "limit", Time: time.Now(),
-			Text: fmt.Sprintf("%d questions in %v are enough", b.limits.Budget, b.limits.BudgetTime)}
-		ok = true
-	}
-	if !ok && b.limits.Refuse && b.fullLocked(r) && b.joinableLocked(r) == nil {
-		v = Verdict{Reason: RateLimited, Channel: "limit", Time: time.Now(), Text: "as many questions are open as may be"}
-		ok = true
-	}
-	if !ok {
-		return Verdict{}, nil, false
-	}
-	b.vain[r.Run]++
-	return v, b.floodedLocked(r.Run), true
+func newLimiter(l Limits) limiter {
+	return limiter{Limits: l.orDefaults(), asked: map[string][]time.Time{}, denied: map[string]map[Key]Verdict{},
+		refusals: map[string]int{}, cooldowns: map[string]cooldown{}}
 }
 
-// flooded returns ErrFlood if a verdict is one refusal too many for its run.
-func (b *Broker) flooded(run string, v Verdict) error {
-	if v.Approve {
-		return nil
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.floodedLocked(run)
+// A load is how many requests are put to people at this moment: of one run, of one
+// session, and in all.
+type load struct{ run, session, all int }
+
+// full reports whether as many requests are open as there may be beside r. Each
+// denial leaves its run one fewer, so that people deny a run no more than
+// maxDenialsInARow times, however many questions come at once.
+func (l *limiter) full(r Request, open load) bool {
+	unanswered := open.run + l.cooldowns[r.Run].inARow
+	return open.run >= l.PerRun || unanswered >= max(l.PerRun, maxDenialsInARow) || open.session >= l.PerSession || open.all >= l.PerBridge
 }
 
-func (b *Broker) floodedLocked(run string) error {
-	if b.vain[run] > b.limits.Flood {
-		return ErrFlood
+// refuse answers r without asking: a run is not asked the same twice after a
+// denial, nor anything in its cooldown, and a session has a budget. Where
+// [Limits.Refuse] says so, noRoom reports that r would have to wait its turn.
+func (l *limiter) refuse(r Request, noRoom func() bool) (Verdict, bool) {
+	if v, ok := l.denied[r.Run][r.Items[0].Key]; ok {
+		return v, true
 	}
-	return nil
-}
-
-// overBudgetLocked reports whether a session has used up its questions.
-func (b *Broker) overBudgetLocked(session string) bool {
-	since := time.Now().Add(-b.limits.BudgetTime)
-	recent := slices.DeleteFunc(b.asked[session], func(t time.Time) bool { return !t.After(since) })
-	if len(recent) == 0 {
-		delete(b.asked, session)
-		return false
+	if v, ok := l.coolingDown(r); ok {
+		return v, true
 	}
-	b.asked[session] = recent
-	return len(recent) >= b.limits.Budget
-}
-
-// enoughLocked refuses what comes after so many noes of people that they need
-// not be asked again.
-func (b *Broker) enoughLocked(r Request) (Verdict, bool) {
-	said := b.noes[r.Run]
-	v := Verdict{Reason: RateLimited, Final: true, Channel: "limit", Time: time.Now()}
+	v := Verdict{Reason: RateLimited, Channel: "limit", Time: time.Now()}
 	switch {
-	case said.tools[r.path()] >= noesToTool:
-		v.Text = fmt.Sprintf("people were asked %d times in vain for this tool in this script: its other calls are refused unasked", noesToTool)
-	case said.inARow >= noesInARow:
-		v.Text = fmt.Sprintf("people were asked %d times in a row in vain by this script: what else it wants to ask is refused", noesInARow)
+	case r.Decision.Risk <= profiles.Medium && l.overBudget(r.session()):
+		v.Text = fmt.Sprintf("%d questions in %v are enough", l.Budget, l.BudgetTime)
+	case l.Refuse && noRoom():
+		v.Text = "as many questions are open as may be"
 	default:
 		return Verdict{}, false
 	}
 	return v, true
 }
 
-// countLocked counts the noes of people to a run.
-func (b *Broker) countLocked(r Request, v Verdict) {
-	said := b.noes[r.Run]
+// flood returns ErrFlood if a run was refused once too often.
+func (l *limiter) flood(run string) error {
+	if l.refusals[run] > l.Flood {
+		return ErrFlood
+	}
+	return nil
+}
+
+// overBudget reports whether a session has used up its questions.
+func (l *limiter) overBudget(session string) bool {
+	since := time.Now().Add(-l.BudgetTime)
+	recent := slices.DeleteFunc(l.asked[session], func(t time.Time) bool { return !t.After(since) })
+	if len(recent) == 0 {
+		delete(l.asked, session)
+		return false
+	}
+	l.asked[session] = recent
+	return len(recent) >= l.Budget
+}
+
+// coolingDown refuses r if people have denied so much that they need not be asked
+// again.
+func (l *limiter) coolingDown(r Request) (Verdict, bool) {
+	denials := l.cooldowns[r.Run]
+	v := Verdict{Reason: RateLimited, Final: true, Channel: "limit", Time: time.Now()}
+	switch {
+	case denials.tools[r.path()] >= maxToolDenials:
+		v.Text = fmt.Sprintf("people were asked %d times in vain for this tool in this script: its other calls are refused unasked", maxToolDenials)
+	case denials.inARow >= maxDenialsInARow:
+		v.Text = fmt.Sprintf("people were asked %d times in a row in vain by this script: what else it wants to ask is refused", maxDenialsInARow)
+	default:
+		return Verdict{}, false
+	}
+	return v, true
+}
+
+// settled counts what a verdict on a request means for later ones. The same calls
+// are not asked again in the run, unless nobody said no.
+func (l *limiter) settled(r Request, v Verdict) {
+	l.countDenial(r, v)
+	if !v.Approve {
+		l.refusals[r.Run]++
+	}
+	for _, i := range r.Items {
+		if said := v.About(i.Call); !said.Approve && said.Reason != NoApprover && said.Reason != AuditUnavailable {
+			if l.denied[r.Run] == nil {
+				l.denied[r.Run] = map[Key]Verdict{}
+			}
+			l.denied[r.Run][i.Key] = said
+		}
+	}
+}
+
+func (l *limiter) countDenial(r Request, v Verdict) {
+	denials := l.cooldowns[r.Run]
 	switch {
 	case v.Approve:
-		said.inARow = 0
+		denials.inARow = 0
 	case v.Reason == ElicitationDeclined, v.Reason == Declined, v.Reason == NoApprover && v.Channel == "elicitation":
-		said.inARow++
-		if said.tools == nil {
-			said.tools = map[string]int{}
+		denials.inARow++
+		if denials.tools == nil {
+			denials.tools = map[string]int{}
 		}
-		said.tools[r.path()]++
+		denials.tools[r.path()]++
 	}
-	b.noes[r.Run] = said
+	l.cooldowns[r.Run] = denials
+}
+
+// forgetRun drops what is remembered of a run.
+func (l *limiter) forgetRun(run string) {
+	delete(l.denied, run)
+	delete(l.refusals, run)
+	delete(l.cooldowns, run)
 }

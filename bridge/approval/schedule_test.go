@@ -94,7 +94,7 @@ func (s *schedule) play() {
 	select {
 	case <-done:
 	case <-time.After(100 * patient):
-		s.Errorf("calls are still waiting: %v", s.b.open)
+		s.Errorf("calls are still waiting: %v", s.b.questions.open)
 		for _, cancel := range s.cancels {
 			cancel()
 		}

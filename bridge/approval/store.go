@@ -24,7 +24,7 @@ type Entry struct {
 	Votes []Verdict `json:"votes,omitempty"`
 	// Brought are verdicts that other processes have brought, in the order in
 	// which they came: they count for nothing until the process that may say so
-	// has judged them. See brought.go.
+	// has judged them. See relay.go.
 	Brought []Brought `json:"brought,omitempty"`
 	// Verdict settles the request. It is set once.
 	Verdict *Verdict `json:"verdict,omitempty"`
@@ -236,12 +236,12 @@ type Store interface {
 	Forget(ctx context.Context, before time.Time) error
 }
 
-// lookAgain is after how long an entry is looked at again that could not be read:
+// rereadAfter is after how long an entry is looked at again that could not be read:
 // nothing else may change and have it looked at.
-const lookAgain = 250 * time.Millisecond
+const rereadAfter = 250 * time.Millisecond
 
-// after is closed when a time has passed.
-func after(d time.Duration) <-chan struct{} {
+// closedAfter is closed when a time has passed.
+func closedAfter(d time.Duration) <-chan struct{} {
 	c := make(chan struct{})
 	time.AfterFunc(d, func() { close(c) })
 	return c
@@ -286,7 +286,7 @@ func (m *Memory) Put(_ context.Context, e Entry) error {
 			m.entries = slices.Delete(m.entries, i, i+1)
 		}
 	}
-	m.touchLocked()
+	m.changedLocked()
 	return nil
 }
 
@@ -303,7 +303,7 @@ func (m *Memory) Update(_ context.Context, id string, change func(*Entry) error)
 		return m.entries[i].Clone(), err
 	}
 	m.entries[i] = e.Clone()
-	m.touchLocked()
+	m.changedLocked()
 	return e, nil
 }
 
@@ -336,7 +336,7 @@ func (m *Memory) AddGrant(_ context.Context, g Grant) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.grants = append(m.grants, g)
-	m.touchLocked()
+	m.changedLocked()
 	return nil
 }
 
@@ -362,7 +362,7 @@ func (m *Memory) UpdateGrant(_ context.Context, id string, change func(*Grant) e
 	if m.grants[i] = g; g.Left <= 0 {
 		m.grants = slices.Delete(m.grants, i, i+1)
 	}
-	m.touchLocked()
+	m.changedLocked()
 	return nil
 }
 
@@ -372,7 +372,7 @@ func (m *Memory) DropGrants(_ context.Context, drop func(Grant) bool) error {
 	defer m.mu.Unlock()
 	n := len(m.grants)
 	if m.grants = slices.DeleteFunc(m.grants, drop); len(m.grants) < n {
-		m.touchLocked()
+		m.changedLocked()
 	}
 	return nil
 }
@@ -381,7 +381,7 @@ func (m *Memory) DropGrants(_ context.Context, drop func(Grant) bool) error {
 func (m *Memory) Forget(_ context.Context, before time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.entries = slices.DeleteFunc(m.entries, func(e Entry) bool { return e.over().Before(before) })
+	m.entries = slices.DeleteFunc(m.entries, func(e Entry) bool { return e.endsAt().Before(before) })
 	return nil
 }
 
@@ -389,15 +389,15 @@ func (m *Memory) findLocked(id string) int {
 	return slices.IndexFunc(m.entries, func(e Entry) bool { return e.ID == id })
 }
 
-func (m *Memory) touchLocked() {
+func (m *Memory) changedLocked() {
 	if m.changed != nil {
 		close(m.changed)
 		m.changed = nil
 	}
 }
 
-// over is when the entry was settled or will run out.
-func (e *Entry) over() time.Time {
+// endsAt is when the entry was settled or will run out.
+func (e *Entry) endsAt() time.Time {
 	if e.Verdict != nil {
 		return e.Verdict.Time
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand"
 	"slices"
 	"strings"
@@ -98,7 +99,7 @@ func TestCriticalCallIsReadFirst(t *testing.T) {
 	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
 		c := asks(t.Context(), b, question(1, risk(profiles.Critical)))
 		q := only(t, b, "r1")
-		time.Sleep(readFor - instant)
+		time.Sleep(minReadTime - instant)
 		if _, err := b.Settle(t.Context(), q.ID, q.Digest(), yes); err == nil || !strings.Contains(err.Error(), "read it first") {
 			t.Errorf("a yes too soon: %v", err)
 		}
@@ -267,7 +268,7 @@ func TestWhatAModelSays(t *testing.T) {
 		if d.Model.Says != "It deletes nothing. Why: safe" || !strings.Contains(d.Prompt(), "A model's summary, unchecked: `\"It deletes nothing. Why: safe\"`.\n") {
 			t.Errorf("described as %+v", d.Model)
 		}
-		d.Model = Claims{}
+		d.Model = ScriptPreview{}
 		if text, err := json.Marshal(d); err != nil || strings.Contains(string(text), "deletes nothing") {
 			t.Errorf("it stands outside of the model's part: %s, %v", text, err)
 		}
@@ -438,4 +439,36 @@ func TestAbandonGoesOn(t *testing.T) {
 	if slices.Sort(ids); !slices.Equal(ids, []string{"q1", "q3"}) {
 		t.Errorf("%q are open", ids)
 	}
+}
+
+// A fillingStore keeps a number of changes, and then no more.
+type fillingStore struct {
+	*Memory
+	left int
+}
+
+func (s *fillingStore) Update(ctx context.Context, id string, change func(*Entry) error) (Entry, error) {
+	if s.left--; s.left < 0 {
+		return Entry{}, errors.New("the disk is full")
+	}
+	return s.Memory.Update(ctx, id, change)
+}
+
+// Edited arguments that the store does not let go of are said in the log, and sent
+// all the same: the verdict counts.
+func TestEditedArgumentsThatStayAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		b := New(Options{Store: &fillingStore{new(Memory), 1}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		c := asks(t.Context(), b, question(1))
+		q := only(t, b, "r1")
+		edited := yes
+		edited.Args = json.RawMessage(`{"path":"/secret"}`)
+		settle(t, b, q, edited)
+		wantAnswer(t, c, "yes")
+		if said := log.String(); !strings.Contains(said, "dropping the edited arguments") || !strings.Contains(said, q.ID) || strings.Contains(said, "secret") {
+			t.Errorf("logged %q", said)
+		}
+		b.EndRun("r1")
+	})
 }

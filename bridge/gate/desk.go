@@ -39,7 +39,7 @@ type Desk struct {
 // counts or not by then: a record that is lost changes nothing of that, and its
 // recorder has said so.
 func (d *Desk) Listen() {
-	d.Broker.Tell(func(e approval.Entry, v approval.Verdict, wrong error) {
+	d.Broker.OnJudged(func(e approval.Entry, v approval.Verdict, wrong error) {
 		_ = d.judged(context.Background(), e.ID, e, v, wrong)
 	})
 }
@@ -107,7 +107,7 @@ func (d *Desk) entry(ctx context.Context, id string) (approval.Entry, error) {
 // the person who wrote them can mend them, the script could not. The tools of
 // another configuration are not known here.
 func (d *Desk) fitting(e approval.Entry, v approval.Verdict) error {
-	if d.Fits == nil || !v.Approve || v.Args == nil || e.ID == "" || e.Verdict != nil || d.Broker.Foreign(e.Request) {
+	if d.Fits == nil || !v.Approve || v.Args == nil || e.ID == "" || e.Verdict != nil || d.Broker.FromOtherConfiguration(e.Request) {
 		return nil
 	}
 	if err := d.Fits(e, v.Args); err != nil {

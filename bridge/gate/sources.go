@@ -51,4 +51,4 @@ func (r *Run) findSources(c *call) {
 }
 
 // asked are the arguments for the person who is asked.
-func (c *call) asked() canon.Shown { return approval.Show(c.decision, c.args) }
+func (c *call) asked() canon.Shown { return approval.DisplayArgs(c.decision, c.args) }

@@ -63,9 +63,9 @@ func NewChecker(store string, key []byte, against ...Checkpoint) *Checker {
 	for _, p := range against {
 		switch {
 		case p.Store != store:
-			c.fail(0, Foreign, "the checkpoint of %s is of another log (%.40s, this one is %s)", stamp(p.Time), p.Store, store)
+			c.fail(0, OtherStore, "the checkpoint of %s is of another log (%.40s, this one is %s)", stamp(p.Time), p.Store, store)
 		case key != nil && !p.SignedWith(key):
-			c.fail(0, Foreign, "the checkpoint of %s is not signed with this log's key", stamp(p.Time))
+			c.fail(0, OtherStore, "the checkpoint of %s is not signed with this log's key", stamp(p.Time))
 		}
 	}
 	c.signed = slices.SortedFunc(slices.Values(against), func(a, b Checkpoint) int { return int(min(1, max(-1, a.Seq-b.Seq))) })

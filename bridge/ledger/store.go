@@ -108,7 +108,7 @@ const (
 	Reordered  Kind = "reordered"  // the row stands in another's place
 	Cut        Kind = "cut"        // the rows from this one on are missing: cut off, or the file is an older copy
 	Rewritten  Kind = "rewritten"  // the rows are chained, but are not those that were signed
-	Foreign    Kind = "foreign"    // the checkpoint is of another store, or signed with another key
+	OtherStore Kind = "foreign"    // the checkpoint is of another store, or signed with another key
 	Unreadable Kind = "unreadable" // the file cannot be read, at this row or as a whole
 )
 

@@ -26,15 +26,15 @@ func (s *Store) Append(ctx context.Context, entries ...ledger.Entry) error {
 	if s.closed {
 		return errClosed
 	}
-	if err := s.enterLocked(entries); err != nil {
+	if err := s.appendEntriesLocked(entries); err != nil {
 		return err
 	}
-	s.tellLocked()
+	s.changedLocked()
 	return nil
 }
 
-// enterLocked keeps entries, all or none.
-func (s *Store) enterLocked(entries []ledger.Entry) error {
+// appendEntriesLocked keeps entries, all or none.
+func (s *Store) appendEntriesLocked(entries []ledger.Entry) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -167,7 +167,7 @@ func (s *Store) ChangeRun(ctx context.Context, run string, change func(*ledger.K
 		return k, err
 	}
 	j.Kept = k
-	s.tellLocked()
+	s.changedLocked()
 	return k, nil
 }
 
@@ -183,7 +183,7 @@ func (s *Store) Drop(ctx context.Context, run string) error {
 	}
 	if j := s.journalLocked(run); j != nil {
 		s.dropLocked(j)
-		s.tellLocked()
+		s.changedLocked()
 	}
 	return nil
 }

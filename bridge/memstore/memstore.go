@@ -27,7 +27,7 @@ type Store struct {
 
 	mu       sync.Mutex
 	ring     *ledger.Keyring
-	rows     []kept
+	rows     []storedRow
 	last     int64 // the last row's number and hash, also when it was pruned
 	hash     ledger.Hash
 	journals []*journal // the oldest first
@@ -36,7 +36,7 @@ type Store struct {
 	closed   bool
 }
 
-type kept struct {
+type storedRow struct {
 	ledger.Link
 	record ledger.Record
 }
@@ -75,19 +75,19 @@ func (s *Store) appendLocked(r ledger.Record) error {
 	if r, err = ledger.Decode(body); err != nil { // what any store gives back
 		return err
 	}
-	if err := s.enterLocked(entries); err != nil {
+	if err := s.appendEntriesLocked(entries); err != nil {
 		return err
 	}
 	s.last++
 	s.hash = ledger.HashRow(s.id, s.last, s.hash, body)
 	link := ledger.Link{Seq: s.last, Hash: s.hash, Seal: s.ring.Seal(s.last, s.hash), Body: body}
-	s.rows = append(s.rows, kept{link, r})
-	s.tellLocked()
+	s.rows = append(s.rows, storedRow{link, r})
+	s.changedLocked()
 	return nil
 }
 
-// tellLocked tells those who watch.
-func (s *Store) tellLocked() {
+// changedLocked tells those who watch.
+func (s *Store) changedLocked() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -161,7 +161,7 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	n := slices.IndexFunc(s.rows, func(k kept) bool { return !k.record.Time.Before(before) })
+	n := slices.IndexFunc(s.rows, func(k storedRow) bool { return !k.record.Time.Before(before) })
 	if n < 0 {
 		n = len(s.rows)
 	}

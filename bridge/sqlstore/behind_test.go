@@ -121,7 +121,7 @@ func TestCheckIsMadeLater(t *testing.T) {
 func TestCheckedAfterReopening(t *testing.T) {
 	o := Options{Path: filepath.Join(t.TempDir(), "audit.db")}
 	db := open(t, o)
-	load(t, db, tail+500)
+	load(t, db, checkedTail+500)
 	edit(t, o.Path, "UPDATE rows SET body = '{}' WHERE seq = 100")
 	db.failed(unavailable("a test says so"))
 	put(t, db, 1)

@@ -153,7 +153,7 @@ func settled(t testing.TB, db *DB) {
 	for {
 		more := false
 		if err := db.ask(t.Context(), func(ctx context.Context, f *file) (err error) {
-			more, err = f.settle(ctx, 10_000)
+			more, err = f.compact(ctx, 10_000)
 			return err
 		}); err != nil {
 			t.Fatal(err)

@@ -1,14 +1,10 @@
 package sqlstore
 
 import (
-	"bufio"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"strings"
 
 	"codemode-bridge/bridge/ledger"
@@ -17,20 +13,20 @@ import (
 )
 
 const (
-	// tail is how many rows are checked before a file is used; the rest is
+	// checkedTail is how many rows are checked before a file is used; the rest is
 	// checked while it is.
-	tail = 5_000
-	// small is up to how many bytes SQLite's own check of the file's structure
+	checkedTail = 5_000
+	// smallFile is up to how many bytes SQLite's own check of the file's structure
 	// is made before it is used.
-	small = 8 << 20
-	// compared is up to how many rows Verify has SQLite compare every index with
+	smallFile = 8 << 20
+	// comparedRows is up to how many rows Verify has SQLite compare every index with
 	// the rows, which takes ten times as long as all the rest.
-	compared = 20_000
+	comparedRows = 20_000
 )
 
 // check looks at the end of the store before it is used: the last rows, the
 // newest checkpoint of the second place, and what this process remembers.
-func (f *file) check(ctx context.Context, o *Options, known *mark, afresh bool) error {
+func (f *file) check(ctx context.Context, o *Options, known *lastSeen, afresh bool) error {
 	if _, err := f.readHead(ctx); err != nil { // the scan below checks its seal
 		return err
 	}
@@ -54,22 +50,22 @@ func (f *file) check(ctx context.Context, o *Options, known *mark, afresh bool) 
 	var against []ledger.Checkpoint
 	if last != nil {
 		if last.Store != f.id {
-			if err := f.follows(ctx, mark{store: last.Store}); err != nil {
+			if err := f.follows(ctx, lastSeen{store: last.Store}); err != nil {
 				return damaged("the last checkpoint in %s is of another log", o.CheckpointFile)
 			}
-		} else if last.Seq > f.seq-tail {
+		} else if last.Seq > f.seq-checkedTail {
 			against = append(against, *last)
 		} else if !last.SignedWith(f.key) {
 			return damaged("the last checkpoint in %s is not signed with its key", o.CheckpointFile)
-		} else if err := f.has(ctx, mark{f.id, last.Seq, last.Hash}); err != nil {
+		} else if err := f.has(ctx, lastSeen{f.id, last.Seq, last.Hash}); err != nil {
 			return err
 		}
 	}
-	report, err := scan(ctx, f.conn, f.id, f.key, f.seq-tail, against)
+	report, err := scan(ctx, f.conn, f.id, f.key, f.seq-checkedTail, against)
 	if err == nil && !report.Whole {
 		err = damaged("%s", report.Message)
 	}
-	if err == nil && f.info.Size() <= small { // after the rows, whose check says more
+	if err == nil && f.info.Size() <= smallFile { // after the rows, whose check says more
 		err = sound(ctx, f.conn, "quick_check")
 	}
 	return err
@@ -167,7 +163,7 @@ func (f *file) verify(ctx context.Context, o *Options, against *ledger.Checkpoin
 	if err != nil || !report.Whole {
 		return report, err
 	}
-	if report.Rows > compared {
+	if report.Rows > comparedRows {
 		return report, nil
 	}
 	switch err := sound(ctx, c, "integrity_check"); {
@@ -178,80 +174,4 @@ func (f *file) verify(ctx context.Context, o *Options, against *ledger.Checkpoin
 		return report, fmt.Errorf("reading the audit log: %w", err)
 	}
 	return report, nil
-}
-
-// readCheckpoints reads the second place. A line that is no checkpoint, such as
-// one whose end found no room on the disk, is logged and does not count: who
-// can only append gains nothing by it, and who can do more could have removed
-// the line. A last line without its end may yet be written.
-func readCheckpoints(o *Options) ([]ledger.Checkpoint, error) {
-	if o.CheckpointFile == "" {
-		return nil, nil
-	}
-	f, err := os.Open(o.CheckpointFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading checkpoints: %w", err)
-	}
-	defer f.Close()
-	var all []ledger.Checkpoint
-	for r, n := bufio.NewReader(f), 1; ; n++ {
-		line, err := r.ReadString('\n')
-		if err == io.EOF {
-			return all, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading checkpoints: %w", err)
-		}
-		c, err := ledger.ParseCheckpoint(line)
-		if err != nil {
-			o.Logger.Warn("a line among the checkpoints is no checkpoint", "file", o.CheckpointFile, "line", n)
-			continue
-		}
-		all = append(all, c)
-	}
-}
-
-// lastCheckpoint returns the newest checkpoint of the second place; nil when
-// there is none.
-func lastCheckpoint(o *Options) (*ledger.Checkpoint, error) {
-	all, err := readCheckpoints(o)
-	if len(all) == 0 || err != nil {
-		return nil, err
-	}
-	return &all[len(all)-1], nil
-}
-
-// appendCheckpoint writes a checkpoint to the second place, on a line of its
-// own even where an earlier one was not written to its end.
-func appendCheckpoint(path string, c ledger.Checkpoint) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return fmt.Errorf("writing a checkpoint: %w", err)
-	}
-	line := c.String() + "\n"
-	torn, err := unfinished(f)
-	if torn {
-		line = "\n" + line
-	}
-	if err == nil {
-		_, err = f.WriteString(line)
-	}
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("writing a checkpoint: %w", err)
-	}
-	return nil
-}
-
-// unfinished reports whether the last line of a file has no end.
-func unfinished(f *os.File) (bool, error) {
-	info, err := f.Stat()
-	if err != nil || info.Size() == 0 {
-		return false, err
-	}
-	var last [1]byte
-	_, err = f.ReadAt(last[:], info.Size()-1)
-	return last[0] != '\n', err
 }

@@ -37,8 +37,8 @@ func TestTornCheckpoint(t *testing.T) {
 		put(t, db, 1)
 		closeStore(t, db)
 		last, err := lastCheckpoint(&o)
-		if err != nil || last == nil || last.Seq != db.known.seq || last.Hash != db.known.hash {
-			t.Errorf("after %q the last checkpoint is %+v, %v, and not of row %d", torn, last, err, db.known.seq)
+		if err != nil || last == nil || last.Seq != db.lastSeen.seq || last.Hash != db.lastSeen.hash {
+			t.Errorf("after %q the last checkpoint is %+v, %v, and not of row %d", torn, last, err, db.lastSeen.seq)
 		}
 		if report, err := open(t, o).Verify(t.Context(), nil); err != nil || !report.Whole {
 			t.Errorf("after %q: %+v, %v", torn, report, err)
@@ -67,7 +67,7 @@ func TestCheckpointIsOwed(t *testing.T) {
 		if err := os.Mkdir(o.CheckpointFile, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(signAfter + signAgain/2)
+		time.Sleep(checkpointAfter + checkpointAgain/2)
 		synctest.Wait()
 		for range 3 {
 			put(t, db, 1)
@@ -79,7 +79,7 @@ func TestCheckpointIsOwed(t *testing.T) {
 			t.Fatal(err)
 		}
 		rename(t, o.CheckpointFile+".away", o.CheckpointFile)
-		time.Sleep(signAgain)
+		time.Sleep(checkpointAgain)
 		synctest.Wait()
 		if last, err := lastCheckpoint(&o); err != nil || last == nil || last.Seq != 6 {
 			t.Errorf("the last checkpoint is %+v, %v", last, err)

@@ -30,32 +30,32 @@ type file struct {
 	key  []byte
 	read *sql.DB // for readers
 
-	info  os.FileInfo // of the file that is open, when it was opened; for everybody
-	size  int64       // of it, when it was last looked at
-	wal   os.FileInfo // of its -wal; nil until it was written to
-	write *sql.DB
-	conn  *sql.Conn // the only connection of write
-	put   *sql.Stmt
-	lock  *sql.Stmt // BEGIN IMMEDIATE
-	keep  *sql.Stmt // COMMIT
-	look  *sql.Stmt // PRAGMA data_version
-	enter *sql.Stmt // of an entry of a journal
-	find  *sql.Stmt // of a journal
-	ring  *ledger.Keyring
-	sync  string // PRAGMA synchronous of conn
+	info        os.FileInfo // of the file that is open, when it was opened; for everybody
+	size        int64       // of it, when it was last looked at
+	wal         os.FileInfo // of its -wal; nil until it was written to
+	write       *sql.DB
+	conn        *sql.Conn // the only connection of write
+	insertRow   *sql.Stmt
+	begin       *sql.Stmt // BEGIN IMMEDIATE
+	commit      *sql.Stmt // COMMIT
+	dataVersion *sql.Stmt // PRAGMA data_version
+	insertEntry *sql.Stmt // of an entry of a journal
+	findJournal *sql.Stmt // of a journal
+	ring        *ledger.Keyring
+	sync        string // PRAGMA synchronous of conn
 
-	seq     int64 // the head, as of data
-	hash    ledger.Hash
-	settled int64 // the last row of table rows
-	data    int64 // PRAGMA data_version for which the above holds
-	seen    int64 // PRAGMA data_version that watchers were told of
+	seq       int64 // the head, as of data
+	hash      ledger.Hash
+	compacted int64 // the last row of table rows
+	data      int64 // PRAGMA data_version for which the above holds
+	seen      int64 // PRAGMA data_version that watchers were told of
 
 	journals map[string]*journal // by run; what is known of them, as of data
-	loose    bool                // shared bytes may be there that no journal names
+	orphans  bool                // shared bytes may be there that no journal names
 }
 
-// A mark is what a process remembers of a store: it had this row.
-type mark struct {
+// A lastSeen is what a process remembers of a store: it had this row.
+type lastSeen struct {
 	store string
 	seq   int64
 	hash  ledger.Hash
@@ -106,7 +106,7 @@ func classed(err error) error {
 // An error that wraps ErrDamaged may come with a file that can only be read.
 // Any other is one that somebody must remove: a folder that cannot be written,
 // a newer schema.
-func openFile(ctx context.Context, o *Options, known *mark, afresh bool) (_ *file, err error) {
+func openFile(ctx context.Context, o *Options, known *lastSeen, afresh bool) (_ *file, err error) {
 	info, err := o.place(known, afresh)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func openFile(ctx context.Context, o *Options, known *mark, afresh bool) (_ *fil
 		err = f.prepare(ctx)
 	}
 	if err == nil {
-		err = f.begin(ctx, o, known, afresh)
+		err = f.prepareSchema(ctx, o, known, afresh)
 	}
 	if err == nil {
 		err = f.identify(ctx, o)
@@ -157,31 +157,31 @@ func openFile(ctx context.Context, o *Options, known *mark, afresh bool) (_ *fil
 
 // prepare prepares the statements of every transaction.
 func (f *file) prepare(ctx context.Context) (err error) {
-	if f.lock, err = f.conn.PrepareContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if f.begin, err = f.conn.PrepareContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	if f.keep, err = f.conn.PrepareContext(ctx, "COMMIT"); err != nil {
+	if f.commit, err = f.conn.PrepareContext(ctx, "COMMIT"); err != nil {
 		return err
 	}
-	f.look, err = f.conn.PrepareContext(ctx, "PRAGMA data_version")
+	f.dataVersion, err = f.conn.PrepareContext(ctx, "PRAGMA data_version")
 	return err
 }
 
 // prepareWriting prepares the statements that need the tables.
 func (f *file) prepareWriting(ctx context.Context) (err error) {
-	if f.put, err = f.conn.PrepareContext(ctx, "INSERT INTO recent (seq, hash, seal, body) VALUES (?, ?, ?, ?)"); err != nil {
+	if f.insertRow, err = f.conn.PrepareContext(ctx, "INSERT INTO recent (seq, hash, seal, body) VALUES (?, ?, ?, ?)"); err != nil {
 		return err
 	}
-	if f.enter, err = f.conn.PrepareContext(ctx, "INSERT INTO entries (id, kind, call, total, body) VALUES (?, ?, ?, ?, ?)"); err != nil {
+	if f.insertEntry, err = f.conn.PrepareContext(ctx, "INSERT INTO entries (id, kind, call, total, body) VALUES (?, ?, ?, ?, ?)"); err != nil {
 		return err
 	}
-	f.find, err = f.conn.PrepareContext(ctx, "SELECT number, owner, id, total"+fromJournals+" WHERE run = ?")
+	f.findJournal, err = f.conn.PrepareContext(ctx, "SELECT number, owner, id, total"+journalsWithLast+" WHERE run = ?")
 	return err
 }
 
 // version returns what changes when another connection changes the file.
 func (f *file) version(ctx context.Context) (v int64, err error) {
-	err = f.look.QueryRowContext(ctx).Scan(&v)
+	err = f.dataVersion.QueryRowContext(ctx).Scan(&v)
 	return v, err
 }
 
@@ -194,7 +194,7 @@ func opening(path string, err error) error {
 }
 
 // place finds the file, or makes an empty one where none was.
-func (o *Options) place(known *mark, afresh bool) (os.FileInfo, error) {
+func (o *Options) place(known *lastSeen, afresh bool) (os.FileInfo, error) {
 	dir := filepath.Dir(o.Path)
 	if !o.ReadOnly {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -260,13 +260,13 @@ func (f *file) enterWAL(ctx context.Context) error {
 	}
 }
 
-// begin makes the schema what this release needs, from nothing if the file is
+// prepareSchema makes the schema what this release needs, from nothing if the file is
 // new.
-func (f *file) begin(ctx context.Context, o *Options, known *mark, afresh bool) error {
+func (f *file) prepareSchema(ctx context.Context, o *Options, known *lastSeen, afresh bool) error {
 	if o.ReadOnly {
 		return migrate(ctx, f.conn, true)
 	}
-	return f.inside(ctx, func() error {
+	return f.inTransaction(ctx, func() error {
 		var tables int
 		if err := f.conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master").Scan(&tables); err != nil || tables > 0 {
 			if err == nil {
@@ -328,14 +328,14 @@ func (f *file) identify(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// inside runs do in a transaction that has the write lock.
-func (f *file) inside(ctx context.Context, do func() error) error {
-	if _, err := f.lock.ExecContext(ctx); err != nil {
+// inTransaction runs do in a transaction that has the write lock.
+func (f *file) inTransaction(ctx context.Context, do func() error) error {
+	if _, err := f.begin.ExecContext(ctx); err != nil {
 		return err
 	}
 	err := do()
 	if err == nil {
-		_, err = f.keep.ExecContext(ctx)
+		_, err = f.commit.ExecContext(ctx)
 	}
 	if err != nil {
 		f.exec(context.WithoutCancel(ctx), "ROLLBACK") // the connection is closed if that fails
@@ -384,7 +384,7 @@ func (f *file) refresh(ctx context.Context) error {
 		return err
 	}
 	if f.seq > 0 {
-		if err := f.has(ctx, mark{f.id, f.seq, f.hash}); err != nil {
+		if err := f.has(ctx, lastSeen{f.id, f.seq, f.hash}); err != nil {
 			return err
 		}
 	}
@@ -415,13 +415,13 @@ func (f *file) readHead(ctx context.Context) (seal []byte, err error) {
 	}
 	copy(f.hash[:], hash)
 	if err == nil {
-		f.settled, err = f.number(ctx, "SELECT coalesce(max(seq), 0) FROM rows")
+		f.compacted, err = f.number(ctx, "SELECT coalesce(max(seq), 0) FROM rows")
 	}
 	return seal, err
 }
 
 // has checks that a row that was there is there, or pruned.
-func (f *file) has(ctx context.Context, m mark) error {
+func (f *file) has(ctx context.Context, m lastSeen) error {
 	var hash []byte
 	err := f.conn.QueryRowContext(ctx, "SELECT hash FROM rows WHERE seq = ?1 UNION ALL SELECT hash FROM recent WHERE seq = ?1", m.seq).Scan(&hash)
 	switch {
@@ -439,7 +439,7 @@ func (f *file) has(ctx context.Context, m mark) error {
 
 // follows checks that this store is the one of m, or was begun when that one
 // was set aside.
-func (f *file) follows(ctx context.Context, m mark) error {
+func (f *file) follows(ctx context.Context, m lastSeen) error {
 	if m.store == f.id {
 		return f.has(ctx, m)
 	}
@@ -465,7 +465,7 @@ func (f *file) add(ctx context.Context, path string, batch []*item, durable bool
 		return err
 	}
 	seq, hash := f.seq, f.hash
-	err := f.inside(ctx, func() error {
+	err := f.inTransaction(ctx, func() error {
 		if err := f.refresh(ctx); err != nil {
 			return err
 		}
@@ -480,7 +480,7 @@ func (f *file) add(ctx context.Context, path string, batch []*item, durable bool
 			seq++
 			hash = ledger.HashRow(f.id, seq, hash, it.body)
 			seal := f.ring.Seal(seq, hash)
-			if err := one(f.put.ExecContext(ctx, seq, hash[:], seal[:], string(it.body))); err != nil {
+			if err := one(f.insertRow.ExecContext(ctx, seq, hash[:], seal[:], string(it.body))); err != nil {
 				return err
 			}
 		}
@@ -520,13 +520,13 @@ func (f *file) synchronous(ctx context.Context, durable bool) error {
 	return f.exec(ctx, "PRAGMA synchronous = "+level)
 }
 
-// settle moves up to n of the oldest rows of recent to rows and reports
+// compact moves up to n of the oldest rows of recent to rows and reports
 // whether more are left.
-func (f *file) settle(ctx context.Context, n int) (more bool, err error) {
+func (f *file) compact(ctx context.Context, n int) (more bool, err error) {
 	if err := f.synchronous(ctx, false); err != nil {
 		return false, err
 	}
-	err = f.inside(ctx, func() error {
+	err = f.inTransaction(ctx, func() error {
 		limit := strconv.Itoa(n)
 		if err := f.refresh(ctx); err != nil {
 			return err
@@ -536,11 +536,11 @@ func (f *file) settle(ctx context.Context, n int) (more bool, err error) {
 			err = f.exec(ctx, "DELETE FROM recent WHERE seq <= (SELECT max(seq) FROM rows)")
 		}
 		if err == nil {
-			f.settled, err = f.number(ctx, "SELECT coalesce(max(seq), 0) FROM rows")
+			f.compacted, err = f.number(ctx, "SELECT coalesce(max(seq), 0) FROM rows")
 		}
 		return err
 	})
-	return f.settled < f.seq, err
+	return f.compacted < f.seq, err
 }
 
 // resync copies what the write-ahead log holds to the file and syncs it, so
@@ -559,18 +559,18 @@ func (f *file) resync(ctx context.Context) error {
 	return nil
 }
 
-// fold copies what the write-ahead log holds to the file, as far as nobody else
+// copyWAL copies what the write-ahead log holds to the file, as far as nobody else
 // reads an older state. It waits for nobody. Who closes last removes the
 // -wal, but a process that only reads cannot, and then the rows are in the file
 // all the same.
-func (f *file) fold(ctx context.Context) error {
+func (f *file) copyWAL(ctx context.Context) error {
 	return f.exec(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
 }
 
 // closeWriting ends the connection that writes. SQLite keeps one open as long
 // as it has a statement.
 func (f *file) closeWriting() {
-	for _, s := range []*sql.Stmt{f.put, f.lock, f.keep, f.look, f.enter, f.find} {
+	for _, s := range []*sql.Stmt{f.insertRow, f.begin, f.commit, f.dataVersion, f.insertEntry, f.findJournal} {
 		if s != nil {
 			s.Close()
 		}
@@ -581,7 +581,7 @@ func (f *file) closeWriting() {
 	if f.write != nil {
 		f.write.Close()
 	}
-	f.put, f.lock, f.keep, f.look, f.enter, f.find, f.conn, f.write = nil, nil, nil, nil, nil, nil, nil, nil
+	f.insertRow, f.begin, f.commit, f.dataVersion, f.insertEntry, f.findJournal, f.conn, f.write = nil, nil, nil, nil, nil, nil, nil, nil
 }
 
 func (f *file) closeReading() {

@@ -51,11 +51,11 @@ const schema3 = `CREATE TABLE configurations (
 `
 
 const (
-	// fromJournals joins each journal with its last entry.
-	fromJournals = ` FROM journals LEFT JOIN entries ON id = (
+	// journalsWithLast joins each journal with its last entry.
+	journalsWithLast = ` FROM journals LEFT JOIN entries ON id = (
 		SELECT max(e.id) FROM entries AS e WHERE e.id > number << 32 AND e.id < (number + 1) << 32)`
-	// keptQuery has a place for the expression that says whose a run is.
-	keptQuery = "SELECT number, run, owner, wanted, state, began, until, shared, coalesce(total, 0), %s" + fromJournals
+	// runsQuery has a place for the expression that says whose a run is.
+	runsQuery = "SELECT number, run, owner, wanted, state, began, until, shared, coalesce(total, 0), %s" + journalsWithLast
 	whoseRun  = "coalesce((SELECT c.id FROM configurations AS c WHERE c.journal = number), '')"
 
 	placeBits = 32
@@ -148,9 +148,9 @@ func (db *DB) Append(ctx context.Context, entries ...ledger.Entry) error {
 	return db.keep(ctx, it)
 }
 
-// A refusal is an error of an item, without harm to what else is in the
+// A refusedError is an error of an item, without harm to what else is in the
 // transaction.
-type refusal struct{ error }
+type refusedError struct{ error }
 
 // addEntries writes the entries of an item, all or none, in the transaction
 // that is open. If they are refused, none is written and the item says so.
@@ -170,7 +170,7 @@ func (f *file) addEntries(ctx context.Context, it *item) (err error) {
 				break
 			}
 		}
-		if errors.As(err, new(refusal)) {
+		if errors.As(err, new(refusedError)) {
 			clear(f.journals)
 			if err := f.exec(ctx, "ROLLBACK TO item"); err != nil {
 				return err
@@ -180,7 +180,7 @@ func (f *file) addEntries(ctx context.Context, it *item) (err error) {
 			return err
 		}
 	}
-	if no := (refusal{}); errors.As(err, &no) {
+	if no := (refusedError{}); errors.As(err, &no) {
 		it.refused, err = no.error, nil
 	}
 	return err
@@ -195,7 +195,7 @@ func (f *file) addEntry(ctx context.Context, e *ledger.Entry, now time.Time) err
 	var hash []byte
 	switch {
 	case e.Kind == ledger.Began && j != nil:
-		return refusal{fmt.Errorf("beginning the journal of run %s: it has one", e.Run)}
+		return refusedError{fmt.Errorf("beginning the journal of run %s: it has one", e.Run)}
 	case e.Kind == ledger.Began:
 		if hash, err = f.share(ctx, e); err != nil {
 			return err
@@ -206,9 +206,9 @@ func (f *file) addEntry(ctx context.Context, e *ledger.Entry, now time.Time) err
 	case j == nil && e.Kind == ledger.Ended:
 		return nil
 	case j == nil:
-		return refusal{fmt.Errorf("writing the journal of run %s: %w", e.Run, ledger.ErrNoJournal)}
+		return refusedError{fmt.Errorf("writing the journal of run %s: %w", e.Run, ledger.ErrNoJournal)}
 	case j.owner != e.Owner:
-		return refusal{fmt.Errorf("writing the journal of run %s: %w", e.Run, ledger.ErrNotOwner)}
+		return refusedError{fmt.Errorf("writing the journal of run %s: %w", e.Run, ledger.ErrNotOwner)}
 	case e.Kind == ledger.Ended && e.Until.IsZero():
 		return f.dropJournal(ctx, j)
 	case e.Kind == ledger.Ended:
@@ -221,7 +221,7 @@ func (f *file) addEntry(ctx context.Context, e *ledger.Entry, now time.Time) err
 	j.place++
 	j.bytes += int64(len(e.Body))
 	body := j.seal.Seal(nil, nil, e.Body, binding(e, j.place, hash))
-	return one(f.enter.ExecContext(ctx, j.number<<placeBits|j.place, string(e.Kind), e.Call, j.bytes, body))
+	return one(f.insertEntry.ExecContext(ctx, j.number<<placeBits|j.place, string(e.Kind), e.Call, j.bytes, body))
 }
 
 // journal returns what is known of a run's journal; nil when it has none.
@@ -231,7 +231,7 @@ func (f *file) journal(ctx context.Context, run string) (*journal, error) {
 	}
 	j := &journal{run: run}
 	var last, bytes sql.NullInt64
-	err := f.find.QueryRowContext(ctx, run).Scan(&j.number, &j.owner, &last, &bytes)
+	err := f.findJournal.QueryRowContext(ctx, run).Scan(&j.number, &j.owner, &last, &bytes)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -276,7 +276,7 @@ func (f *file) share(ctx context.Context, e *ledger.Entry) ([]byte, error) {
 		}
 		err = one(f.conn.ExecContext(ctx, "INSERT INTO shared (name, hash, body) VALUES (?, ?, ?)", e.Shared, hash[:], common))
 	case err == nil && string(there) != string(hash[:]):
-		err = refusal{fmt.Errorf("beginning the journal of run %s: other bytes are kept as %q", e.Run, e.Shared)}
+		err = refusedError{fmt.Errorf("beginning the journal of run %s: other bytes are kept as %q", e.Run, e.Shared)}
 	}
 	return hash[:], err
 }
@@ -284,7 +284,7 @@ func (f *file) share(ctx context.Context, e *ledger.Entry) ([]byte, error) {
 // dropJournal removes a journal. What it shares with others is left to sweep.
 func (f *file) dropJournal(ctx context.Context, j *journal) error {
 	delete(f.journals, j.run)
-	f.loose = true
+	f.orphans = true
 	if err := f.exec(ctx, "DELETE FROM entries WHERE id > ? AND id < ?", j.number<<placeBits, (j.number+1)<<placeBits); err != nil {
 		return err
 	}
@@ -297,17 +297,17 @@ func (f *file) dropJournal(ctx context.Context, j *journal) error {
 // sweep removes shared bytes that no journal names. Who begins a journal later
 // finds them missing and writes them again.
 func (f *file) sweep(ctx context.Context) error {
-	if !f.loose {
+	if !f.orphans {
 		return nil
 	}
-	err := f.inside(ctx, func() error {
+	err := f.inTransaction(ctx, func() error {
 		if err := f.refresh(ctx); err != nil {
 			return err
 		}
 		return f.exec(ctx, "DELETE FROM shared WHERE name NOT IN (SELECT shared FROM journals)")
 	})
 	if err == nil {
-		f.loose = false
+		f.orphans = false
 	}
 	return err
 }
@@ -324,12 +324,12 @@ func (db *DB) changing(ctx context.Context, change func(context.Context, *file) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	var no refusal
+	var no refusedError
 	err := db.ask(ctx, func(ctx context.Context, f *file) error {
 		if err := f.synchronous(ctx, db.o.AllDurable); err != nil {
 			return err
 		}
-		return f.inside(ctx, func() error {
+		return f.inTransaction(ctx, func() error {
 			if err := f.refresh(ctx); err != nil {
 				return err
 			}
@@ -352,15 +352,15 @@ func (db *DB) changing(ctx context.Context, change func(context.Context, *file) 
 // ChangeRun changes what is known of a run. See ledger.Journal.
 func (db *DB) ChangeRun(ctx context.Context, run string, change func(*ledger.Kept) error) (k ledger.Kept, err error) {
 	err = db.changing(ctx, func(ctx context.Context, f *file) error {
-		all, err := readKept(ctx, f.conn, " WHERE run = ?", run)
+		all, err := readRuns(ctx, f.conn, " WHERE run = ?", run)
 		if err != nil {
 			return err
 		}
 		if len(all) == 0 {
-			return refusal{fmt.Errorf("changing run %s: %w", run, ledger.ErrNoJournal)}
+			return refusedError{fmt.Errorf("changing run %s: %w", run, ledger.ErrNoJournal)}
 		}
 		if k, err = all[0].Change(change); err != nil {
-			return refusal{err}
+			return refusedError{err}
 		}
 		delete(f.journals, run)
 		return one(f.conn.ExecContext(ctx, "UPDATE journals SET owner = ?, wanted = ?, state = ?, until = ? WHERE run = ?",
@@ -380,15 +380,15 @@ func (db *DB) Drop(ctx context.Context, run string) error {
 	})
 }
 
-// A kept is a row of journals.
-type kept struct {
+// A journaledRun is a row of journals.
+type journaledRun struct {
 	ledger.Kept
 	number int64
 	shared string
 }
 
-// readKept reads rows of journals, the oldest first.
-func readKept(ctx context.Context, c *sql.Conn, where string, args ...any) ([]kept, error) {
+// readRuns reads rows of journals, the oldest first.
+func readRuns(ctx context.Context, c *sql.Conn, where string, args ...any) ([]journaledRun, error) {
 	whose := whoseRun
 	var has int
 	if err := c.QueryRowContext(ctx, "PRAGMA user_version").Scan(&has); err != nil {
@@ -397,14 +397,14 @@ func readKept(ctx context.Context, c *sql.Conn, where string, args ...any) ([]ke
 	if has < 3 { // opened to be read only, as an older release left it
 		whose = "''"
 	}
-	rows, err := c.QueryContext(ctx, fmt.Sprintf(keptQuery, whose)+where+" ORDER BY number", args...)
+	rows, err := c.QueryContext(ctx, fmt.Sprintf(runsQuery, whose)+where+" ORDER BY number", args...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var all []kept
+	var all []journaledRun
 	for rows.Next() {
-		var k kept
+		var k journaledRun
 		var began, until int64
 		if err := rows.Scan(&k.number, &k.Run, &k.Owner, &k.Wanted, &k.State, &began, &until, &k.shared, &k.Bytes, &k.Configuration); err != nil {
 			return nil, err
@@ -438,11 +438,11 @@ func (db *DB) snapshot(ctx context.Context, read func(*file, *sql.Conn) error) e
 	return read(f, c)
 }
 
-// kept returns the journals that where selects.
-func (db *DB) kept(ctx context.Context, where string, args ...any) ([]ledger.Kept, error) {
+// runs returns the journals that where selects.
+func (db *DB) runs(ctx context.Context, where string, args ...any) ([]ledger.Kept, error) {
 	var all []ledger.Kept
 	err := db.snapshot(ctx, func(_ *file, c *sql.Conn) error {
-		found, err := readKept(ctx, c, where, args...)
+		found, err := readRuns(ctx, c, where, args...)
 		if err != nil {
 			return fmt.Errorf("reading journals: %w", err)
 		}
@@ -455,19 +455,19 @@ func (db *DB) kept(ctx context.Context, where string, args ...any) ([]ledger.Kep
 }
 
 // Runs returns all runs that have a journal. See ledger.Journal.
-func (db *DB) Runs(ctx context.Context) ([]ledger.Kept, error) { return db.kept(ctx, "") }
+func (db *DB) Runs(ctx context.Context) ([]ledger.Kept, error) { return db.runs(ctx, "") }
 
 // WantedOf returns the runs of which their owner is asked something. See
 // ledger.Journal.
 func (db *DB) WantedOf(ctx context.Context, owner string) ([]ledger.Kept, error) {
-	return db.kept(ctx, " WHERE owner = ? AND wanted <> ''", owner)
+	return db.runs(ctx, " WHERE owner = ? AND wanted <> ''", owner)
 }
 
 // Read returns a run with its entries. See ledger.Journal.
 func (db *DB) Read(ctx context.Context, run string) (k ledger.Kept, entries []ledger.Entry, err error) {
 	found := false
 	err = db.snapshot(ctx, func(f *file, c *sql.Conn) error {
-		all, err := readKept(ctx, c, " WHERE run = ?", run)
+		all, err := readRuns(ctx, c, " WHERE run = ?", run)
 		if err != nil || len(all) == 0 {
 			return err
 		}
@@ -485,7 +485,7 @@ func (db *DB) Read(ctx context.Context, run string) (k ledger.Kept, entries []le
 }
 
 // readEntries decrypts the entries of a journal.
-func (f *file) readEntries(ctx context.Context, c *sql.Conn, k *kept) ([]ledger.Entry, error) {
+func (f *file) readEntries(ctx context.Context, c *sql.Conn, k *journaledRun) ([]ledger.Entry, error) {
 	if f.key == nil {
 		return nil, damaged("its key cannot be read")
 	}

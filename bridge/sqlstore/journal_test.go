@@ -445,7 +445,7 @@ func TestJournalsWithoutTheirLog(t *testing.T) {
 func TestJournalPlans(t *testing.T) {
 	db := open(t, Options{Path: filepath.Join(t.TempDir(), "audit.db")})
 	begin(t, db, "r")
-	kept := fmt.Sprintf(keptQuery, whoseRun)
+	kept := fmt.Sprintf(runsQuery, whoseRun)
 	for _, row := range []struct{ query, index string }{
 		{kept + " ORDER BY number", "SCAN journals"},
 		{kept + " WHERE run = 'r' ORDER BY number", "SEARCH journals USING INDEX sqlite_autoindex_journals_1"},

@@ -335,7 +335,7 @@ var began = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 // Rows move to where they are found quickly when nothing else is to be done.
 func TestSettling(t *testing.T) {
 	db := open(t, place(t, 0))
-	put(t, db, 3*chunk)
+	put(t, db, 3*compactRows)
 	f, err := db.reading()
 	if err != nil {
 		t.Fatal(err)
@@ -347,7 +347,7 @@ func TestSettling(t *testing.T) {
 		}
 		return left == 0
 	})
-	if got := all(t, db); len(got) != 3*chunk {
+	if got := all(t, db); len(got) != 3*compactRows {
 		t.Errorf("%d rows", len(got))
 	}
 }

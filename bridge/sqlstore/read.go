@@ -169,7 +169,7 @@ func (f *file) older(ctx context.Context, before time.Time) (gone ledger.Removal
 
 // remove deletes some of the oldest rows up to last and returns how many.
 func (f *file) remove(ctx context.Context, last int64) (n int64, err error) {
-	err = f.inside(ctx, func() error {
+	err = f.inTransaction(ctx, func() error {
 		if err := f.refresh(ctx); err != nil {
 			return err
 		}

@@ -157,7 +157,7 @@ func (r *Requests) change(ctx context.Context, do func(c *sql.Conn) error) (err 
 			}
 			return
 		}
-		r.touch()
+		r.changedNow()
 	}()
 	if err := r.same(); err != nil { // the lock may have been waited for
 		return err
@@ -178,7 +178,7 @@ func (r *Requests) Put(ctx context.Context, e approval.Entry) error {
 	}
 	err = r.change(ctx, func(c *sql.Conn) error {
 		_, err := c.ExecContext(ctx, "INSERT INTO requests (id, run, until, over, body) VALUES (?, ?, ?, ?, ?)",
-			e.ID, e.Run, e.Until.UnixNano(), over(&e), body)
+			e.ID, e.Run, e.Until.UnixNano(), settledAt(&e), body)
 		return err
 	})
 	if err != nil {
@@ -196,8 +196,8 @@ func encode(v any) (string, error) {
 	return text.String(), err
 }
 
-// over is when an entry was settled, or nil.
-func over(e *approval.Entry) any {
+// settledAt is when an entry was settled, or nil.
+func settledAt(e *approval.Entry) any {
 	if e.Verdict == nil {
 		return nil
 	}
@@ -220,7 +220,7 @@ func (r *Requests) Update(ctx context.Context, id string, change func(*approval.
 		if err != nil {
 			return err
 		}
-		_, err = c.ExecContext(ctx, "UPDATE requests SET until = ?, over = ?, body = ? WHERE id = ?", next.Until.UnixNano(), over(&next), body, id)
+		_, err = c.ExecContext(ctx, "UPDATE requests SET until = ?, over = ?, body = ? WHERE id = ?", next.Until.UnixNano(), settledAt(&next), body, id)
 		e = next
 		return err
 	})
@@ -412,7 +412,7 @@ func (r *Requests) Requested() <-chan struct{} {
 // more it tells of that, once, for those who wait then see the error
 // themselves; and once more when it can again.
 func (r *Requests) follow() {
-	ctx := context.Background()
+	ctx := context.Background() // it ends with Close, and not with whoever asked first
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
 	var c *sql.Conn
@@ -426,7 +426,7 @@ func (r *Requests) follow() {
 	for {
 		now, err := r.look(ctx, &c)
 		if now != seen || failing != (err != nil) {
-			r.touch()
+			r.changedNow()
 		}
 		seen, failing = now, err != nil
 		if failing {
@@ -461,8 +461,8 @@ func (r *Requests) look(ctx context.Context, c **sql.Conn) (version int64, err e
 	return version, nil
 }
 
-// touch tells those who wait that something has changed.
-func (r *Requests) touch() {
+// changedNow tells those who wait that something has changed.
+func (r *Requests) changedNow() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	close(r.changed)

@@ -45,20 +45,16 @@ func (o *Options) setDefaults() {
 }
 
 const (
-	queued = 128     // records that wait before Record blocks
-	bulk   = 8 << 20 // bytes of records in one transaction, about
+	queueSize  = 128     // records that wait before Record blocks
+	batchBytes = 8 << 20 // bytes of records in one transaction, about
 
-	idle     = 200 * time.Millisecond // without records, before rows move from recent to rows
-	poll     = 150 * time.Millisecond // between looks for other processes' changes
-	chunk    = 256                    // rows that move in one transaction
-	overfull = 50_000                 // rows in recent at which they move even under load
+	compactAfter = 200 * time.Millisecond // without records, before rows move from recent to rows
+	pollEvery    = 150 * time.Millisecond // between looks for other processes' changes
+	compactRows  = 256                    // rows that move in one transaction
+	maxRecent    = 50_000                 // rows in recent at which they move even under load
 
-	signEvery = 1_000 // rows between checkpoints in the second place
-	signAfter = 10 * time.Minute
-	signAgain = time.Minute // after one that could not be written
-
-	recheck    = 2 * time.Second // between looks whether a damaged store was mended
-	checkAgain = time.Minute     // after a check in the background that could not be made
+	recheckEvery = 2 * time.Second // between looks whether a damaged store was mended
+	checkAgain   = time.Minute     // after a check in the background that could not be made
 
 	sweepEvery = 10 * time.Minute // between looks for shared bytes that no journal names
 )
@@ -74,22 +70,20 @@ type DB struct {
 	close   sync.Once
 	behind  sync.WaitGroup // the checks in the background
 
-	mu    sync.Mutex
-	file  *file // what is read; nil when nothing can be
-	fault fault // why nothing can be written
-	deep  fault // damage that opening the file does not find; it lasts as long as the file stands there
-	watch chan struct{}
+	mu          sync.Mutex
+	file        *file // what is read; nil when nothing can be
+	fault       fault // why nothing can be written
+	hiddenFault fault // damage that opening the file does not find; it lasts as long as the file stands there
+	watch       chan struct{}
 
 	// The goroutine that writes has these for itself.
-	ended    context.CancelFunc // ends the check in the background
-	known    *mark              // the last row that this process wrote or found
-	key      []byte             // of known's store
-	doubted  bool               // a write failed: what is in the file may not be on the disk
-	settling bool               // rows move from recent to rows, until a record comes
-	unsigned int64              // rows since the last checkpoint in the second place
-	tried    time.Time          // when that one was written, or a newer one could not be
-	missed   bool               // it could not
-	swept    time.Time          // when shared bytes that no journal names were last removed
+	stopCheck  context.CancelFunc // ends the check in the background
+	lastSeen   *lastSeen          // the last row that this process wrote or found
+	key        []byte             // of lastSeen's store
+	doubted    bool               // a write failed: what is in the file may not be on the disk
+	compacting bool               // rows move from recent to rows, until a record comes
+	second     secondPlace
+	swept      time.Time // when shared bytes that no journal names were last removed
 }
 
 // A fault is what is wrong with a store; nothing when err is nil.
@@ -108,14 +102,14 @@ func (w fault) stands(path string) bool {
 // An item is a record, entries of journals, or both, which wait to be written
 // together.
 type item struct {
-	body    []byte // of the record; nil for none
-	journal []ledger.Entry
-	at      time.Time // of entries: now
-	durable bool
-	refused error // it is at fault itself: nothing of it was written
-	taken   bool  // by the goroutine that writes, under DB.mu
-	left    bool  // by the one who waits, under DB.mu
-	done    chan error
+	body      []byte // of the record; nil for none
+	journal   []ledger.Entry
+	at        time.Time // of entries: now
+	durable   bool
+	refused   error // it is at fault itself: nothing of it was written
+	taken     bool  // by the goroutine that writes, under DB.mu
+	abandoned bool  // by the one who waits, under DB.mu
+	done      chan error
 }
 
 // A job is work for the goroutine that writes.
@@ -137,8 +131,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{
-		o: o, queue: make(chan *item, queued), jobs: make(chan *job), poke: make(chan struct{}, 1),
-		stop: make(chan struct{}), stopped: make(chan struct{}), file: f, ended: func() {}, tried: time.Now(), swept: time.Now(),
+		o: o, queue: make(chan *item, queueSize), jobs: make(chan *job), poke: make(chan struct{}, 1),
+		stop: make(chan struct{}), stopped: make(chan struct{}), file: f, stopCheck: func() {}, second: secondPlace{o: &o, tried: time.Now()}, swept: time.Now(),
 	}
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
@@ -156,11 +150,11 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 // checkBehind checks the rows of f that were not checked when it was opened, in
 // a goroutine that ends with f.
 func (db *DB) checkBehind(ctx context.Context, f *file) {
-	db.ended()
-	if db.o.ReadOnly || f.seq <= tail && f.info.Size() <= small {
+	db.stopCheck()
+	if db.o.ReadOnly || f.seq <= checkedTail && f.info.Size() <= smallFile {
 		return
 	}
-	ctx, db.ended = context.WithCancel(ctx)
+	ctx, db.stopCheck = context.WithCancel(ctx)
 	db.behind.Go(func() { db.checkUntilDone(ctx, f) })
 }
 
@@ -194,14 +188,14 @@ func (db *DB) checkAll(ctx context.Context, f *file) error {
 	defer db.mu.Unlock()
 	if os.SameFile(db.file.info, f.info) { // else it is about a file that was set aside
 		db.o.Logger.Error("calls are refused", "error", err)
-		db.deep = fault{err, time.Now(), f.info}
+		db.hiddenFault = fault{err, time.Now(), f.info}
 	}
 	return nil
 }
 
 // remember keeps the last row of f as what this process knows of the store.
 func (db *DB) remember(f *file) {
-	db.known, db.key = &mark{f.id, f.seq, f.hash}, f.key
+	db.lastSeen, db.key = &lastSeen{f.id, f.seq, f.hash}, f.key
 }
 
 // Record appends r. See ledger.Store.
@@ -244,9 +238,9 @@ func (db *DB) keep(ctx context.Context, it *item) error {
 		}
 	case <-ctx.Done():
 		db.mu.Lock()
-		it.left = !it.taken
+		it.abandoned = !it.taken
 		db.mu.Unlock()
-		if it.left {
+		if it.abandoned {
 			return ctx.Err()
 		}
 		return <-it.done // it is being written
@@ -288,8 +282,8 @@ func (db *DB) Err() error {
 // wrong says why nothing can be written; nil when something can. The caller
 // holds DB.mu.
 func (db *DB) wrong() error {
-	if db.deep.err != nil {
-		return db.deep.err
+	if db.hiddenFault.err != nil {
+		return db.hiddenFault.err
 	}
 	return db.fault.err
 }
@@ -358,9 +352,9 @@ func (db *DB) run(ctx context.Context) {
 
 // end leaves the file as it is to be found.
 func (db *DB) end(ctx context.Context) {
-	db.ended()
+	db.stopCheck()
 	db.behind.Wait()
-	db.sign()
+	db.second.save(db.lastSeen, db.key)
 	db.mu.Lock()
 	f, wrong := db.file, db.wrong()
 	db.mu.Unlock()
@@ -370,7 +364,7 @@ func (db *DB) end(ctx context.Context) {
 			if err := f.sweep(ctx); err != nil {
 				db.o.Logger.Warn("bytes of ended runs stay in the audit log's file", "error", err)
 			}
-			if err := f.fold(ctx); err != nil {
+			if err := f.copyWAL(ctx); err != nil {
 				db.o.Logger.Warn("rows of the audit log stay in its -wal", "error", err)
 			}
 		}
@@ -391,42 +385,29 @@ func (db *DB) wait() (time.Duration, bool) {
 	watched, f, wrong := db.watch != nil, db.file, db.wrong()
 	db.mu.Unlock()
 	if watched {
-		sooner(poll)
+		sooner(pollEvery)
 	}
 	if wrong == nil && !db.o.ReadOnly {
-		if db.settling {
+		if db.compacting {
 			sooner(0)
-		} else if f.settled < f.seq {
-			sooner(idle)
+		} else if f.compacted < f.seq {
+			sooner(compactAfter)
 		}
-		if in, ok := db.due(); ok {
+		if in, ok := db.second.due(); ok {
 			sooner(in)
 		}
-		if f.loose {
+		if f.orphans {
 			sooner(sweepEvery - time.Since(db.swept))
 		}
 	}
 	return wait, wait >= 0
 }
 
-// due returns in what time a checkpoint is due in the second place, if one is.
-func (db *DB) due() (in time.Duration, ok bool) {
-	switch {
-	case db.o.CheckpointFile == "" || db.unsigned == 0:
-		return 0, false
-	case db.missed:
-		return signAgain - time.Since(db.tried), true
-	case db.unsigned >= signEvery:
-		return 0, true
-	}
-	return signAfter - time.Since(db.tried), true
-}
-
 // gather takes what waits behind it, as much as goes into one transaction.
 func (db *DB) gather(it *item) []*item {
 	runtime.Gosched() // those who are about to record come along
 	batch, size := []*item{it}, it.size()
-	for size < bulk {
+	for size < batchBytes {
 		select {
 		case it := <-db.queue:
 			batch = append(batch, it)
@@ -443,7 +424,7 @@ func (db *DB) commit(ctx context.Context, batch []*item) {
 	taken, durable := batch[:0], false
 	db.mu.Lock()
 	for _, it := range batch {
-		if it.taken = !it.left; it.taken {
+		if it.taken = !it.abandoned; it.taken {
 			taken, durable = append(taken, it), durable || it.durable
 		}
 	}
@@ -466,23 +447,23 @@ func (db *DB) commit(ctx context.Context, batch []*item) {
 	}
 	db.notify()
 	f := db.file
-	db.settling = false
-	db.unsigned += rows
-	if in, ok := db.due(); ok && in <= 0 {
-		db.sign()
+	db.compacting = false
+	db.second.rows += rows
+	if in, ok := db.second.due(); ok && in <= 0 {
+		db.second.save(db.lastSeen, db.key)
 	}
-	if f.seq-f.settled > overfull {
-		db.settle(ctx, 2*len(taken)+chunk)
+	if f.seq-f.compacted > maxRecent {
+		db.compact(ctx, 2*len(taken)+compactRows)
 	}
 }
 
-// settle moves rows to where they are found quickly.
-func (db *DB) settle(ctx context.Context, n int) {
+// compact moves rows to where they are found quickly.
+func (db *DB) compact(ctx context.Context, n int) {
 	err := db.do(ctx, func(ctx context.Context, f *file) (err error) {
-		db.settling, err = f.settle(ctx, n)
+		db.compacting, err = f.compact(ctx, n)
 		return err
 	})
-	db.settling = db.settling && err == nil
+	db.compacting = db.compacting && err == nil
 }
 
 // do runs work on a file that can be written. After an error nothing is
@@ -518,7 +499,7 @@ func (db *DB) failed(err error) error {
 // with it. A file that was put in the place of a damaged one ends the damage.
 func (db *DB) ready(ctx context.Context) (*file, error) {
 	db.mu.Lock()
-	f, was, deep := db.file, db.fault, db.deep
+	f, was, deep := db.file, db.fault, db.hiddenFault
 	db.mu.Unlock()
 	switch {
 	case deep.err != nil:
@@ -531,13 +512,13 @@ func (db *DB) ready(ctx context.Context) (*file, error) {
 			return f, nil
 		}
 		db.failed(err)
-	case errors.Is(was.err, ledger.ErrDamaged) && time.Since(was.at) < recheck && was.stands(db.o.Path):
+	case errors.Is(was.err, ledger.ErrDamaged) && time.Since(was.at) < recheckEvery && was.stands(db.o.Path):
 		return nil, was.err
 	}
 	if f != nil {
 		f.closeWriting()
 	}
-	fresh, err := openFile(ctx, &db.o, db.known, false)
+	fresh, err := openFile(ctx, &db.o, db.lastSeen, false)
 	if err == nil && db.doubted && !db.o.ReadOnly {
 		if err = fresh.resync(ctx); err != nil {
 			fresh.closeWriting()
@@ -546,11 +527,11 @@ func (db *DB) ready(ctx context.Context) (*file, error) {
 		}
 	}
 	if fresh != nil {
-		db.ended()
+		db.stopCheck()
 		db.mu.Lock()
 		db.file = fresh
-		if db.deep.err != nil && !os.SameFile(fresh.info, db.deep.in) {
-			db.deep = fault{}
+		if db.hiddenFault.err != nil && !os.SameFile(fresh.info, db.hiddenFault.in) {
+			db.hiddenFault = fault{}
 		}
 		db.mu.Unlock()
 		if f != nil {
@@ -579,13 +560,13 @@ func (db *DB) tidy(ctx context.Context) {
 	if db.Err() != nil || db.o.ReadOnly {
 		return
 	}
-	if db.file.settled < db.file.seq {
-		db.settle(ctx, chunk)
+	if db.file.compacted < db.file.seq {
+		db.compact(ctx, compactRows)
 	}
-	if in, ok := db.due(); ok && in <= 0 {
-		db.sign()
+	if in, ok := db.second.due(); ok && in <= 0 {
+		db.second.save(db.lastSeen, db.key)
 	}
-	if db.file.loose && time.Since(db.swept) >= sweepEvery {
+	if db.file.orphans && time.Since(db.swept) >= sweepEvery {
 		db.sweep(ctx)
 	}
 }
@@ -616,22 +597,6 @@ func (db *DB) notify() {
 		close(db.watch)
 		db.watch = nil
 	}
-}
-
-// sign appends a checkpoint to the second place.
-func (db *DB) sign() {
-	if db.o.CheckpointFile == "" || db.unsigned == 0 || db.known == nil {
-		return
-	}
-	c := ledger.Checkpoint{Store: db.known.store, Seq: db.known.seq, Hash: db.known.hash, Time: db.o.Clock().UTC()}
-	c.Sign(db.key) // not the file's: another one may stand there by now
-	err := appendCheckpoint(db.o.CheckpointFile, c)
-	db.tried, db.missed = time.Now(), err != nil
-	if err != nil {
-		db.o.Logger.Error("no checkpoint was written", "error", err)
-		return
-	}
-	db.unsigned = 0
 }
 
 // ask has the goroutine that writes do a job.

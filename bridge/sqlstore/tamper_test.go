@@ -309,7 +309,7 @@ func all(t testing.TB, db *DB) (rows []ledger.Row) {
 func TestOldDamage(t *testing.T) {
 	o := Options{Path: filepath.Join(t.TempDir(), "audit.db")}
 	db := open(t, o)
-	load(t, db, tail+500)
+	load(t, db, checkedTail+500)
 	closeStore(t, db)
 	edit(t, o.Path, "UPDATE rows SET body = replace(body, 'allow', 'deny') WHERE seq = 100")
 	db = open(t, o)
@@ -512,11 +512,11 @@ func TestGivingUp(t *testing.T) {
 	if err := <-results; !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
 	}
-	const many = 2 * queued
+	const many = 2 * queueSize
 	for range many {
 		send(t.Context(), "patient")
 	}
-	until(t, func() bool { return len(db.queue) == queued }) // the others wait outside
+	until(t, func() bool { return len(db.queue) == queueSize }) // the others wait outside
 	close(free)
 	for range many + 1 {
 		if err := <-results; err != nil {

@@ -356,11 +356,11 @@ func verify(t *testing.T, open open) {
 		change func(*ledger.Checkpoint)
 		kind   ledger.Kind
 	}{
-		{"of another store", func(c *ledger.Checkpoint) { c.Store = "0123" }, ledger.Foreign},
-		{"with another hash", func(c *ledger.Checkpoint) { c.Hash[0] ^= 1 }, ledger.Foreign},
-		{"with another number", func(c *ledger.Checkpoint) { c.Seq = 9 }, ledger.Foreign},
-		{"with another time", func(c *ledger.Checkpoint) { c.Time = c.Time.Add(1) }, ledger.Foreign},
-		{"not signed", func(c *ledger.Checkpoint) { c.MAC = ledger.Hash{} }, ledger.Foreign},
+		{"of another store", func(c *ledger.Checkpoint) { c.Store = "0123" }, ledger.OtherStore},
+		{"with another hash", func(c *ledger.Checkpoint) { c.Hash[0] ^= 1 }, ledger.OtherStore},
+		{"with another number", func(c *ledger.Checkpoint) { c.Seq = 9 }, ledger.OtherStore},
+		{"with another time", func(c *ledger.Checkpoint) { c.Time = c.Time.Add(1) }, ledger.OtherStore},
+		{"not signed", func(c *ledger.Checkpoint) { c.MAC = ledger.Hash{} }, ledger.OtherStore},
 	} {
 		c := early
 		row.change(&c)
@@ -370,7 +370,7 @@ func verify(t *testing.T, open open) {
 	}
 	other := open(nil)
 	if seq, _, _ := other.Head(t.Context()); seq == 0 { // a store of its own
-		if report, err := other.Verify(t.Context(), &early); err != nil || report.Kind != ledger.Foreign {
+		if report, err := other.Verify(t.Context(), &early); err != nil || report.Kind != ledger.OtherStore {
 			t.Errorf("another store's checkpoint: %+v, %v", report, err)
 		}
 	}

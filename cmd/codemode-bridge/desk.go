@@ -125,9 +125,9 @@ func withConfig(cfg *config.Config, env config.Env) string {
 }
 
 // broker makes the broker of this process.
-func (d *desk) broker(a config.Approvals) *approval.Broker {
+func (d *desk) broker(a config.Approvals, logger *slog.Logger) *approval.Broker {
 	return approval.New(approval.Options{
-		Store: d.store, Bridge: d.id, Configuration: d.conf.ID, Gone: d.gone, Separate: d.separate.Load, Approvers: d.approvers.Load, Asked: d.asked,
+		Store: d.store, Bridge: d.id, Configuration: d.conf.ID, Gone: d.gone, Separate: d.separate.Load, Approvers: d.approvers.Load, Asked: d.asked, Logger: logger,
 		Limits: approval.Limits{PerRun: a.PerRun, PerSession: a.PerSession, PerBridge: a.PerBridge, Refuse: a.Overflow == config.OverflowRefuse, Budget: a.Budget, BudgetTime: time.Duration(a.BudgetTime), Flood: a.Flood},
 	})
 }

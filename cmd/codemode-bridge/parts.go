@@ -103,7 +103,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		p.serverKey = make([]byte, 32)
 		rand.Read(p.serverKey)
 	}
-	p.gate = gate.New(p.view(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Confirm: p.confirm})
+	p.gate = gate.New(p.view(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Confirm: p.confirm})
 	var summaryWait time.Duration
 	if cfg.Approvals.Summaries {
 		summaryWait = 5 * time.Second

@@ -41,7 +41,7 @@ func newProcess(store Store, name, configuration string, who *Approvers, gone ..
 	p := &process{people: who}
 	p.Broker = New(Options{Store: store, Bridge: name, Configuration: configuration, Approvers: func() *Approvers { return p.people },
 		Gone: func(bridge string) bool { return strings.Contains(strings.Join(gone, " "), bridge) }})
-	p.Tell(func(_ Entry, v Verdict, err error) { p.told = append(p.told, fmt.Sprintf("%s: %v", v.By, err)) })
+	p.OnJudged(func(_ Entry, v Verdict, err error) { p.told = append(p.told, fmt.Sprintf("%s: %v", v.By, err)) })
 	return p
 }
 
@@ -310,7 +310,7 @@ func TestToldWithoutTheLock(t *testing.T) {
 				who := []Approver{person("ann", Admin, 0)}
 				asker := newProcess(deafStore{memory}, "a", prod, people(t, Realm{Configuration: prod}, who))
 				var told []string
-				asker.Tell(func(_ Entry, v Verdict, err error) {
+				asker.OnJudged(func(_ Entry, v Verdict, err error) {
 					if !asker.mu.TryLock() {
 						t.Error("it is told while everybody waits for the lock")
 						return
@@ -388,7 +388,7 @@ func TestUnreadRequestIsLookedAtAgain(t *testing.T) {
 		fails[q.ID] = 3
 		settle(t, New(Options{Store: memory}), q, yes)
 		stillAsks(t, c)
-		time.Sleep(3 * lookAgain)
+		time.Sleep(3 * rereadAfter)
 		wantAnswer(t, c, "yes")
 	})
 }
@@ -461,7 +461,7 @@ func TestBroughtIsBounded(t *testing.T) {
 			}
 			return err
 		}
-		for range maxBrought {
+		for range maxRelayed {
 			if err := bring("eve"); err != nil {
 				t.Fatal(err)
 			}
@@ -480,7 +480,7 @@ func TestBroughtIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := entriesOf(t, store)[0]
-		if len(e.Brought) != maxBrought || len(judge.told) != maxBrought+1 || e.Verdict == nil || e.Verdict.By != "ann" {
+		if len(e.Brought) != maxRelayed || len(judge.told) != maxRelayed+1 || e.Verdict == nil || e.Verdict.By != "ann" {
 			t.Errorf("%d are kept, %d were judged, settled by %+v", len(e.Brought), len(judge.told), e.Verdict)
 		}
 	})

@@ -141,6 +141,6 @@ func (m *Memory) ChangeHeld(_ context.Context, file string, change func(*Held) (
 	if m.held[file] = h; h == nil {
 		delete(m.held, file)
 	}
-	m.touchLocked()
+	m.changedLocked()
 	return h, nil
 }

@@ -44,8 +44,8 @@ const (
 	Void     Judgement = "void"    // its author may not give it
 )
 
-// maxBrought bounds the verdicts that are kept with a request.
-const maxBrought = 20
+// maxRelayed bounds the verdicts that are kept with a request.
+const maxRelayed = 20
 
 // A BroughtError is no failure: another process judges whether the verdict
 // counts, and has it now.
@@ -57,24 +57,29 @@ func (e *BroughtError) Error() string { return "the bridge that asked judges whe
 // away, and takes it when it comes back, if there is still time to answer then.
 var ErrKept = errors.New("it is kept for the bridge that asked, which has not judged it yet: it counts if that bridge allows it")
 
-// judges reports whether this process says which verdicts on an entry count.
-func (b *Broker) judges(e *Entry) bool {
-	return e.ConfigurationID() == b.o.Configuration &&
-		(e.Bridge == b.o.Bridge || e.Bridge == "" || b.o.Gone(e.Bridge))
+// judging is the part of a broker that judges what other processes relay.
+type judging struct{ o *Options }
+
+// judges reports whether this process says which verdicts on a request count.
+func (j judging) judges(e *Entry) bool {
+	ours := e.Bridge == j.o.Bridge || e.Bridge == "" || j.o.Gone(e.Bridge)
+	return ours && e.ConfigurationID() == j.o.Configuration
 }
 
-// Foreign reports whether a request is another configuration's, by whose
+// FromOtherConfiguration reports whether a request is another configuration's, by whose
 // approvers its verdicts are judged.
-func (b *Broker) Foreign(r Request) bool { return r.ConfigurationID() != b.o.Configuration }
+func (b *Broker) FromOtherConfiguration(r Request) bool {
+	return r.ConfigurationID() != b.o.Configuration
+}
 
-// Tell sets who hears what became of each verdict that another process brought
+// OnJudged sets who hears what became of each verdict that another process brought
 // and this one judged: nil where it settled the request or counts as one of
 // several. Tell is called once, before the broker is used; hear may block for as
 // long as a record takes, and must not call the broker.
-func (b *Broker) Tell(hear func(Entry, Verdict, error)) { b.mu.hear = hear }
+func (b *Broker) OnJudged(hear func(Entry, Verdict, error)) { b.mu.onJudged = hear }
 
-// bring keeps a verdict for whoever judges it.
-func (e *Entry) bring(about canon.Digest, v Verdict) (id string, err error) {
+// relay keeps a verdict for whoever judges it.
+func (e *Entry) relay(about canon.Digest, v Verdict) (id string, err error) {
 	switch {
 	case e.Digest() != about:
 		return "", ErrDigest
@@ -85,10 +90,10 @@ func (e *Entry) bring(about canon.Digest, v Verdict) (id string, err error) {
 	case v.Credential == "":
 		return "", &RefusedError{errors.New("another bridge asked for this call, and it takes the word of those alone who prove to it who they are")}
 	}
-	if len(e.Brought) >= maxBrought { // an author who still waits for what became of theirs is told that it is not known
+	if len(e.Brought) >= maxRelayed { // an author who still waits for what became of theirs is told that it is not known
 		i := slices.IndexFunc(e.Brought, func(b Brought) bool { return b.Judgement != Unjudged })
 		if i < 0 {
-			return "", &RefusedError{fmt.Errorf("%d answers wait for the bridge that asked; it takes no more until it has looked at them", maxBrought)}
+			return "", &RefusedError{fmt.Errorf("%d answers wait for the bridge that asked; it takes no more until it has looked at them", maxRelayed)}
 		}
 		e.Brought = slices.Delete(e.Brought, i, i+1)
 	}
@@ -112,15 +117,15 @@ func (e *Entry) Unjudged() []Verdict {
 	return all
 }
 
-// weigh judges what was brought, in the order in which it came, and returns what
+// judgeRelayed judges what was brought, in the order in which it came, and returns what
 // it came to.
-func (e *Entry) weigh(people *Approvers, now time.Time) (outcomes []outcome) {
+func (e *Entry) judgeRelayed(people *Approvers, now time.Time) (outcomes []outcome) {
 	for i := range e.Brought {
 		one := &e.Brought[i]
 		if one.Judgement != Unjudged {
 			continue
 		}
-		err := error(&RefusedError{errNobodyKnown})
+		err := error(&RefusedError{errNoApprovers})
 		if people != nil {
 			err = e.answer(one.About, one.Verdict, now, people)
 		}
@@ -146,7 +151,7 @@ func (e *Entry) weigh(people *Approvers, now time.Time) (outcomes []outcome) {
 	return outcomes
 }
 
-var errNobodyKnown = errors.New("the bridge that asked knows nobody who answers elsewhere")
+var errNoApprovers = errors.New("the bridge that asked knows nobody who answers elsewhere")
 
 // An outcome is what a verdict came to.
 type outcome struct {
@@ -157,12 +162,12 @@ type outcome struct {
 // update changes an entry in the store. What was brought to it is judged first,
 // if that is for this process to do, and stays judged where change then comes
 // too late: outcomes tell that the entry has changed beside a [SettledError].
-func (b *Broker) update(ctx context.Context, id string, change func(*Entry) error) (e Entry, outcomes []outcome, err error) {
+func (j judging) update(ctx context.Context, id string, change func(*Entry) error) (e Entry, outcomes []outcome, err error) {
 	var late *SettledError
-	e, err = b.store.Update(ctx, id, func(e *Entry) error {
+	e, err = j.o.Store.Update(ctx, id, func(e *Entry) error {
 		outcomes, late = nil, nil
-		if b.judges(e) {
-			outcomes = e.weigh(b.o.Approvers(), time.Now())
+		if j.judges(e) {
+			outcomes = e.judgeRelayed(j.o.Approvers(), time.Now())
 		}
 		err := change(e)
 		if len(outcomes) > 0 && errors.As(err, &late) {
@@ -185,32 +190,32 @@ type judged struct {
 	outcomes []outcome
 }
 
-// A teller is a mutex that says what became of verdicts. What its holder finds
+// A reporter is a mutex that says what became of verdicts. What its holder finds
 // out is told as soon as it is unlocked: whoever hears it may write to a disk,
 // and nobody is to wait for that who only wants the lock.
-type teller struct {
+type reporter struct {
 	sync.Mutex
-	hear   func(Entry, Verdict, error) // see Tell; set before the broker is used
-	untold []judged
+	onJudged   func(Entry, Verdict, error) // see Tell; set before the broker is used
+	unreported []judged
 }
 
-// laterLocked has it told by whoever unlocks.
-func (t *teller) laterLocked(j judged) { t.untold = append(t.untold, j) }
+// reportLater has it reported by whoever unlocks; the lock is held.
+func (t *reporter) reportLater(j judged) { t.unreported = append(t.unreported, j) }
 
 // Unlock unlocks t, then tells what is untold.
-func (t *teller) Unlock() {
-	untold := t.untold
-	t.untold = nil
+func (t *reporter) Unlock() {
+	untold := t.unreported
+	t.unreported = nil
 	t.Mutex.Unlock()
 	for _, j := range untold {
-		t.tell(j)
+		t.report(j)
 	}
 }
 
-// tell says what became of verdicts. The lock is not held.
-func (t *teller) tell(j judged) {
+// report says what became of verdicts. The lock is not held.
+func (t *reporter) report(j judged) {
 	for _, o := range j.outcomes {
-		t.hear(j.entry, o.verdict, o.err)
+		t.onJudged(j.entry, o.verdict, o.err)
 	}
 }
 
@@ -226,7 +231,7 @@ func (b *Broker) Judge(ctx context.Context) error {
 	all, err := b.store.Entries(ctx, Filter{Open: time.Now()})
 	errs := []error{err}
 	for _, e := range all {
-		if e.unjudged() && b.judges(&e) {
+		if e.unjudged() && b.questions.judging.judges(&e) {
 			_, err := b.judge(ctx, e.ID)
 			errs = append(errs, err)
 		}

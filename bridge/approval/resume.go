@@ -21,11 +21,11 @@ import (
 func (b *Broker) Extend(run string, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for id, o := range b.open {
+	for id, o := range b.questions.open {
 		if o.request.Run != run || !o.asked || o.request.Decision.TimeoutExplicit || !o.request.Until.Before(until) {
 			continue
 		}
-		_, err := b.store.Update(context.Background(), id, func(e *Entry) error {
+		_, err := b.store.Update(background(), id, func(e *Entry) error {
 			if e.Verdict != nil {
 				return &SettledError{*e.Verdict}
 			}
@@ -34,7 +34,7 @@ func (b *Broker) Extend(run string, until time.Time) {
 		})
 		if err == nil {
 			o.request.Until = until
-			b.wakeLocked(run)
+			b.questions.watchers.wake(run)
 		}
 	}
 }
@@ -45,17 +45,20 @@ func (b *Broker) Extend(run string, until time.Time) {
 func (b *Broker) Leave(run string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for id, o := range b.open {
+	for id, o := range b.questions.open {
 		if o.request.Run != run {
 			continue
 		}
-		if o.asked { // a request that stays in this bridge's name is ended with it: no harm
-			_, _ = b.store.Update(context.Background(), id, func(e *Entry) error { e.Bridge = ""; return nil })
+		if o.asked { // a request that stays in this bridge's name ends with it: no harm
+			_, err := b.store.Update(background(), id, func(e *Entry) error { e.Bridge = ""; return nil })
+			if err != nil {
+				b.o.Logger.Warn("leaving the request of a suspended run to other bridges", "request", id, "err", err)
+			}
 		}
-		delete(b.open, id)
+		delete(b.questions.open, id)
 	}
-	b.forgetLocked(run)
-	b.admitLocked()
+	b.questions.forgetRun(run)
+	b.questions.admit()
 }
 
 // Abandon settles the open requests that are over: no call waits for them, or
@@ -80,21 +83,13 @@ func (b *Broker) Abandon(ctx context.Context, why error, over func(Entry) bool) 
 	return nil
 }
 
-// forgetLocked drops what is remembered of a run besides its requests.
-func (b *Broker) forgetLocked(run string) {
-	delete(b.refused, run)
-	delete(b.vain, run)
-	delete(b.noes, run)
-	delete(b.taken, run)
-}
-
-// takeUpLocked finds the request that an earlier part of r's run has put about
+// resume finds the request that an earlier part of r's run has put about
 // the same call: the open request, or the verdict if it is settled. There is
 // none if the tool or the policy's mind about the call has changed meanwhile:
 // then it is asked anew.
-func (b *Broker) takeUpLocked(ctx context.Context, r Request) (*open, *Verdict, error) {
+func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Verdict, error) {
 	call := r.Items[0].Call
-	entries, err := b.store.Entries(ctx, Filter{Run: r.Run})
+	entries, err := qs.store.Entries(ctx, Filter{Run: r.Run})
 	if err != nil {
 		return nil, nil, fmt.Errorf("looking for the question that was asked: %w", err)
 	}
@@ -102,61 +97,61 @@ func (b *Broker) takeUpLocked(ctx context.Context, r Request) (*open, *Verdict, 
 		if !slices.ContainsFunc(e.Items, func(i Item) bool { return i.Call == call }) {
 			continue
 		}
-		if !e.asks(r) || b.o.Separate() && !e.Separate { // by now somebody else must say yes
-			return nil, nil, b.outdatedLocked(ctx, e)
+		if !e.sameQuestion(r) || qs.o.Separate() && !e.Separate { // by now somebody else must say yes
+			return nil, nil, qs.endStale(ctx, e)
 		}
-		if o := b.open[e.ID]; o != nil { // another call of the request took it up
-			return o, nil, nil
+		if q := qs.open[e.ID]; q != nil { // another call of the request took it up
+			return q, nil, nil
 		}
-		if v, ok := b.taken[r.Run][e.ID]; ok {
+		if v, ok := qs.resumed[r.Run][e.ID]; ok {
 			v = v.About(call)
 			return nil, &v, nil
 		}
 		turn := make(chan struct{})
 		close(turn)
-		o := &open{request: e.Request, turn: turn, asked: true, seen: true, settled: make(chan struct{})}
+		q := &openQuestion{request: e.Request, turn: turn, asked: true, seen: true, settled: make(chan struct{})}
 		if e.Verdict != nil {
 			if v := e.Verdict; v.Edited && v.Args == nil || !v.Approve && (v.Reason == NoApprover || v.Channel == "run") {
 				return nil, nil, nil // nobody's answer, or one of which a part is gone
 			}
-			if b.o.Approvers().Stands(e, time.Now()) != nil {
+			if qs.o.Approvers().Stands(e, time.Now()) != nil {
 				return nil, nil, nil // of somebody who may not give it any more: it is asked anew
 			}
-			b.finishLocked(o, *e.Verdict)
-			if b.taken[r.Run] == nil {
-				b.taken[r.Run] = map[string]Verdict{}
+			qs.finish(q, *e.Verdict)
+			if qs.resumed[r.Run] == nil {
+				qs.resumed[r.Run] = map[string]Verdict{}
 			}
-			b.taken[r.Run][e.ID] = o.verdict
-			v := o.verdict.About(call)
+			qs.resumed[r.Run][e.ID] = q.verdict
+			v := q.verdict.About(call)
 			return nil, &v, nil
 		}
-		if _, err := b.store.Update(ctx, e.ID, func(e *Entry) error { e.Bridge = b.o.Bridge; return nil }); err != nil {
+		if _, err := qs.store.Update(ctx, e.ID, func(e *Entry) error { e.Bridge = qs.o.Bridge; return nil }); err != nil {
 			return nil, nil, fmt.Errorf("taking up a question: %w", err)
 		}
-		b.open[e.ID] = o
-		b.wakeLocked(r.Run)
-		return o, nil, nil
+		qs.open[e.ID] = q
+		qs.watchers.wake(r.Run)
+		return q, nil, nil
 	}
 	return nil, nil, nil
 }
 
-// earlierLocked returns the open request of an earlier part of r's run about
+// earlier returns the open question of an earlier part of r's run about
 // the same call; nil if there is none.
-func (b *Broker) earlierLocked(r Request) *open {
+func (qs *questions) earlier(r Request) *openQuestion {
 	if !r.Again {
 		return nil
 	}
-	for _, o := range b.open {
-		if o.request.Run == r.Run && (Entry{Request: o.request}).asks(r) {
-			return o
+	for _, q := range qs.open {
+		if q.request.Run == r.Run && (Entry{Request: q.request}).sameQuestion(r) {
+			return q
 		}
 	}
 	return nil
 }
 
-// outdatedLocked ends a request whose question is put differently now.
-func (b *Broker) outdatedLocked(ctx context.Context, e Entry) error {
-	_, err := b.store.Update(ctx, e.ID, func(e *Entry) error {
+// endStale ends a request whose question is put differently now.
+func (qs *questions) endStale(ctx context.Context, e Entry) error {
+	_, err := qs.store.Update(ctx, e.ID, func(e *Entry) error {
 		if e.Verdict != nil {
 			return &SettledError{*e.Verdict}
 		}
@@ -169,22 +164,22 @@ func (b *Broker) outdatedLocked(ctx context.Context, e Entry) error {
 	return nil
 }
 
-// asks reports whether the entry's question is the same as r's, which has one
+// sameQuestion reports whether the entry's question is the same as r's, which has one
 // item: about the same call, of the same tool, for the same reasons.
-func (e Entry) asks(r Request) bool {
+func (e Entry) sameQuestion(r Request) bool {
 	item := r.Items[0]
 	for _, i := range e.Items {
 		had, has := i.Key, item.Key
 		had.Revision, has.Revision = "", ""
 		if i.Call == item.Call && had == has {
-			return sameMind(e.Decision, r.Decision)
+			return sameDecision(e.Decision, r.Decision)
 		}
 	}
 	return false
 }
 
-// sameMind reports whether two decisions ask for the same for the same reasons.
-func sameMind(a, b profiles.Decision) bool {
+// sameDecision reports whether two decisions ask for the same for the same reasons.
+func sameDecision(a, b profiles.Decision) bool {
 	text := func(d profiles.Decision) []byte {
 		d.Revision, d.Timeout, d.TimeoutExplicit = "", 0, false
 		d.ReadOnly, d.Repeatable = false, false // no part of the question
@@ -233,7 +228,7 @@ func (b *Broker) Outdate(ctx context.Context, run string, call int) error {
 	defer b.mu.Unlock()
 	for _, e := range entries {
 		if slices.ContainsFunc(e.Items, func(i Item) bool { return i.Call == call }) {
-			err = errors.Join(err, b.outdatedLocked(ctx, e))
+			err = errors.Join(err, b.questions.endStale(ctx, e))
 		}
 	}
 	return err
@@ -244,9 +239,9 @@ func (b *Broker) Outdate(ctx context.Context, run string, call int) error {
 func (b *Broker) OutdateAll(outdated func(Key) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, o := range b.open {
+	for _, o := range b.questions.open {
 		if slices.ContainsFunc(o.request.Items, func(i Item) bool { return outdated(i.Key) }) {
-			b.endLocked(o, Verdict{Reason: Stale, Channel: "run", Text: "the server became another one"})
+			b.questions.end(o, Verdict{Reason: Stale, Channel: "run", Text: "the server became another one"})
 		}
 	}
 }

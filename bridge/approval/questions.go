@@ -1,0 +1,307 @@
+package approval
+
+import (
+	"context"
+	"crypto/rand"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+)
+
+// An openQuestion is a request that is not settled, and those who wait for it.
+type openQuestion struct {
+	request Request
+	turn    chan struct{} // closed when it is put to people: until then it waits its turn
+	asked   bool          // turn is closed, and the store has the request
+	seen    bool          // a person may have seen it: nothing is added to it any more
+	settled chan struct{} // closed when verdict is set
+	verdict Verdict
+	waits   int // calls that wait for this request
+}
+
+// questions are what the runs of one process ask at this moment, and what is
+// remembered of what they asked. The broker's lock is held in all methods: no
+// method may wait for a person.
+type questions struct {
+	o        *Options
+	store    Store
+	limiter  limiter
+	grants   sessionGrants
+	judging  judging
+	watchers watchers
+
+	open      map[string]*openQuestion      // by request ID
+	queue     []*openQuestion               // waiting their turn, in order
+	admitting bool                          // admit is at work
+	synced    <-chan struct{}               // closed when the store may have news
+	resumed   map[string]map[string]Verdict // by run and request: verdicts that were there when the run was resumed
+	// reportLater has what verdicts came to reported once the lock is released.
+	reportLater func(judged)
+}
+
+func newQuestions(o *Options, reportLater func(judged)) questions {
+	news := make(chan struct{})
+	close(news) // nobody has looked yet
+	return questions{
+		o: o, store: o.Store, limiter: newLimiter(o.Limits), grants: sessionGrants{o}, judging: judging{o}, watchers: watchers{},
+		open: map[string]*openQuestion{}, synced: news, resumed: map[string]map[string]Verdict{}, reportLater: reportLater,
+	}
+}
+
+// precheck answers a call that nobody is to be asked about; see Broker.Known.
+func (qs *questions) precheck(ctx context.Context, r Request) (Verdict, bool, error) {
+	if r.Again {
+		switch q, v, err := qs.resume(ctx, r); {
+		case err != nil:
+			return Verdict{Reason: AuditUnavailable, Channel: "limit", Text: err.Error()}, true, err
+		case v != nil:
+			return *v, true, nil
+		case q != nil:
+			return Verdict{}, false, nil
+		}
+	}
+	if v, ok, err := qs.grants.use(ctx, r); ok || err != nil {
+		return v, true, err
+	}
+	v, refused := qs.limiter.refuse(r, func() bool { return qs.full(r) && qs.joinable(r) == nil })
+	if !refused {
+		return Verdict{}, false, nil
+	}
+	qs.limiter.refusals[r.Run]++
+	return v, true, qs.limiter.flood(r.Run)
+}
+
+// add opens a question, or queues it when too many are open.
+func (qs *questions) add(r Request) *openQuestion {
+	r.ID = newID()
+	q := &openQuestion{request: r, turn: make(chan struct{}), settled: make(chan struct{})}
+	qs.open[r.ID] = q
+	qs.limiter.asked[r.session()] = append(qs.limiter.asked[r.session()], time.Now())
+	if qs.full(r) {
+		qs.enqueue(q)
+	} else {
+		qs.put(q)
+	}
+	return q
+}
+
+// full reports whether as many requests are open as there may be beside r.
+func (qs *questions) full(r Request) bool {
+	var open load
+	for _, q := range qs.open {
+		if !q.asked {
+			continue
+		}
+		open.all++
+		if q.request.Run == r.Run {
+			open.run++
+		}
+		if q.request.session() == r.session() {
+			open.session++
+		}
+	}
+	return qs.limiter.full(r, open)
+}
+
+// enqueue lets a question wait for its turn: after those that came before,
+// but calls of one run in the order in which they were made, however they
+// came here.
+func (qs *questions) enqueue(q *openQuestion) {
+	at := slices.IndexFunc(qs.queue, func(w *openQuestion) bool {
+		return w.request.Run == q.request.Run && w.request.Items[0].Call > q.request.Items[0].Call
+	})
+	if at < 0 {
+		at = len(qs.queue)
+	}
+	qs.queue = slices.Insert(qs.queue, at, q)
+}
+
+// newID names a request: short, since people type it, and not to be guessed.
+func newID() string { return "q" + strings.ToLower(rand.Text()[:10]) }
+
+// put puts a question to people.
+func (qs *questions) put(q *openQuestion) {
+	q.request.Separate = qs.o.Separate()
+	q.request.Asked = time.Now()
+	q.request.Grown = q.request.Asked
+	q.request.Until = q.request.Asked.Add(q.request.Decision.Timeout)
+	q.request.Summary = qs.summarise(q.request)
+	if err := qs.store.Put(background(), Entry{Request: q.request, Bridge: qs.o.Bridge}); err != nil {
+		qs.finish(q, Verdict{Reason: AuditUnavailable, Channel: "limit", Text: err.Error()})
+		return
+	}
+	q.asked = true
+	close(q.turn)
+	qs.o.Asked(q.request)
+	qs.watchers.wake(q.request.Run)
+}
+
+// maxItems bounds the calls of one request: as many as a prompt shows.
+const maxItems = 10
+
+// joinable finds the question that a call belongs to.
+func (qs *questions) joinable(r Request) *openQuestion {
+	same := func(i Item) bool { return i.Key == r.Items[0].Key }
+	for _, q := range qs.open {
+		if q.request.Run != r.Run || q.seen || len(q.request.Items) >= maxItems || !reflect.DeepEqual(q.request.Decision, r.Decision) {
+			continue
+		}
+		if q.request.sameLoop(r) || slices.ContainsFunc(q.request.Items, same) {
+			return q
+		}
+	}
+	return nil
+}
+
+// join finds the question that a call belongs to, and adds the call to it.
+func (qs *questions) join(r Request) *openQuestion {
+	q := qs.joinable(r)
+	if q == nil {
+		return nil
+	}
+	more := q.request
+	more.Items = append(slices.Clone(q.request.Items), r.Items[0])
+	slices.SortFunc(more.Items, func(x, y Item) int { return x.Call - y.Call })
+	more.Summary, more.Grown = qs.summarise(more), time.Now()
+	if q.asked {
+		_, err := qs.store.Update(background(), q.request.ID, func(e *Entry) error {
+			if e.Verdict != nil {
+				return &SettledError{*e.Verdict}
+			}
+			e.Items, e.Summary, e.Grown = more.Items, more.Summary, more.Grown
+			return nil
+		})
+		if err != nil {
+			return nil // it has an answer by now
+		}
+	}
+	q.request.Items, q.request.Summary, q.request.Grown = more.Items, more.Summary, more.Grown // Ask reads the others
+	qs.watchers.wake(r.Run)
+	return q
+}
+
+// summarise is the line about a request that replaces ours; empty if none does.
+func (qs *questions) summarise(r Request) string {
+	if qs.o.Summarise == nil {
+		return ""
+	}
+	return qs.o.Summarise(r)
+}
+
+// session is the session that the request comes from.
+func (r Request) session() string { return r.Items[0].Key.Session }
+
+// sameLoop reports whether two requests are about calls of the same tool,
+// asked for the same reasons, at the same place in the script.
+func (r Request) sameLoop(s Request) bool {
+	x, y := r.Items[0], s.Items[0]
+	a, b := x.Key, y.Key
+	a.Args, b.Args = canon.Digest{}, canon.Digest{}
+	return x.Position == y.Position && x.Position.Line > 0 && a == b
+}
+
+// sync takes over what other processes have settled, and returns the open
+// requests with verdicts that nobody has judged.
+func (qs *questions) sync() (unjudged []string) {
+	qs.synced = qs.store.Requested() // before looking: nothing is missed
+	for id, q := range qs.open {
+		if !q.asked {
+			continue
+		}
+		all, err := qs.store.Entries(background(), Filter{ID: id})
+		if err != nil {
+			qs.synced = closedAfter(rereadAfter)
+		}
+		if err != nil || len(all) != 1 {
+			continue
+		}
+		if all[0].Verdict != nil {
+			qs.finish(q, *all[0].Verdict)
+		}
+		if all[0].unjudged() {
+			unjudged = append(unjudged, id)
+		}
+	}
+	return unjudged
+}
+
+// finish ends a question with a verdict that its store has, and does everything
+// that a verdict brings with it: grants, calls that are not asked again, and the
+// turn of the next.
+func (qs *questions) finish(q *openQuestion, v Verdict) {
+	if v.Time.IsZero() {
+		v.Time = time.Now()
+	}
+	r := q.request
+	qs.limiter.settled(r, v)
+	if v.Approve && (v.Scope == Same || v.Scope == AnyArgs) && qs.grants.add(r, v) != nil {
+		v.Scope = Once // what is not kept is not granted: the next call is asked again
+	}
+	q.verdict = v
+	delete(qs.open, r.ID)
+	close(q.settled)
+	qs.watchers.wake(r.Run)
+	if v.Args != nil { // its call has them now; they may hold what nobody else should read
+		_, err := qs.store.Update(background(), r.ID, func(e *Entry) error { e.Verdict.Args = nil; return nil })
+		if err != nil { // the verdict counts all the same
+			qs.o.Logger.Error("dropping the edited arguments of a settled request", "request", r.ID, "err", err)
+		}
+	}
+	qs.admit()
+}
+
+// end ends a question that nobody may answer any more, unless a verdict has come
+// first: then with that.
+func (qs *questions) end(q *openQuestion, v Verdict) {
+	if q.asked {
+		e, outcomes, err := qs.judging.update(background(), q.request.ID, func(e *Entry) error {
+			if e.Verdict == nil {
+				e.settle(v, time.Now())
+			}
+			return nil
+		})
+		if err == nil && e.Verdict != nil { // if the store fails, it is a denial all the same
+			v = *e.Verdict
+		}
+		qs.reportLater(judged{e, outcomes})
+	}
+	qs.finish(q, v)
+}
+
+// admit puts what waits its turn to people, in order, as far as there is room, and
+// refuses what its run's cooldown keeps from them.
+func (qs *questions) admit() {
+	if qs.admitting { // one that could not be opened has ended: go on where it was opened
+		return
+	}
+	qs.admitting = true
+	defer func() { qs.admitting = false }()
+	for i := 0; i < len(qs.queue); {
+		q := qs.queue[i]
+		withdrawn := qs.open[q.request.ID] != q
+		refusal, refused := qs.limiter.coolingDown(q.request)
+		if !withdrawn && !refused && qs.full(q.request) {
+			i++
+			continue
+		}
+		qs.queue = slices.Delete(qs.queue, i, i+1)
+		switch {
+		case withdrawn:
+			continue
+		case refused:
+			qs.finish(q, refusal)
+		default:
+			qs.put(q) // which may end it, and come here again
+		}
+		i = 0
+	}
+}
+
+// forgetRun drops what is remembered of a run besides its requests.
+func (qs *questions) forgetRun(run string) {
+	qs.limiter.forgetRun(run)
+	delete(qs.resumed, run)
+}

@@ -1,0 +1,99 @@
+package approval
+
+import (
+	"context"
+	"slices"
+)
+
+// Take returns a run's requests that have been put to people, in the order of
+// their calls, for showing them: from now on nothing is added to them.
+func (b *Broker) Take(run string) []Request {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []Request
+	for _, q := range b.questions.open {
+		if q.asked && q.request.Run == run {
+			q.seen = true
+			r := q.request
+			r.Items = slices.Clone(r.Items)
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(x, y Request) int { return x.Items[0].Call - y.Items[0].Call })
+	return all
+}
+
+// Waiting reports how many calls of a run wait for a person, whether put to
+// people or not.
+func (b *Broker) Waiting(run string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for _, q := range b.questions.open {
+		if q.request.Run == run {
+			n += q.waits
+		}
+	}
+	return n
+}
+
+// Counts are how much is asked at this moment, by the runs of this process.
+type Counts struct {
+	Open   int `json:"open"`   // put to people
+	Queued int `json:"queued"` // waiting their turn
+}
+
+// Counts returns how much a session asks; the empty name means all sessions.
+func (b *Broker) Counts(session string) Counts {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var c Counts
+	for _, q := range b.questions.open {
+		switch {
+		case session != "" && q.request.session() != session:
+		case q.asked:
+			c.Open++
+		default:
+			c.Queued++
+		}
+	}
+	return c
+}
+
+// Entries returns requests of every process that shares the store.
+func (b *Broker) Entries(ctx context.Context, f Filter) ([]Entry, error) {
+	return b.store.Entries(ctx, f)
+}
+
+// Requested is closed after the next change of a request or grant by anyone.
+func (b *Broker) Requested() <-chan struct{} { return b.store.Requested() }
+
+// watchers are who is told when a run's requests change, by run.
+type watchers map[string][]chan struct{}
+
+// wake tells those who watch a run.
+func (w watchers) wake(run string) {
+	for _, c := range w[run] {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Watch returns a channel that is told when a run's requests change. The
+// second result ends it.
+func (b *Broker) Watch(run string) (<-chan struct{}, func()) {
+	c := make(chan struct{}, 1)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.questions.watchers[run] = append(b.questions.watchers[run], c)
+	return c, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.questions.watchers[run] = slices.DeleteFunc(b.questions.watchers[run], func(w chan struct{}) bool { return w == c })
+		if len(b.questions.watchers[run]) == 0 {
+			delete(b.questions.watchers, run)
+		}
+	}
+}
