@@ -4,175 +4,209 @@ import (
 	"container/heap"
 	"time"
 
-	"codemode-bridge/analysis"
 	"codemode-bridge/sandbox/wire"
 )
 
-// The script's clock.
+const (
+	// grace is how much longer than Limits.CPU a worker may run, so that it
+	// can stop the script itself and say where it was.
+	grace = 500 * time.Millisecond
+	// sampleEvery is how often a worker's real processor time is compared
+	// with what it admits to.
+	sampleEvery = time.Second
+)
 
-func (r *run) startClockLocked(now time.Time) {
-	if !r.running && !r.ended {
-		if r.resting {
-			r.rested += now.Sub(r.restAt)
-			r.resting = false
-		}
-		r.running, r.since = true, now
-		r.armLocked(now)
+// A scriptClock measures how long a script runs: on the wall while the worker
+// is not idle, and in processor time where the system tells it. The clock
+// stands while the worker waits. A run has one, under its lock.
+type scriptClock struct {
+	limit   time.Duration // Limits.CPU and the grace
+	cpu     func() (time.Duration, bool)
+	cpuAt   time.Duration // processor time of the worker when the run began
+	metered bool          // the system tells: if not, the worker alone holds Limits.CPU
+
+	running bool
+	since   time.Time     // when it last began to run
+	used    time.Duration // before since
+
+	spare      time.Duration // by how much the clock was ahead of the processor time when last compared
+	burnt      time.Duration // processor time used beyond what running explains
+	sampled    sample
+	sampledAt  time.Duration // what the clock showed when sampled was taken
+	nextSample time.Time
+}
+
+// newScriptClock returns a clock that runs.
+func newScriptClock(limit time.Duration, cpu func() (time.Duration, bool), now time.Time) scriptClock {
+	c := scriptClock{limit: limit + grace, cpu: cpu, running: true, since: now, nextSample: now.Add(sampleEvery)}
+	c.cpuAt, c.metered = cpu()
+	return c
+}
+
+func (c *scriptClock) start(now time.Time) {
+	if !c.running {
+		c.running, c.since = true, now
 	}
 }
 
-func (r *run) stopLocked(now time.Time) {
-	if r.running {
-		r.used += now.Sub(r.since)
-		r.running = false
+func (c *scriptClock) stop(now time.Time) {
+	if c.running {
+		c.used += now.Sub(c.since)
+		c.running = false
 	}
 }
 
-// shownLocked returns what the script's clock shows.
-func (r *run) shownLocked(now time.Time) time.Duration {
-	if r.running {
-		return r.used + now.Sub(r.since)
+// shown returns what the clock shows.
+func (c *scriptClock) shown(now time.Time) time.Duration {
+	if c.running {
+		return c.used + now.Sub(c.since)
 	}
-	return r.used
+	return c.used
 }
 
-// chargedLocked returns what counts as CPU time: the clock's time, with what the
+// charged returns what counts as CPU time: the clock's time, with what the
 // worker used beyond that, but no more than the processor time that the system
 // knows of. A script that waits for a processor is not charged for that, and one
 // whose worker collects garbage on other processors not for more than its time.
-func (r *run) chargedLocked(now time.Time) time.Duration {
-	shown := r.shownLocked(now) + r.burnt
-	if cpu, ok := r.p.cpu(); ok && r.metered {
-		return min(shown, cpu-r.cpuAt)
+func (c *scriptClock) charged(now time.Time) time.Duration {
+	shown := c.shown(now) + c.burnt
+	if cpu, ok := c.cpu(); ok && c.metered {
+		return min(shown, cpu-c.cpuAt)
 	}
 	return shown
 }
 
-// restLocked starts the clock of waiting if the idle worker waits for nothing
-// but timers: a worker is not held for a script that only lets time pass.
-func (r *run) restLocked(now time.Time) {
-	for _, o := range r.open {
-		if !o.timer {
-			return
+// exceeded returns the limit that the script has exceeded, empty if none. The
+// system is asked for the processor time only when the clock alone does not
+// rule out that the limit is reached; how far apart the two were is kept, so
+// that it is asked again no sooner than necessary.
+func (c *scriptClock) exceeded(now time.Time) (limit string) {
+	shown := c.shown(now)
+	if c.metered && shown+c.burnt-c.spare >= c.limit {
+		charged := c.charged(now)
+		if charged >= c.limit {
+			return wire.LimitCPU
 		}
+		c.spare = shown + c.burnt - charged
 	}
-	r.resting, r.restAt = true, now
+	if shown >= wire.WallFactor*c.limit {
+		return wire.LimitWall
+	}
+	return ""
 }
 
-// newestTimerLocked returns where the timer was set that was set last.
-func (r *run) newestTimerLocked() (at analysis.Position) {
-	newest := 0
-	for n, o := range r.open {
-		if o.timer && n > newest {
-			newest, at = n, o.at
-		}
+// next returns when the clock has to be looked at again.
+func (c *scriptClock) next(now time.Time) time.Time {
+	if !c.running {
+		return c.nextSample
 	}
-	return at
+	end := wire.WallFactor * c.limit
+	if c.metered {
+		end = min(end, c.limit+c.spare-c.burnt)
+	}
+	return earlier(c.nextSample, now.Add(end-c.shown(now)))
 }
 
-// armLocked sees to it that the clock comes no later than at the next moment
-// at which there is something to do. One that comes earlier finds nothing and
-// is set again: that is cheaper than to set it anew whenever the script pauses.
-func (r *run) armLocked(now time.Time) {
-	next := r.sample
-	if len(r.due) > 0 && r.due[0].at.Before(next) {
-		next = r.due[0].at
-	}
-	if r.running {
-		shown := r.shownLocked(now)
-		end := wire.WallFactor * (r.limits.CPU + grace)
-		if r.metered {
-			end = min(end, r.limits.CPU+grace+r.spare-r.burnt)
-		}
-		if at := now.Add(end - shown); at.Before(next) {
-			next = at
-		}
-	}
-	if !r.inline.IsZero() {
-		if at := r.inline.Add(takeOverAfter); at.Before(next) {
-			next = at
-		}
-	}
-	// With an answer queued the worker is about to run again.
-	if r.resting && len(r.queue) == 0 {
-		if at := r.restAt.Add(r.limits.Waiting - r.rested); at.Before(next) {
-			next = at
-		}
-	}
-	switch {
-	case r.clock == nil:
-		r.clock = time.AfterFunc(next.Sub(now), r.tick)
-	case r.clockAt.IsZero() || next.Before(r.clockAt):
-		r.clock.Reset(next.Sub(now))
-	default:
+// sample compares, when it is time to, the worker's processor time with the
+// clock. A worker that says Idle and works on is charged for what it really
+// uses. A twentieth of a processor is free, and three while it runs: it
+// collects garbage and watches its own memory.
+func (c *scriptClock) sample(now time.Time) {
+	if c.nextSample.After(now) {
 		return
 	}
-	r.clockAt = next
-}
-
-// tick does what is due.
-func (r *run) tick() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ended {
-		return
-	}
-	r.clockAt = time.Time{}
-	now := time.Now()
-	for len(r.due) > 0 && !r.due[0].at.After(now) {
-		t := heap.Pop(&r.due).(scriptTimer)
-		r.settleLocked(t.number, Reply{})
-	}
-	r.deliverLaterLocked() // not here: nothing may hold up the clock
-	if !r.inline.IsZero() && now.Sub(r.inline) >= takeOverAfter {
-		r.takeOverLocked()
-	}
-	if !r.sample.After(now) {
-		r.sampleLocked(now)
-		r.sample = now.Add(sampleEvery)
-	}
-	shown := r.shownLocked(now)
-	if r.metered && shown+r.burnt-r.spare >= r.limits.CPU+grace {
-		charged := r.chargedLocked(now)
-		if charged >= r.limits.CPU+grace {
-			r.failLocked(&LimitError{Limit: wire.LimitCPU, Value: r.value(wire.LimitCPU)})
-			return
-		}
-		r.spare = shown + r.burnt - charged
-	}
-	if shown >= wire.WallFactor*(r.limits.CPU+grace) {
-		r.failLocked(&LimitError{Limit: wire.LimitWall, Value: r.value(wire.LimitWall)})
-		return
-	}
-	if r.resting && len(r.queue) == 0 && r.rested+now.Sub(r.restAt) >= r.limits.Waiting {
-		r.failLocked(&LimitError{Limit: wire.LimitWaiting, Value: duration(r.limits.Waiting), Position: r.newestTimerLocked()})
-		return
-	}
-	r.armLocked(now)
-}
-
-// sampleLocked compares the worker's processor time with its clock. A worker
-// that says Idle and works on is charged for what it really uses. A twentieth
-// of a processor is free, and three while it runs: it collects garbage and
-// watches its own memory.
-func (r *run) sampleLocked(now time.Time) {
-	cpu, ok := r.p.cpu()
+	c.nextSample = now.Add(sampleEvery)
+	cpu, ok := c.cpu()
 	if !ok {
 		return
 	}
-	shown := r.shownLocked(now)
-	if last := r.sampled; !last.at.IsZero() {
-		excess := (cpu - last.cpu) - now.Sub(last.at)/20 - 3*(shown-r.usedAt)
-		r.burnt += max(0, excess)
+	shown := c.shown(now)
+	if last := c.sampled; !last.at.IsZero() {
+		excess := (cpu - last.cpu) - now.Sub(last.at)/20 - 3*(shown-c.sampledAt)
+		c.burnt += max(0, excess)
 	}
-	r.sampled, r.usedAt = sample{now, cpu}, shown
+	c.sampled, c.sampledAt = sample{now, cpu}, shown
 }
 
-// scriptTimer is a timer of the script. Timers end in the order of their
+// A waitClock measures how long a script has waited for nothing but its own
+// timers: a worker is not held for a script that only lets time pass. A run
+// has one, under its lock.
+type waitClock struct {
+	limit   time.Duration // Limits.Waiting
+	running bool
+	since   time.Time     // when it last began to run
+	waited  time.Duration // before since
+}
+
+func (w *waitClock) start(now time.Time) { w.running, w.since = true, now }
+
+func (w *waitClock) stop(now time.Time) {
+	if w.running {
+		w.waited += now.Sub(w.since)
+		w.running = false
+	}
+}
+
+// end returns when the limit is reached if nothing happens; zero for never.
+func (w *waitClock) end() time.Time {
+	if !w.running {
+		return time.Time{}
+	}
+	return w.since.Add(w.limit - w.waited)
+}
+
+// An alarm calls a function no later than at the time that it was last set to.
+// Set to a later time, it still comes at the earlier one, finds nothing to do
+// and is set again: that is cheaper than to set it anew whenever a script
+// pauses.
+type alarm struct {
+	timer *time.Timer
+	at    time.Time // zero if it will not come
+}
+
+func (a *alarm) set(now, at time.Time, f func()) {
+	switch {
+	case a.timer == nil:
+		a.timer = time.AfterFunc(at.Sub(now), f)
+	case a.at.IsZero() || at.Before(a.at):
+		a.timer.Reset(at.Sub(now))
+	default:
+		return
+	}
+	a.at = at
+}
+
+// came notes that the alarm went off: it will not come again unless it is set.
+func (a *alarm) came() { a.at = time.Time{} }
+
+// A scriptTimer is a timer of the script. Timers end in the order of their
 // times, those of one time in the order in which they were set.
 type scriptTimer struct {
 	at     time.Time
 	number int
+}
+
+// scriptTimers are the open timers that a run serves itself.
+type scriptTimers struct{ heap timerHeap }
+
+func (s *scriptTimers) add(at time.Time, number int) {
+	heap.Push(&s.heap, scriptTimer{at: at, number: number})
+}
+
+// next returns when the next timer is due; zero if there is none.
+func (s *scriptTimers) next() time.Time {
+	if len(s.heap) == 0 {
+		return time.Time{}
+	}
+	return s.heap[0].at
+}
+
+// take removes the timers that are due and returns their numbers.
+func (s *scriptTimers) take(now time.Time) (numbers []int) {
+	for len(s.heap) > 0 && !s.heap[0].at.After(now) {
+		numbers = append(numbers, heap.Pop(&s.heap).(scriptTimer).number)
+	}
+	return numbers
 }
 
 type timerHeap []scriptTimer

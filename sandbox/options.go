@@ -134,6 +134,31 @@ func (l Limits) Tighten(o Limits) Limits {
 	}
 }
 
+// text returns the limit of that name as LimitError.Value has it.
+func (l Limits) text(limit string) string {
+	switch limit {
+	case wire.LimitCPU:
+		return duration(l.CPU)
+	case wire.LimitWall:
+		return duration(wire.WallFactor * l.CPU)
+	case wire.LimitMemory:
+		return size(l.Heap)
+	case wire.LimitCalls:
+		return count(l.Calls)
+	case wire.LimitTimers:
+		return count(wire.MaxTimers)
+	case wire.LimitArgs:
+		return size(wire.MaxArgs)
+	case wire.LimitResult:
+		return size(l.Result)
+	case wire.LimitSource:
+		return size(l.Source)
+	case wire.LimitInput:
+		return size(l.Input)
+	}
+	return ""
+}
+
 // or returns v, or d if v is not positive.
 func or[T ~int | ~int64](v, d T) T {
 	if v <= 0 {

@@ -11,21 +11,21 @@ import (
 // answered. A script that does not await a call may end before its answer
 // comes: the answer is then in nobody's hands, and becomes a note.
 type unheard struct {
-	answers int // settled so far, those that went well and timers included
+	answers int // given so far, those that went well and timers included
 	failed  []failedCall
 }
 
 type failedCall struct {
-	answer  int // how many were settled before
+	answer  int // how many were given before
 	number  int
 	name    string
 	failure string
 }
 
-// settled takes note of an answer to an open call.
-func (u *unheard) settled(number int, o *opened, reply Reply) {
+// answered takes note of an answer to an open call.
+func (u *unheard) answered(number int, c *openCall, reply Reply) {
 	if reply.Err != nil {
-		u.failed = append(u.failed, failedCall{u.answers, number, o.name, reply.Err.Name + ": " + short(reply.Err.Message)})
+		u.failed = append(u.failed, failedCall{u.answers, number, c.name, reply.Err.Name + ": " + short(reply.Err.Message)})
 	}
 	u.answers++
 }

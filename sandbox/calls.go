@@ -1,0 +1,146 @@
+package sandbox
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"codemode-bridge/analysis"
+	"codemode-bridge/sandbox/wire"
+)
+
+// openCalls are the calls that a script has made and that are not answered
+// yet, its timers included. A run has one, under its lock.
+type openCalls struct {
+	limits   Limits
+	made     int               // calls made so far, timers included
+	timers   int               // timers among them
+	byNumber map[int]*openCall // made and not answered
+	args     int               // bytes of their arguments
+	active   int               // those that the host works on; timers not counted
+	waiting  []Call            // those beyond Limits.Parallel, in the order of their numbers
+}
+
+// An openCall is what is kept of a call until its answer.
+type openCall struct {
+	args  int  // bytes
+	timer bool // not counted as parallel
+	name  string
+	at    analysis.Position
+}
+
+// calls returns how many calls were made, timers not counted.
+func (o *openCalls) calls() int { return o.made - o.timers }
+
+// add checks a call against what may come now, and opens it.
+func (o *openCalls) add(c wire.Call, args []byte) (Call, error) {
+	if c.Number != o.made+1 {
+		return Call{}, bad("call number %d after %d", c.Number, o.made)
+	}
+	o.made++
+	timer := c.Op == wire.OpTimer
+	if timer {
+		o.timers++
+	}
+	o.args += len(args)
+	switch {
+	case o.timers > wire.MaxTimers:
+		return Call{}, &LimitError{Limit: wire.LimitTimers, Value: count(wire.MaxTimers), Position: c.Position}
+	case o.calls() > o.limits.Calls:
+		return Call{}, &LimitError{Limit: wire.LimitCalls, Value: count(o.limits.Calls), Position: c.Position}
+	case o.args > maxOpenArgs:
+		return Call{}, &LimitError{Limit: wire.LimitArgs, Value: size(maxOpenArgs), Position: c.Position}
+	}
+	o.byNumber[c.Number] = &openCall{args: len(args), timer: timer, at: c.Position, name: title(c.Op, c.Name)}
+	return Call{Number: c.Number, Op: c.Op, Name: c.Name, Args: args, Position: c.Position}, nil
+}
+
+// admit reports whether the host may begin a call now. One that may not waits
+// until remove returns it.
+func (o *openCalls) admit(c Call) bool {
+	if o.active >= o.limits.Parallel {
+		o.waiting = append(o.waiting, c)
+		return false
+	}
+	o.active++
+	return true
+}
+
+// remove closes a call because it is answered, and returns it with the call
+// that may begin in its place. Both are nil where there is none.
+func (o *openCalls) remove(number int) (answered *openCall, next *Call) {
+	answered = o.byNumber[number]
+	if answered == nil {
+		return nil, nil
+	}
+	delete(o.byNumber, number)
+	o.args -= answered.args
+	if answered.timer {
+		return answered, nil
+	}
+	o.active--
+	if len(o.waiting) > 0 && o.active < o.limits.Parallel {
+		first := o.waiting[0]
+		next, o.waiting = &first, o.waiting[1:]
+		o.active++
+	}
+	return answered, next
+}
+
+// forget closes all calls without an answer.
+func (o *openCalls) forget() { o.byNumber, o.waiting = nil, nil }
+
+// onlyTimers reports whether nothing but timers is open.
+func (o *openCalls) onlyTimers() bool {
+	for _, c := range o.byNumber {
+		if !c.timer {
+			return false
+		}
+	}
+	return true
+}
+
+// newestTimer returns where the open timer was set that was set last.
+func (o *openCalls) newestTimer() (at analysis.Position) {
+	newest := 0
+	for n, c := range o.byNumber {
+		if c.timer && n > newest {
+			newest, at = n, c.at
+		}
+	}
+	return at
+}
+
+// note remarks on calls that nobody answered. Answers that the
+// worker has not read when its script ends are answers all the same: one
+// refusal may end a script that waits for several calls, and it is refused
+// them all.
+func (o *openCalls) note() string {
+	var numbers []int
+	for n, c := range o.byNumber {
+		if !c.timer {
+			numbers = append(numbers, n)
+		}
+	}
+	if len(numbers) == 0 {
+		return ""
+	}
+	slices.Sort(numbers)
+	var list []string
+	for i, n := range numbers {
+		if i == maxOpenNamed {
+			list = append(list, fmt.Sprintf("and %d more", len(numbers)-i))
+			break
+		}
+		list = append(list, strconv.Itoa(n))
+	}
+	calls := "calls " + strings.Join(list, ", ") + " were"
+	if len(numbers) == 1 {
+		calls = "call " + list[0] + " was"
+	}
+	return "the script ended while " + calls + " not answered: await every call whose effect or answer matters"
+}
+
+// maxOpenNamed bounds how many open calls a note names.
+const maxOpenNamed = 20
