@@ -21,7 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// An attachment is a request's hold on a run. The run goes on without it; what
+// An attachment is a request that waits at a run. The run goes on without it; what
 // the attachment brings is a person: it puts the run's questions to the client,
 // in the way of the client's protocol.
 //
@@ -30,7 +30,7 @@ import (
 //	  answer   ──▶ Settle             "input required"; the client calls again
 //	  ... until the run is done       ──▶ Settle, attach again
 //
-// Either way it lets go, with "paused", before the client loses patience. One
+// Either way it leaves, with "paused", before the client loses patience. One
 // that takes progress does not lose it as long as a question is before its person.
 type attachment struct {
 	s       *Server
@@ -47,7 +47,7 @@ type attachment struct {
 	left   []string          // requests that are left to approvers
 }
 
-// Bounds on how a run is held and asked about.
+// Bounds on how people are asked about a run.
 const (
 	gather    = 50 * time.Millisecond // questions that come together are put together
 	quietFor  = time.Second           // and no longer than this is waited for more
@@ -55,7 +55,7 @@ const (
 	stateFor  = 30 * time.Minute      // a sealed state is good for, unless its questions have longer
 )
 
-// wait holds the run until it is done, must be asked about by answering, or
+// wait stays at the run until it is done, must be asked about by answering, or
 // the client would lose patience; and returns what to answer.
 func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 	request, withdrawn := ctx, a.s.withdrawals.of(a.req.Session.ID())
@@ -89,10 +89,12 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 	for {
 		select {
 		case <-a.r.done:
-			if errors.Is(a.r.err, errPutAway) {
+			if at := a.r.now(); at.phase == suspended && !at.leaseLost {
 				return a.paused("a person has not answered yet")
 			}
-			a.s.deliver(ctx, a.r)
+			if ctx.Err() == nil {
+				a.r.update(event{kind: delivers})
+			}
 			return a.r.answer()
 		case <-ctx.Done():
 			a.clientGone()
@@ -119,7 +121,7 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 		}
 		// A stateless client hears of all questions in one answer, so wait
 		// until the script can make no more of them, or not for long.
-		if stateless && !since.IsZero() && time.Since(since) < quietFor && !a.r.quiet(broker) {
+		if stateless && !since.IsZero() && time.Since(since) < quietFor && !a.r.quiet() {
 			ask.Reset(gather)
 			continue
 		}
@@ -170,14 +172,14 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 	}
 }
 
-// clientGone lets go of a run whose request is over. A client that cancels
-// means the script to end, if nobody else holds it. One that is simply gone
+// clientGone leaves a run whose request is over. A client that cancels means the
+// script to end, if no other request waits at it. One that is simply gone
 // leaves a run that waits for approvers to them.
 func (a *attachment) clientGone() {
 	switch {
-	case !a.s.lastHolder(a.r):
+	case a.r.now().attached > 1:
 	case a.queued() && a.disconnected():
-		a.s.park(a.r)
+		a.s.leave(a.r)
 	default:
 		a.r.stop(errClientGone)
 		<-a.r.done
@@ -245,7 +247,7 @@ func (a *attachment) inputRequired(all []approval.Request) *mcp.CallToolResult {
 	if a.round >= maxRounds {
 		return a.paused("the script has more questions than one call may ask")
 	}
-	a.s.park(a.r)
+	a.s.leave(a.r)
 	now := time.Now()
 	st := state{Run: a.r.id, Principal: principal(a.req), Call: callDigest(a.req), Asked: map[string]string{}, Round: a.round + 1,
 		Missed: map[string]string{}, Left: a.left, Given: a.s.o.Now(), Expires: now.Add(stateFor)}
@@ -316,9 +318,9 @@ func (a *attachment) settleAnswers(ctx context.Context, st state, u *use) {
 	}
 }
 
-// paused lets go of a run that waits for a person, and says how it goes on.
+// paused leaves a run that waits for people, and says how it goes on.
 func (a *attachment) paused(why string) *mcp.CallToolResult {
-	a.s.park(a.r)
+	a.s.leave(a.r)
 	body := map[string]any{"status": "paused", "run": a.r.id, "why": why}
 	if a.r.principal == "" && a.r.secret != "" {
 		body["resume"] = a.r.secret
@@ -347,7 +349,7 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 	if until := a.until(); dialog.IsZero() && !until.IsZero() {
 		body["next"] = body["next"].(string) + "; without an answer it is a no at " + approval.Clock(until, now, nil)
 	}
-	if !a.r.journal.usable() {
+	if a.r.now().journal != wholeJournal {
 		body["lasts"] = "until the bridge ends, not longer: more was answered than runs.journal keeps, or there is no audit log to keep it in"
 	}
 	text, err := canon.JSON(body)
@@ -410,9 +412,9 @@ func callDigest(req *mcp.CallToolRequest) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// resume attaches to a run that was let go. It can approve nothing: it only
-// lets the person be asked again.
-func (s *Server) resume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+// evalResume attaches to a run that its request has left. It can approve nothing:
+// it only lets the person be asked again.
+func (s *Server) evalResume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var args struct {
 		Run    string `json:"run"`
 		Resume string `json:"resume"`
@@ -420,7 +422,7 @@ func (s *Server) resume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	if err := readArguments(req.Params.Arguments, &args); err != nil {
 		return failure("eval_resume: " + err.Error() + `; it takes {"run": "...", "resume"?: "..."}`), nil
 	}
-	r, err := s.runOf(ctx, args.Run, s.claimOf(req, args.Resume))
+	r, err := s.runOf(ctx, args.Run, s.claimantOf(req, args.Resume))
 	switch {
 	case errors.Is(err, ErrNoRun):
 		return failure(fmt.Sprintf("there is no run %q that could be resumed here; it ended long ago, never was, or began in another session: then eval_resume takes the resume of its paused answer as well", args.Run)), nil
@@ -430,7 +432,7 @@ func (s *Server) resume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	return s.attach(ctx, &attachment{s: s, req: req, r: r, resumed: true})
 }
 
-// attach holds a run for a request, after the answers that the request brings.
+// attach has a request wait at a run, after the answers that the request brings.
 func (s *Server) attach(ctx context.Context, a *attachment) (*mcp.CallToolResult, error) {
 	req, r := a.req, a.r
 	if req.Params.RequestState != "" {
@@ -440,8 +442,8 @@ func (s *Server) attach(ctx context.Context, a *attachment) (*mcp.CallToolResult
 		}
 		a.answered(ctx, st)
 	}
-	s.hold(r)
-	defer s.letGo(r)
+	r.update(event{kind: attaches})
+	defer r.update(event{kind: detaches})
 	defer s.report(ctx, req, r)()
 	return a.wait(ctx), nil
 }

@@ -194,7 +194,7 @@ var stepKinds = []struct {
 
 func (n *neighbourhood) step() {
 	for _, p := range slices.Clone(n.alive) {
-		if ended(p.life.ended) { // its journal was as long as it was to become
+		if isClosed(p.life.ended) { // its journal was as long as it was to become
 			n.log("%s is dead", p.name)
 			n.close(p)
 		}
@@ -628,7 +628,7 @@ func (n *neighbourhood) putAway(p *process) {
 	live := slices.Collect(maps.Values(p.live))
 	p.Server.mu.Unlock()
 	for _, r := range live {
-		if r.putAway() {
+		if r.suspend() {
 			n.log("%s puts script %d away", p.name, n.script[r.id])
 		}
 	}

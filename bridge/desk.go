@@ -69,7 +69,7 @@ func (s *Server) Start(ctx context.Context, profile, code string, input json.Raw
 	}
 	sess := s.loose("api")
 	sess.owner, sess.over = requester, true
-	r, err := s.start(sess, gate.Origin{Profile: profile, Reach: gate.ByApprovers}, requester, evalArgs{Code: code, Input: input})
+	r, err := s.start(sess, gate.Origin{Profile: profile, Reach: gate.ByApprovers}, requester, evalArgs{Code: code, Input: input}, nil)
 	if err != nil {
 		sess.sandbox.Close()
 		return "", err
@@ -101,9 +101,9 @@ func (s *Server) Run(id string) (RunState, bool) {
 	if !ok {
 		paused := s.paused(context.Background())
 		if i := slices.IndexFunc(paused, func(k ledger.Kept) bool { return k.Run == id }); i >= 0 {
-			return s.awayState(context.Background(), paused[i]), true
+			return s.pausedState(context.Background(), paused[i]), true
 		}
-		if r, ok = s.lookup(id); !ok { // it may have been taken up since
+		if r, ok = s.lookup(id); !ok { // it may have been resumed since
 			return RunState{}, false
 		}
 	}
@@ -131,7 +131,7 @@ func (s *Server) Runs() []RunState {
 	}
 	for _, k := range s.paused(context.Background()) {
 		if !slices.ContainsFunc(all, func(r *run) bool { return r.id == k.Run }) {
-			states = append(states, s.awayState(context.Background(), k))
+			states = append(states, s.pausedState(context.Background(), k))
 		}
 	}
 	slices.SortStableFunc(states, func(a, b RunState) int { return b.Started.Compare(a.Started) })

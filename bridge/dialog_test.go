@@ -531,7 +531,7 @@ func TestAYesBringsARunBack(t *testing.T) {
 	paused := pausedEval(t, c, tryEcho)
 	<-p.asked
 	r, _ := b.lookup(paused.Run)
-	waitUntil(t, func() bool { return r.putOff() })
+	waitUntil(t, func() bool { return r.evict() })
 	<-r.done
 	if len(p.withdrawn) > 0 {
 		t.Error("the dialog was withdrawn")

@@ -110,17 +110,15 @@ func (o *onlooker) Call(ctx context.Context, c sandbox.Call, settle func(sandbox
 // may end without it, when it does nothing else for a while.
 func (o *onlooker) lacks(c sandbox.Call) {
 	if !o.ended {
-		o.stop(&noAnswerError{c})
+		(*run)(o.host).stop(&noAnswerError{c})
 		return
 	}
 	time.AfterFunc(sureAfter, func() {
-		o.mu.Lock()
-		waits := o.open > 0
-		o.mu.Unlock()
+		waits := (*run)(o.host).now().idle > 0
 		switch {
 		case o.ctx.Err() != nil: // it is over
 		case waits:
-			o.stop(&noAnswerError{c})
+			(*run)(o.host).stop(&noAnswerError{c})
 		default:
 			o.lacks(c)
 		}

@@ -36,7 +36,7 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 		if err != nil {
 			return failure(err.Error()), nil
 		}
-		c := s.claimOf(req, "")
+		c := s.claimantOf(req, "")
 		c.sealed = true
 		r, err := s.runOf(ctx, st.Run, c)
 		if err != nil {
@@ -53,24 +53,24 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 	if err != nil {
 		return failure(err.Error()), nil
 	}
-	r, err := s.rejoin(ctx, sess, req, profile, args)
+	r, err := s.reattach(ctx, sess, req, profile, args)
 	if err != nil {
 		return failure("the same script is paused, and does not go on: " + err.Error()), nil
 	}
 	if r == nil {
-		if r, err = s.start(sess, gate.Origin{Profile: profile, Reach: reach(req), TraceID: traceOf(req)}, principal(req), args); err != nil {
+		if r, err = s.start(sess, gate.Origin{Profile: profile, Reach: reach(req), TraceID: traceOf(req)}, principal(req), args, nil); err != nil {
 			return failure(err.Error()), nil
 		}
 	}
 	return s.attach(ctx, &attachment{s: s, req: req, r: r})
 }
 
-// runOf returns the run that a claim is to, live or from its journal.
-func (s *Server) runOf(ctx context.Context, id string, c claim) (*run, error) {
+// runOf returns the run that a claimant names, live or resumed.
+func (s *Server) runOf(ctx context.Context, id string, c claimant) (*run, error) {
 	if _, here := s.lookup(id); !here {
 		s.o.Ready(ctx)
 	}
-	return s.takeUp(ctx, id, c)
+	return s.resume(ctx, id, c)
 }
 
 // traceOf is the client's own trace of a request, as W3C Trace Context writes
@@ -97,7 +97,7 @@ var (
 func (s *Server) Eval(ctx context.Context, profile, code string, input json.RawMessage, unasked func(*approval.DeniedError)) (*mcp.CallToolResult, error) {
 	sess := s.loose("command line")
 	defer sess.sandbox.Close()
-	r, err := s.start(sess, gate.Origin{Profile: profile, Reach: gate.Nobody, Unasked: unasked}, "", evalArgs{Code: code, Input: input})
+	r, err := s.start(sess, gate.Origin{Profile: profile, Reach: gate.Nobody}, "", evalArgs{Code: code, Input: input}, unasked)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (s *Server) discover(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	if err != nil {
 		return failure(err.Error()), nil
 	}
-	g, err := s.o.Gate.Begin(ctx, gate.Origin{ID: newID("r"), Session: sess.id, Client: sess.client})
+	g, err := s.o.Gate.Begin(ctx, gate.Origin{ID: newID("r"), Session: sess.id, Client: sess.client}, nil)
 	if err != nil {
 		return failure(err.Error()), nil
 	}

@@ -35,7 +35,8 @@ type journal struct {
 	owner string
 	limit int64 // bytes; beyond it the journal is given up
 	began func() ledger.Entry
-	taken func()          // another bridge has the run now
+	lost  func()          // another bridge has acquired the run
+	grown func()          // it is given up
 	tight func() []string // the profiles that bind the run's session beside its own
 
 	opening sync.Mutex // held while the first entries are being kept
@@ -54,7 +55,7 @@ type journal struct {
 }
 
 func newJournal(run, owner string, limit int64) *journal {
-	j := &journal{run: run, owner: owner, limit: limit, answers: map[int][]byte{}, tight: func() []string { return nil }}
+	j := &journal{run: run, owner: owner, limit: limit, answers: map[int][]byte{}, tight: func() []string { return nil }, lost: func() {}, grown: func() {}}
 	j.idle.L = &j.mu
 	return j
 }
@@ -184,7 +185,10 @@ func (j *journal) carry(call int, s *entry) error {
 }
 
 // giveUpLocked forgets what is not kept. What is kept goes with the next entry.
-func (j *journal) giveUpLocked() { j.full, j.turns, j.answers, j.held = true, nil, nil, 0 }
+func (j *journal) giveUpLocked() {
+	j.full, j.turns, j.answers, j.held = true, nil, nil, 0
+	j.grown()
+}
 
 // entries are an entry about a call, with the turns that are not kept, and
 // before them the run's first entry if that is not kept. A journal that has
@@ -238,7 +242,7 @@ func (j *journal) entries(kind ledger.EntryKind, call int, s *entry) gate.Entrie
 func (j *journal) kept(err error, opening bool, size int64, next int) {
 	defer j.end(opening)
 	if errors.Is(err, ledger.ErrNotOwner) {
-		j.taken()
+		j.lost()
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -295,16 +299,6 @@ func (j *journal) replayed(turns int) {
 	j.keptTurnsLocked(turns)
 }
 
-// usable reports whether the run can be run again from its journal.
-func (j *journal) usable() bool {
-	if j == nil {
-		return false
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return !j.full
-}
-
 // over ends the journal with its run; it is kept for a while if anybody wants to
 // look at the run.
 func (j *journal) over(keep time.Duration, now time.Time) gate.Entries {
@@ -332,10 +326,8 @@ func (j *journal) over(keep time.Duration, now time.Time) gate.Entries {
 
 // A callJournal is the journal of one call.
 type callJournal struct {
-	r     *run
-	call  sandbox.Call
-	made  bool          // reply is
-	reply sandbox.Reply // what the script gets, as it was written down
+	r    *run
+	call sandbox.Call
 }
 
 func (c *callJournal) Asking() gate.Entries {
@@ -346,21 +338,9 @@ func (c *callJournal) Sending() gate.Entries {
 	return c.r.journal.entries(ledger.Sent, c.call.Number, entryOf(c.call))
 }
 
-func (c *callJournal) Ended(a gate.Answer, err error, past gate.Past) gate.Entries {
+func (c *callJournal) Ended(got gate.Reply, past gate.Past) gate.Entries {
 	s := entryOf(c.call)
-	s.Past = &past
-	c.reply, s.Items = c.r.replyTo(c.call, a, err)
-	c.made = true
-	s.setReply(c.reply)
-	e := c.r.journal.entries(ledger.Settled, c.call.Number, s)
-	done := e.Done
-	e.Done = func(err error) {
-		if done != nil {
-			done(err)
-		}
-		if err != nil {
-			c.made = false // the script gets another error
-		}
-	}
-	return e
+	s.Past, s.Items = &past, got.(scriptReply).items
+	s.setReply(got.(scriptReply).Reply)
+	return c.r.journal.entries(ledger.Settled, c.call.Number, s)
 }

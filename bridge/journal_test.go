@@ -16,9 +16,9 @@ func TestAFullJournal(t *testing.T) {
 	f := newFleet()
 	b := f.bridge(t, "one", queued(), func(o *Options) { o.JournalBytes = 3000 })
 	id := f.startPaused(t, b, `await codemode.b__echo({x: "y".repeat(4000)}); return await codemode.a__echo({n: 1})`, 1)
-	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.quiet(b.o.Gate.Broker()) })
+	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.quiet() })
 	r, _ := b.lookup(id)
-	if r.putAway() {
+	if r.suspend() {
 		t.Error("it was put away")
 	}
 	if left, err := f.records.Runs(t.Context()); err != nil || len(left) > 0 {
@@ -38,7 +38,7 @@ func TestAJournalIsEndedBeforeAnythingGoesWithoutIt(t *testing.T) {
 	j.began = func() ledger.Entry {
 		return ledger.Entry{Run: "r", Owner: "one", Kind: ledger.Began, Body: []byte("{}")}
 	}
-	j.taken = func() { t.Error("it was taken") }
+	j.lost = func() { t.Error("it was taken") }
 	kinds := func(e gate.Entries) (all string) {
 		for _, one := range e.All {
 			all += string(one.Kind) + " "
@@ -60,7 +60,7 @@ func TestAJournalIsEndedBeforeAnythingGoesWithoutIt(t *testing.T) {
 	}
 	waiting.Done(nil)
 	end := <-overflow
-	if got := kinds(end); got != "ended " || j.usable() {
+	if got := kinds(end); got != "ended " || !j.full {
 		t.Fatalf("a journal that is full goes on with %s", got)
 	}
 	end.Done(errors.New("the disk is full"))
@@ -83,7 +83,7 @@ func TestWhatAJournalCarriesIsBounded(t *testing.T) {
 		}
 		j.settled(i, time.Now())
 	}
-	if j.usable() || len(j.turns) > 0 || len(j.answers) > 0 {
+	if !j.full || len(j.turns) > 0 || len(j.answers) > 0 {
 		t.Errorf("it keeps %d turns and %d answers", len(j.turns), len(j.answers))
 	}
 }

@@ -352,8 +352,8 @@ func killedAt(t *testing.T, code string, at int, kept bool, want string, calls [
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitUntil(t, func() bool { st, ok := first.lookupState(id); return ended(l.ended) || ok && st.Over() })
-	if !ended(l.ended) { // which calls share an entry is a matter of time
+	waitUntil(t, func() bool { st, ok := first.lookupState(id); return isClosed(l.ended) || ok && st.Over() })
+	if !isClosed(l.ended) { // which calls share an entry is a matter of time
 		return
 	}
 	w.mu.Lock()
@@ -386,7 +386,7 @@ func killedAt(t *testing.T, code string, at int, kept bool, want string, calls [
 	w.replayed(t, b, id, got)
 }
 
-func ended(c <-chan struct{}) bool {
+func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true
@@ -441,9 +441,9 @@ func pausedEverywhere(t *testing.T, code, want string, calls []string) {
 		if !ok {
 			t.Fatal("the run is gone")
 		}
-		waitUntil(t, func() bool { return ended(r.done) || r.putAway() })
+		waitUntil(t, func() bool { return isClosed(r.done) || r.suspend() })
 		<-r.done
-		if !errors.Is(r.err, errPutAway) {
+		if r.now().phase != suspended {
 			text, _ := r.answer().StructuredContent.(json.RawMessage)
 			got := answerOf(t, text)
 			if want != "" && got != want || strings.Contains(got, `"error"`) {

@@ -12,8 +12,9 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// Of all bridges that share a journal one owns a run at a time. One that wants
-// another's asks for it, and gets it as soon as nobody holds the run there.
+// Of all bridges that share a journal one has a run's lease at a time, and runs it.
+// One that wants to acquire the lease of another requests that it be handed over,
+// which happens as soon as no request waits at the run there.
 
 // Bounds on asking another bridge for a run.
 const (
@@ -23,19 +24,19 @@ const (
 	endRun   = "end " // and a name: the run is to end
 )
 
-// endWanted is the error with which a run is to end, if somebody wants that of the
-// bridge that has it.
-func endWanted(k *ledger.Kept) *approval.StoppedError {
+// cancelRequested is the error with which a run is to end, if somebody requested
+// that of the bridge that has it.
+func cancelRequested(k *ledger.Kept) *approval.StoppedError {
 	if by, end := strings.CutPrefix(k.Wanted, endRun); end {
 		return &approval.StoppedError{By: by}
 	}
 	return nil
 }
 
-// claim makes this bridge the owner of a run, which a bridge that has it is asked
-// for, or not. With stop the run is to be ended and nothing else: somebody wanted
-// that of a bridge that did not come to it.
-func (s *Server) claim(ctx context.Context, id string, ask bool) (stop *approval.StoppedError, err error) {
+// acquire makes this bridge the owner of a run. A bridge that has it is asked to
+// hand it over, or not. With stop the run is to be ended and nothing else: somebody
+// requested that of a bridge that did not come to it.
+func (s *Server) acquire(ctx context.Context, id string, ask bool) (stop *approval.StoppedError, err error) {
 	deadline := s.o.Now().Add(askFor)
 	for {
 		kept, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
@@ -43,7 +44,7 @@ func (s *Server) claim(ctx context.Context, id string, ask bool) (stop *approval
 			case k.State == ledger.Finished: // since it was read
 				return ErrNoRun
 			case k.Owner == "" || k.Owner == s.o.Bridge || s.o.Gone(k.Owner):
-				if stop = endWanted(k); stop == nil { // else it stays wanted until the run has ended
+				if stop = cancelRequested(k); stop == nil { // else it stays wanted until the run has ended
 					k.Wanted = ""
 				}
 				k.Owner, k.State = s.o.Bridge, ledger.Live
@@ -59,7 +60,7 @@ func (s *Server) claim(ctx context.Context, id string, ask bool) (stop *approval
 			return nil, ErrNoRun
 		}
 		if err != nil {
-			return nil, fmt.Errorf("taking up run %s: %w", id, err)
+			return nil, fmt.Errorf("acquiring run %s: %w", id, err)
 		}
 		switch {
 		case kept.Owner == s.o.Bridge:
@@ -75,8 +76,8 @@ func (s *Server) claim(ctx context.Context, id string, ask bool) (stop *approval
 	}
 }
 
-// unclaim gives back a run that was claimed and is not run.
-func (s *Server) unclaim(id string) error {
+// release gives up the lease of a run that was acquired and is not run.
+func (s *Server) release(id string) error {
 	_, err := s.o.Journal.ChangeRun(context.Background(), id, func(k *ledger.Kept) error {
 		if k.Owner == s.o.Bridge {
 			k.Owner, k.State = "", ledger.Paused
@@ -108,8 +109,8 @@ func (s *Server) CancelRun(ctx context.Context, id, by string) error {
 	if s.o.Journal == nil {
 		return ErrNoRun
 	}
-	defer s.taking.lock(id)()
-	if s.StopRun(id, by) { // it was being taken up
+	defer s.acquiring.lock(id)()
+	if s.StopRun(id, by) { // it was being resumed
 		return nil
 	}
 	mine := false
@@ -137,16 +138,16 @@ func (s *Server) CancelRun(ctx context.Context, id, by string) error {
 	return s.discard(ctx, id, s.beginningOf(ctx, id), &approval.StoppedError{By: by})
 }
 
-// heed looks after the runs that have journals, until ctx ends: it gives what
-// other bridges want, and ends what has waited too long.
-func (s *Server) heed(ctx context.Context) {
+// keepLeases looks after the runs that have journals, until ctx ends: it does what
+// other bridges request, and ends what has waited too long.
+func (s *Server) keepLeases(ctx context.Context) {
 	const often, seldom = 250 * time.Millisecond, time.Minute
 	tick := time.NewTicker(often)
 	defer tick.Stop()
 	var last time.Time
 	for {
 		if s.Running() > 0 {
-			s.give(ctx)
+			s.serveRequests(ctx)
 		}
 		if now := time.Now(); now.Sub(last) >= seldom {
 			last = now
@@ -162,8 +163,8 @@ func (s *Server) heed(ctx context.Context) {
 	}
 }
 
-// give does what is wanted of this bridge's runs.
-func (s *Server) give(ctx context.Context) {
+// serveRequests does what others request of this bridge's runs.
+func (s *Server) serveRequests(ctx context.Context) {
 	wanted, err := s.o.Journal.WantedOf(ctx, s.o.Bridge)
 	if err != nil {
 		return // it is tried again
@@ -171,24 +172,23 @@ func (s *Server) give(ctx context.Context) {
 	for _, k := range wanted {
 		s.mu.Lock()
 		r := s.live[k.Run]
-		free := r != nil && r.holders == 0
 		s.mu.Unlock()
 		if by, end := strings.CutPrefix(k.Wanted, endRun); end {
 			if err := s.CancelRun(ctx, k.Run, by); err != nil && !errors.Is(err, ErrNoRun) {
 				s.o.Logger.Error("ending a run", "run", k.Run, "err", err)
 			}
-		} else if free {
-			r.putAway()
+		} else if r != nil {
+			r.handOver()
 		}
 	}
 }
 
-// expire ends the runs that nobody took up in time, and drops the journals
+// expire ends the runs that nobody resumed in time, and drops the journals
 // whose time has come.
 func (s *Server) expire(ctx context.Context) error {
 	all, err := s.o.Journal.Runs(ctx)
 	if err == nil {
-		s.forgetOver(all)
+		s.forgetGone(all)
 	}
 	for _, k := range all {
 		if err != nil || ctx.Err() != nil {
@@ -206,9 +206,9 @@ func (s *Server) expire(ctx context.Context) error {
 	return err
 }
 
-// forgetOver forgets what is known of runs that were away and have no journal
-// any more.
-func (s *Server) forgetOver(all []ledger.Kept) {
+// forgetGone forgets what is known of suspended runs that have no journal any
+// more.
+func (s *Server) forgetGone(all []ledger.Kept) {
 	left := make(map[string]bool, len(all))
 	for _, k := range all {
 		left[k.Run] = true
@@ -219,16 +219,16 @@ func (s *Server) forgetOver(all []ledger.Kept) {
 		}
 		return true
 	})
-	s.rested.Range(func(key, id any) bool {
+	s.suspended.Range(func(key, id any) bool {
 		if !left[id.(string)] {
-			s.rested.Delete(key)
+			s.suspended.Delete(key)
 		}
 		return true
 	})
 }
 
 func (s *Server) expireRun(ctx context.Context, id string) error {
-	defer s.taking.lock(id)()
+	defer s.acquiring.lock(id)()
 	if _, here := s.lookup(id); here {
 		return nil
 	}

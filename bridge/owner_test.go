@@ -21,8 +21,8 @@ func TestARunThatIsHeldIsNotGiven(t *testing.T) {
 	first := f.bridge(t, "one", queued())
 	id := f.startPaused(t, first, pauses, 2)
 	r, _ := first.lookup(id)
-	first.hold(r)
-	defer first.letGo(r)
+	r.update(event{kind: attaches})
+	defer r.update(event{kind: detaches})
 	var seconds atomic.Int64
 	second := f.bridge(t, "two", queued(), func(o *Options) {
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(seconds.Add(1)) * time.Second) }
@@ -50,18 +50,18 @@ func TestARunIsItsRequesters(t *testing.T) {
 	f := newFleet()
 	first := f.bridge(t, "one", queued())
 	id := f.startPaused(t, first, pauses, 2)
-	if _, err := first.takeUp(t.Context(), id, claim{principal: "bob"}); !errors.Is(err, ErrNoRun) {
+	if _, err := first.resume(t.Context(), id, claimant{principal: "bob"}); !errors.Is(err, ErrNoRun) {
 		t.Errorf("while it is live: %v", err)
 	}
-	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
+	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet() })
 	first.Close(0)
 	second := f.bridge(t, "two", queued())
 	for _, who := range []string{"bob", ""} {
-		if _, err := second.takeUp(t.Context(), id, claim{principal: who}); !errors.Is(err, ErrNoRun) {
+		if _, err := second.resume(t.Context(), id, claimant{principal: who}); !errors.Is(err, ErrNoRun) {
 			t.Errorf("%q takes it up: %v", who, err)
 		}
 	}
-	if _, err := second.takeUp(t.Context(), id, claim{principal: "ci"}); err != nil {
+	if _, err := second.resume(t.Context(), id, claimant{principal: "ci"}); err != nil {
 		t.Errorf("who started it: %v", err)
 	}
 }
@@ -80,13 +80,13 @@ func TestARunThatSendsIsNotPutAway(t *testing.T) {
 	id := f.startPaused(t, b, `return await Promise.all([codemode.b__echo({n: 1}), codemode.a__echo({n: 2})])`, 1)
 	<-sent
 	r, _ := b.lookup(id)
-	if r.putOff() || r.putAway() {
+	if r.evict() || r.suspend() {
 		t.Error("it is put away")
 	}
 	close(answer)
-	waitUntil(t, r.putAway)
+	waitUntil(t, r.suspend)
 	<-r.done
-	if !errors.Is(r.err, errPutAway) {
+	if r.now().phase != suspended {
 		t.Errorf("it ended: %v", r.err)
 	}
 }
@@ -126,9 +126,9 @@ func TestARunThatIsTakenUpIsKnown(t *testing.T) {
 	f := newFleet()
 	b := f.bridge(t, "one", queued())
 	id := f.startPaused(t, b, `return await codemode.a__echo({n: 1})`, 1)
-	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.putAway() })
+	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.suspend() })
 	waitUntil(t, func() bool { _, live := b.lookup(id); return !live })
-	if _, err := b.claim(t.Context(), id, false); err != nil {
+	if _, err := b.acquire(t.Context(), id, false); err != nil {
 		t.Fatal(err)
 	}
 	st, ok := b.Run(id)
@@ -179,11 +179,11 @@ func TestAWishToEndOutlivesTheBridge(t *testing.T) {
 		first, second := f.bridge(t, "one", queued()), f.bridge(t, "two", queued())
 		id := f.startPaused(t, first, pauses, 2)
 		r, _ := first.lookup(id)
-		waitUntil(t, func() bool { return r.quiet(first.o.Gate.Broker()) })
+		waitUntil(t, func() bool { return r.quiet() })
 		if err := second.CancelRun(t.Context(), id, "bob"); err != nil {
 			t.Fatal(err)
 		}
-		r.putAway()
+		r.suspend()
 		<-r.done
 		ended(t, f, second, id)
 	})
@@ -249,13 +249,13 @@ func TestParkedRunsMakeRoom(t *testing.T) {
 		if !ok {
 			t.Fatal("it is not live")
 		}
-		waitUntil(t, func() bool { return r.quiet(b.o.Gate.Broker()) })
-		b.park(r)
+		waitUntil(t, func() bool { return r.quiet() })
+		b.leave(r)
 		all = append(all, r)
 	}
 	b.MakeRoom()
 	<-all[0].done
-	if !errors.Is(all[0].err, errPutAway) {
+	if all[0].now().phase != suspended {
 		t.Errorf("the first ended: %v", all[0].err)
 	}
 	select {

@@ -236,9 +236,9 @@ func (p *replay) timer(c sandbox.Call, wait time.Duration, settle func(sandbox.R
 	return true
 }
 
-// rest is told that the script can do nothing until one of so many open calls
+// idles is told that the script can do nothing until one of so many open calls
 // is answered.
-func (p *replay) rest(open int) {
+func (p *replay) idles(open int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.idle = open
@@ -264,6 +264,7 @@ func (p *replay) advanceLocked() {
 		if len(p.left) == 0 && !p.over {
 			p.over = true
 			p.r.journal.replayed(len(p.past.turns)) // before a call goes on: its answer is a turn of its own
+			p.r.update(event{kind: begins})
 			close(p.caught)
 			p.startTimersLocked()
 		}
@@ -300,7 +301,7 @@ func (p *replay) giveLocked(call int, at time.Time) {
 	}
 	p.idle = 0
 	p.moves++
-	p.r.stirs()
+	p.r.moves()
 	a.give(at)
 }
 

@@ -21,9 +21,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A run that waits for people can be put away: its worker ends, and what is left
-// of it is its journal. Whoever takes it up runs its script again, up to where
-// it was (replay.go), once this bridge owns the run (owner.go).
+// A run that waits for people can be suspended: its worker ends, and what is left
+// of it is its journal. Whoever resumes it acquires its lease (lease.go) and runs
+// its script again, up to where it was (replay.go).
 
 // A beginning is what a script's run depends on besides the answers.
 type beginning struct {
@@ -74,10 +74,8 @@ func (e *ElsewhereError) Error() string {
 // Why a run does not go on here.
 var (
 	errElsewhere = errors.New("another bridge has the run and is busy with it; try again in a moment")
-	errPutAway   = errors.New("the run was put away")
 	errExpired   = errors.New("the run expired: it waited too long for a person")
 	errNoPolicy  = errors.New("its journal does not have the policy that it began with")
-	errTaken     = errors.New("another bridge goes on with the run")
 )
 
 // A FolderError is a run whose servers ran in another folder than this bridge's,
@@ -140,7 +138,9 @@ func (s *Server) keepJournal(r *run, b beginning, names *sandbox.Names) {
 		return
 	}
 	r.journal = newJournal(r.id, s.o.Bridge, s.o.JournalBytes)
-	r.journal.taken = func() { r.stop(errTaken) }
+	r.life.journal = wholeJournal
+	r.journal.lost = func() { r.update(event{kind: losesLease}) }
+	r.journal.grown = func() { r.update(event{kind: outgrows}) }
 	r.journal.tight = func() []string { return s.tightened(r.session) }
 	r.journal.began = func() ledger.Entry {
 		b.Servers, b.Trusted = r.gate.Servers(), r.gate.Trusted()
@@ -199,54 +199,32 @@ func readCommon(text []byte) (names *sandbox.Names, policy *profiles.Set, err er
 	return c.Seen, policy, err
 }
 
-// putAway puts a run away, if all that it does is wait for people and its
-// journal is whole. It reports whether the run ends here.
-func (r *run) putAway() bool {
-	if !r.journal.usable() || !r.quiet(r.server.o.Gate.Broker()) || !r.gate.PutAway() {
-		return false
-	}
-	r.stop(errPutAway)
-	return true
-}
-
-// putOff puts a run away that has something to ask, whatever else it does, or that
-// is still on the way to where it was: for a bridge that ends, or has no room. Its
-// timers begin anew when it goes on.
-func (r *run) putOff() bool {
-	waits := r.server.o.Gate.Broker().Waiting(r.id) > 0 || r.replay != nil && r.replay.underWay()
-	if !waits || !r.journal.usable() || !r.gate.PutAway() {
-		return false
-	}
-	r.stop(errPutAway)
-	return true
-}
-
-// rest leaves a run that was put away to whoever takes it up. An [approval.StoppedError] says
-// that it is to end instead: another bridge wanted that in the same moment.
-func (s *Server) rest(ctx context.Context, r *run) error {
+// leaveInJournal releases the lease of a suspended run. An [approval.StoppedError]
+// says that it is to end instead: another bridge wanted that in the same moment.
+func (s *Server) leaveInJournal(ctx context.Context, r *run) error {
 	if err := r.gate.Paused(ctx, r.journal.entries(ledger.Noted, 0, new(entry))); err != nil {
 		return err
 	}
 	until := s.o.Now().Add(s.o.Gate.View().Profiles.PausedFor())
 	_, err := s.o.Journal.ChangeRun(context.WithoutCancel(ctx), r.id, func(k *ledger.Kept) error {
-		if stop := endWanted(k); stop != nil {
+		if stop := cancelRequested(k); stop != nil {
 			return stop
 		}
 		k.State, k.Owner, k.Until = ledger.Paused, "", until
 		return nil
 	})
 	if err == nil {
-		s.remember(r)
+		s.rememberSuspended(r)
 	}
 	return err
 }
 
-// A claim says who takes up a run, and how people are reached from there.
-type claim struct {
+// A claimant is who resumes a run, and how people are reached from there.
+type claimant struct {
 	principal string
-	session   string // that the claim comes from; empty for none
-	secret    string // of the run, if the claim comes with it
-	sealed    bool   // the claim comes with a state that this bridge, or one like it, sealed for the run
+	session   string // that they come from; empty for none
+	secret    string // of the run, if they have it
+	sealed    bool   // they have a state that this bridge, or one like it, sealed for the run
 	by        string // in words, for the record
 	anyone    bool   // whoever's run it is: the person who runs the bridge
 	reach     gate.Reach
@@ -255,11 +233,11 @@ type claim struct {
 	left      bool // nobody waits for the answer, which is kept for whoever asks
 }
 
-// takeUp goes on with a run that is put away, or whose bridge has ended, or
-// that another bridge gives up for it. ErrNoRun is a run that nobody knows, or
-// that is another's.
-func (s *Server) takeUp(ctx context.Context, id string, c claim) (*run, error) {
-	defer s.taking.lock(id)() // a run that is asked for twice is taken up once
+// resume goes on with a run that is suspended, or whose bridge has ended, or that
+// another bridge hands over. A run that is live here is returned as it is.
+// ErrNoRun is a run that nobody knows, or that is another's.
+func (s *Server) resume(ctx context.Context, id string, c claimant) (*run, error) {
+	defer s.acquiring.lock(id)() // a run that is asked for twice is resumed once
 	if r, ok := s.lookup(id); ok {
 		if !c.may(r.owner()) {
 			return nil, ErrNoRun
@@ -292,13 +270,13 @@ func (s *Server) takeUp(ctx context.Context, id string, c claim) (*run, error) {
 	if here := s.o.Folder(); p.Folder != "" && here != "" && p.Folder != here {
 		return nil, &FolderError{id, p.Folder}
 	}
-	stop, err := s.claim(ctx, id, !c.left)
+	stop, err := s.acquire(ctx, id, !c.left)
 	if err != nil {
 		return nil, err
 	}
 	if stop != nil {
 		if err := s.discard(ctx, id, p.beginning, stop); err != nil {
-			return nil, errors.Join(fmt.Errorf("ending run %s, which %s stopped: %w", id, stop.By, err), s.unclaim(id))
+			return nil, errors.Join(fmt.Errorf("ending run %s, which %s stopped: %w", id, stop.By, err), s.release(id))
 		}
 		return nil, ErrNoRun
 	}
@@ -308,18 +286,18 @@ func (s *Server) takeUp(ctx context.Context, id string, c claim) (*run, error) {
 	}
 	p.bytes = kept.Bytes
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("reading the journal of run %s: %w", id, err), s.unclaim(id))
+		return nil, errors.Join(fmt.Errorf("reading the journal of run %s: %w", id, err), s.release(id))
 	}
 	if p.policy == nil {
-		return nil, errors.Join(errNoPolicy, s.unclaim(id))
+		return nil, errors.Join(errNoPolicy, s.release(id))
 	}
 	if p.Engine != sandbox.Engine {
 		err := engineDiffers(p)
 		return nil, errors.Join(err, s.discard(ctx, id, p.beginning, err))
 	}
-	r, err := s.goOn(ctx, id, p, c)
+	r, err := s.runAgain(ctx, id, p, c)
 	if err != nil {
-		return nil, errors.Join(err, s.unclaim(id))
+		return nil, errors.Join(err, s.release(id))
 	}
 	return r, nil
 }
@@ -330,8 +308,8 @@ func engineDiffers(p past) *DivergedError {
 	return &DivergedError{Message: fmt.Sprintf("this release runs scripts in engine %s, it began in engine %s", sandbox.Engine, p.Engine)}
 }
 
-// away are the runs of this configuration that no bridge has.
-func (s *Server) away(ctx context.Context) ([]ledger.Kept, error) {
+// unowned are the runs of this configuration that no bridge has.
+func (s *Server) unowned(ctx context.Context) ([]ledger.Kept, error) {
 	if s.o.Journal == nil {
 		return nil, nil
 	}
@@ -341,8 +319,8 @@ func (s *Server) away(ctx context.Context) ([]ledger.Kept, error) {
 	}), err
 }
 
-// paused are the runs of this configuration that are away, and those that this bridge is about to take
-// up.
+// paused are the runs of this configuration that no bridge has, and those that
+// this bridge is about to resume.
 func (s *Server) paused(ctx context.Context) []ledger.Kept {
 	if s.o.Journal == nil {
 		return nil
@@ -357,8 +335,8 @@ func (s *Server) paused(ctx context.Context) []ledger.Kept {
 	})
 }
 
-// awayState is what is known of a run that no bridge has.
-func (s *Server) awayState(ctx context.Context, k ledger.Kept) RunState {
+// pausedState is what is known of a run that no bridge has.
+func (s *Server) pausedState(ctx context.Context, k ledger.Kept) RunState {
 	b, ok := s.begun.Load(k.Run)
 	if !ok {
 		if _, entries, err := s.o.Journal.Read(ctx, k.Run); err == nil && len(entries) > 0 {
@@ -370,7 +348,7 @@ func (s *Server) awayState(ctx context.Context, k ledger.Kept) RunState {
 		}
 	}
 	st := RunState{ID: k.Run, State: RunPaused, Started: k.Began}
-	if k.State == ledger.Live && k.Owner != s.o.Bridge { // else this bridge is about to take it up
+	if k.State == ledger.Live && k.Owner != s.o.Bridge { // else this bridge is about to resume it
 		st.State = RunInterrupted
 	}
 	if b, ok := b.(beginning); ok {
@@ -382,8 +360,8 @@ func (s *Server) awayState(ctx context.Context, k ledger.Kept) RunState {
 	return st
 }
 
-// goOn runs a script again that this bridge has claimed.
-func (s *Server) goOn(ctx context.Context, id string, p past, c claim) (*run, error) {
+// runAgain runs the script of a run again whose lease this bridge has acquired.
+func (s *Server) runAgain(ctx context.Context, id string, p past, c claimant) (*run, error) {
 	sess := s.loose(p.Client)
 	sess.id, sess.owner, sess.conn, sess.started, sess.over, sess.bound = p.Session, p.Principal, c.conn, p.Started, true, p.tight
 	s.mu.Lock()
@@ -394,21 +372,22 @@ func (s *Server) goOn(ctx context.Context, id string, p past, c claim) (*run, er
 	r := s.newRun(id, sess, p.Principal, p.Profile, p.Fetched)
 	r.started = p.Started
 	if c.left {
-		r.parked = time.Now()
+		r.update(event{kind: leaves, at: time.Now()})
 	}
 	if r.secretHash = p.Secret; c.knows(p.Secret) {
 		r.secret = c.secret
 	}
 	s.keepJournal(r, p.beginning, p.names)
 	r.journal.open, r.journal.bytes = true, p.bytes
-	r.replay = newReplay(r, p)
-	o := gate.Origin{Profile: p.Profile, Policy: p.policy, Servers: p.Servers, Trusted: p.Trusted, Folder: p.Folder, Reach: c.reach, Unasked: c.unasked}
+	r.replay, r.life.resumed = newReplay(r, p), true
+	o := gate.Origin{Profile: p.Profile, Policy: p.policy, Servers: p.Servers, Trusted: p.Trusted, Folder: p.Folder, Reach: c.reach}
 	if c.reach == gate.Nobody && p.Fetched {
 		o.Reach = gate.ByApprovers
 	}
-	s.bind(r, &o, evalArgs{Code: p.Code, Input: p.Input})
+	r.unasked = c.unasked
+	s.identify(r, &o, evalArgs{Code: p.Code, Input: p.Input})
 	var err error
-	if r.gate, err = s.o.Gate.Resume(ctx, o, p.Started, c.by); err != nil {
+	if r.gate, err = s.o.Gate.Resume(ctx, o, (*gateHost)(r), p.Started, c.by); err != nil {
 		sess.sandbox.Close()
 		return nil, err
 	}
@@ -421,32 +400,33 @@ func (s *Server) goOn(ctx context.Context, id string, p past, c claim) (*run, er
 	return r, nil
 }
 
-// Resume goes on with a run that was put away, or whose bridge has ended, for
+// Resume goes on with a run that is suspended, or whose bridge has ended, for
 // the person who runs the bridge, and returns what its eval tool would answer.
-// When ctx ends while the run waits for people, it is put away again, and the
+// When ctx ends while the run waits for people, it is suspended again, and the
 // error is ctx's cause.
 func (s *Server) Resume(ctx context.Context, id, by string, unasked func(*approval.DeniedError)) (*mcp.CallToolResult, error) {
-	r, err := s.takeUp(ctx, id, claim{by: by, anyone: true, reach: gate.ByApprovers, unasked: unasked})
+	r, err := s.resume(ctx, id, claimant{by: by, anyone: true, reach: gate.ByApprovers, unasked: unasked})
 	if err != nil {
 		return nil, err
 	}
-	s.hold(r) // and it is not given away
-	defer s.letGo(r)
+	r.update(event{kind: attaches}) // and it is not handed over
+	defer r.update(event{kind: detaches})
 	select {
 	case <-r.done:
 	case <-ctx.Done():
-		if !r.putOff() {
+		if !r.evict() {
 			r.stop(context.Cause(ctx))
 		}
 		<-r.done
 	}
-	switch {
-	case errors.Is(r.err, errPutAway) && ctx.Err() != nil:
+	switch at := r.now(); {
+	case at.phase != suspended:
+		return r.answer(), nil
+	case !at.leaseLost && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case errors.Is(r.err, errPutAway), errors.Is(r.err, errTaken):
-		return nil, errTaken
+	default:
+		return nil, errLeaseLost
 	}
-	return r.answer(), nil
 }
 
 // GoOn is Resume without waiting: the run goes on, and its answer is kept for a
@@ -455,7 +435,7 @@ func (s *Server) GoOn(ctx context.Context, id, by string) error {
 	if r, ok := s.lookup(id); ok && r.over() {
 		return ErrEnded
 	}
-	_, err := s.takeUp(ctx, id, claim{by: by, anyone: true, reach: gate.ByApprovers, left: true})
+	_, err := s.resume(ctx, id, claimant{by: by, anyone: true, reach: gate.ByApprovers, left: true})
 	if errors.Is(err, errElsewhere) {
 		return nil // it goes on there
 	}
@@ -478,7 +458,7 @@ func (s *Server) MoveOn(ctx context.Context) {
 		if err := s.o.Gate.Broker().Judge(ctx); err != nil && ctx.Err() == nil {
 			s.o.Logger.Warn("looking for answers to paused runs", "err", err)
 		}
-		answered, err := s.answeredAway(ctx, s.began)
+		answered, err := s.answeredUnowned(ctx, s.began)
 		if err != nil && ctx.Err() == nil {
 			s.o.Logger.Warn("looking for paused runs that were answered", "err", err)
 		}
@@ -500,11 +480,11 @@ func (s *Server) MoveOn(ctx context.Context) {
 	}
 }
 
-// answeredAway are the last answers, since a time, to runs that no bridge has
+// answeredUnowned are the last answers, since a time, to runs that no bridge has
 // and that ask nothing any more.
-func (s *Server) answeredAway(ctx context.Context, since time.Time) (last []approval.Entry, err error) {
-	away, err := s.away(ctx)
-	if err != nil || len(away) == 0 {
+func (s *Server) answeredUnowned(ctx context.Context, since time.Time) (last []approval.Entry, err error) {
+	unowned, err := s.unowned(ctx)
+	if err != nil || len(unowned) == 0 {
 		return nil, err
 	}
 	broker := s.o.Gate.Broker()
@@ -516,7 +496,7 @@ func (s *Server) answeredAway(ctx context.Context, since time.Time) (last []appr
 	for _, e := range entries {
 		open[e.Run] = true
 	}
-	for _, k := range away {
+	for _, k := range unowned {
 		if open[k.Run] {
 			continue
 		}

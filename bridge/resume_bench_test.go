@@ -41,7 +41,7 @@ func BenchmarkResume(b *testing.B) {
 		if !ok {
 			b.Fatal("the run is gone")
 		}
-		for !r.putAway() {
+		for !r.suspend() {
 			time.Sleep(10 * time.Microsecond)
 		}
 		<-r.done

@@ -146,7 +146,7 @@ func TestARunGoesOnElsewhere(t *testing.T) {
 	f := newFleet()
 	first := f.bridge(t, "one", queued())
 	id := f.startPaused(t, first, pauses, 2)
-	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
+	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet() })
 	first.Close(0)
 	if made := first.up.made(); len(made) != 2 {
 		t.Fatalf("made %q before", made)
@@ -186,7 +186,7 @@ func TestARunGoesOnElsewhere(t *testing.T) {
 	if left, err := f.records.Runs(t.Context()); err != nil || len(left) > 0 {
 		t.Errorf("journals are left: %v, %v", left, err)
 	}
-	if _, err := second.takeUp(t.Context(), id, claim{anyone: true}); err == nil {
+	if _, err := second.resume(t.Context(), id, claimant{anyone: true}); err == nil {
 		if r, ok := second.lookup(id); !ok || r.session == nil {
 			t.Error("the run can be taken up again")
 		}
@@ -198,7 +198,7 @@ func (f *fleet) endsAsking(t testing.TB, code string, questions int) (id string)
 	t.Helper()
 	b := f.bridge(t, "one", queued())
 	id = f.startPaused(t, b, code, questions)
-	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.quiet(b.o.Gate.Broker()) })
+	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.quiet() })
 	b.Close(0)
 	return id
 }
@@ -213,7 +213,7 @@ func TestQuestionsSayWhereTheRunWorks(t *testing.T) {
 	if e := f.open(t, 1)[0]; e.Folder != "/home/ann/shop" {
 		t.Errorf("asked is for %q", e.Folder)
 	}
-	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet(first.o.Gate.Broker()) })
+	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet() })
 	first.Close(0)
 	second := f.bridge(t, "two", queued())
 	if err := second.GoOn(t.Context(), id, "the test"); err != nil {
@@ -479,7 +479,7 @@ func TestTheVerdictMovesAPausedRunOn(t *testing.T) {
 	defer func() { stop(); <-over }()
 	began := time.Now()
 	f.answer(t, f.open(t, 2)[0], yes)
-	if answered, err := second.answeredAway(t.Context(), began); err != nil || len(answered) > 0 {
+	if answered, err := second.answeredUnowned(t.Context(), began); err != nil || len(answered) > 0 {
 		t.Errorf("after one of two answers: %v, %v", answered, err)
 	}
 	f.answer(t, f.open(t, 1)[0], yes)
@@ -497,10 +497,10 @@ func TestARestartMakesNoCalls(t *testing.T) {
 		f.answer(t, e, yes)
 	}
 	second := f.bridge(t, "two", queued())
-	if answered, err := second.answeredAway(t.Context(), before); err != nil || len(answered) != 1 {
+	if answered, err := second.answeredUnowned(t.Context(), before); err != nil || len(answered) != 1 {
 		t.Errorf("a bridge that was there: %v, %v", answered, err)
 	}
-	if answered, err := second.answeredAway(t.Context(), time.Now()); err != nil || len(answered) > 0 {
+	if answered, err := second.answeredUnowned(t.Context(), time.Now()); err != nil || len(answered) > 0 {
 		t.Errorf("one that begins afterwards: %v, %v", answered, err)
 	}
 }
@@ -518,7 +518,7 @@ func TestAPauseLoosensNothing(t *testing.T) {
 	first.mu.Lock()
 	r.session.tight = "strict"
 	first.mu.Unlock()
-	waitUntil(t, func() bool { return r.quiet(first.o.Gate.Broker()) })
+	waitUntil(t, func() bool { return r.quiet() })
 	first.Close(0)
 	f.answer(t, f.open(t, 1)[0], yes)
 	second := f.bridge(t, "two", spec)
@@ -555,7 +555,7 @@ func (f *fleet) leftBy(t *testing.T, b *bench, c *mcp.ClientSession) (id string)
 		}
 		return r != nil
 	})
-	waitUntil(t, r.putAway)
+	waitUntil(t, r.suspend)
 	<-r.done
 	leave()
 	<-gone

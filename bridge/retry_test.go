@@ -53,7 +53,7 @@ func (a *again) with(description, identity string) {
 
 func (a *again) begin() *gate.Run {
 	a.runs++
-	r, err := a.Begin(a.Context(), gate.Origin{ID: "r" + string(rune('0'+a.runs)), Session: "s", Profile: "p", Reach: a.reach})
+	r, err := a.Begin(a.Context(), gate.Origin{ID: "r" + string(rune('0'+a.runs)), Session: "s", Profile: "p", Reach: a.reach}, nil)
 	if err != nil {
 		a.Fatal(err)
 	}

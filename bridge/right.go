@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Going on with a run takes a right to it, the same in the bridge that it began
+// Resuming a run takes a right to it, the same in the bridge that it began
 // in, in another one, and after a restart. A run of a principal is that
 // principal's. One of nobody in particular is its session's, and whoever's who
 // has its secret, which the client got with the paused answer and nobody else.
@@ -29,8 +29,8 @@ func (b *beginning) owner() ownership { return ownership{b.Principal, b.Session,
 
 func (r *run) owner() ownership { return ownership{r.principal, r.session.id, r.secretHash} }
 
-// may reports whether the claim gives a right to a run.
-func (c claim) may(o ownership) bool {
+// may reports whether the claimant has a right to a run.
+func (c claimant) may(o ownership) bool {
 	switch {
 	case c.anyone:
 		return true
@@ -44,8 +44,8 @@ func (c claim) may(o ownership) bool {
 	return c.knows(o.secret)
 }
 
-// knows reports whether the claim comes with the secret that has a SHA-256.
-func (c claim) knows(secret []byte) bool {
+// knows reports whether the claimant has the secret that has a SHA-256.
+func (c claimant) knows(secret []byte) bool {
 	sum := sha256.Sum256([]byte(c.secret))
 	return c.secret != "" && len(secret) == len(sum) && subtle.ConstantTimeCompare(sum[:], secret) == 1
 }
@@ -59,13 +59,13 @@ func newSecret() (secret string, sum []byte) {
 	return secret, hash[:]
 }
 
-// claimOf is a client's claim to a run, with the run's secret if it sent one.
-func (s *Server) claimOf(req *mcp.CallToolRequest, secret string) claim {
+// claimantOf is the client of a request, with the run's secret if it sent one.
+func (s *Server) claimantOf(req *mcp.CallToolRequest, secret string) claimant {
 	who := "a client that calls itself nothing"
 	if info := req.ClientInfo(); info != nil && info.Name != "" {
 		who = "client " + canon.Cut(info.Name, 100)
 	}
-	c := claim{principal: principal(req), secret: secret, by: who, reach: reach(req), conn: req.Session}
+	c := claimant{principal: principal(req), secret: secret, by: who, reach: reach(req), conn: req.Session}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sess := s.sessions[req.Session]; sess != nil && !sess.brief {

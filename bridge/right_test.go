@@ -38,7 +38,7 @@ func (f *fleet) under(name, configuration, a string, spec profiles.Spec) func(*t
 func (f *fleet) away(t *testing.T, b *bench, code string, n int) string {
 	t.Helper()
 	id := f.startPaused(t, b, code, n)
-	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.quiet(b.o.Gate.Broker()) })
+	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.quiet() })
 	b.Close(0)
 	return id
 }
@@ -66,15 +66,15 @@ func TestARunBelongsToItsConfiguration(t *testing.T) {
 			elsewhere("runs cancel", other.CancelRun(t.Context(), id, "ann"))
 			_, err = other.Replay(t.Context(), id, func(Step) {})
 			elsewhere("runs replay", err)
-			for what, c := range map[string]claim{"its principal": {principal: "ci"}, "a sealed state": {principal: "ci", sealed: true}, "nobody": {}} {
-				if _, err := other.takeUp(t.Context(), id, c); !errors.Is(err, ErrNoRun) {
+			for what, c := range map[string]claimant{"its principal": {principal: "ci"}, "a sealed state": {principal: "ci", sealed: true}, "nobody": {}} {
+				if _, err := other.resume(t.Context(), id, c); !errors.Is(err, ErrNoRun) {
 					t.Errorf("eval_resume of %s: %v", what, err)
 				}
 			}
 			if _, ok := other.Run(id); ok || len(other.Runs()) > 0 || other.Status().Paused > 0 {
 				t.Errorf("it is listed: %v", other.Runs())
 			}
-			if last, err := other.answeredAway(t.Context(), time.Time{}); err != nil || len(last) > 0 {
+			if last, err := other.answeredUnowned(t.Context(), time.Time{}); err != nil || len(last) > 0 {
 				t.Errorf("it is moved on: %v, %v", last, err)
 			}
 			if made := other.up.made(); len(made) > 0 {
@@ -202,25 +202,25 @@ func TestTheRightToARun(t *testing.T) {
 	anns := ownership{principal: "ann", session: "s1", secret: sum}
 	for _, row := range []struct {
 		name string
-		c    claim
+		c    claimant
 		of   ownership
 		may  bool
 	}{
-		{"its session", claim{session: "s1"}, nobodys, true},
-		{"another session", claim{session: "s2"}, nobodys, false},
-		{"no session", claim{}, nobodys, false},
-		{"no session, of a run without one", claim{}, ownership{}, false},
-		{"its secret", claim{session: "s2", secret: secret}, nobodys, true},
-		{"another secret", claim{session: "s2", secret: other}, nobodys, false},
-		{"a part of its secret", claim{secret: secret[:20]}, nobodys, false},
-		{"a secret, of a run that has none", claim{secret: secret}, ownership{session: "s1"}, false},
-		{"a state that we sealed", claim{sealed: true}, nobodys, true},
-		{"a principal", claim{principal: "ann"}, nobodys, false},
-		{"a principal with the secret", claim{principal: "ann", secret: secret}, nobodys, false},
-		{"its principal", claim{principal: "ann", session: "s2"}, anns, true},
-		{"another principal", claim{principal: "bob", session: "s1", secret: secret, sealed: true}, anns, false},
-		{"no principal", claim{session: "s1", secret: secret}, anns, false},
-		{"who runs the bridge", claim{anyone: true}, anns, true},
+		{"its session", claimant{session: "s1"}, nobodys, true},
+		{"another session", claimant{session: "s2"}, nobodys, false},
+		{"no session", claimant{}, nobodys, false},
+		{"no session, of a run without one", claimant{}, ownership{}, false},
+		{"its secret", claimant{session: "s2", secret: secret}, nobodys, true},
+		{"another secret", claimant{session: "s2", secret: other}, nobodys, false},
+		{"a part of its secret", claimant{secret: secret[:20]}, nobodys, false},
+		{"a secret, of a run that has none", claimant{secret: secret}, ownership{session: "s1"}, false},
+		{"a state that we sealed", claimant{sealed: true}, nobodys, true},
+		{"a principal", claimant{principal: "ann"}, nobodys, false},
+		{"a principal with the secret", claimant{principal: "ann", secret: secret}, nobodys, false},
+		{"its principal", claimant{principal: "ann", session: "s2"}, anns, true},
+		{"another principal", claimant{principal: "bob", session: "s1", secret: secret, sealed: true}, anns, false},
+		{"no principal", claimant{session: "s1", secret: secret}, anns, false},
+		{"who runs the bridge", claimant{anyone: true}, anns, true},
 	} {
 		if got := row.c.may(row.of); got != row.may {
 			t.Errorf("%s: may go on: %t", row.name, got)
@@ -250,7 +250,7 @@ func TestAnotherSessionNeedsTheSecret(t *testing.T) {
 			}
 			b := first
 			if where == "another bridge" {
-				waitUntil(t, func() bool { r, ok := first.lookup(paused.Run); return ok && r.quiet(first.o.Gate.Broker()) })
+				waitUntil(t, func() bool { r, ok := first.lookup(paused.Run); return ok && r.quiet() })
 				first.Close(0)
 				b = f.under("second", "work", "a", spec)(t)
 			}

@@ -38,37 +38,38 @@ type run struct {
 	secretHash []byte
 	gate       *gate.Run
 	ctx        context.Context
-	journal    *journal        // nil: none is kept
-	replay     *replay         // nil: the run has not paused
-	tight      profiles.Limits // of its profile
-	parallel   int             // calls at a time
-	holders    int             // requests that hold the run; guarded by Server.mu
-	parked     time.Time       // when it was let go while it waits for a person; guarded by Server.mu
-	delivered  bool            // somebody got its answer; guarded by Server.mu
-	fetched    bool            // its answer is fetched later: nobody holds it from the start
+	cancel     context.CancelCauseFunc // of ctx; see update
+	journal    *journal                // nil: none is kept
+	replay     *replay                 // nil: the run was never suspended
+	limits     profiles.Limits         // of its profile
+	parallel   int                     // calls at a time
+	fetched    bool                    // its answer is fetched later: no request waits at it from the start
+	unasked    func(*approval.DeniedError)
 	started    time.Time
-	ended      time.Time               // set before done is closed
-	maxResult  int                     // bytes of result that the model may have
-	stop       context.CancelCauseFunc // the first reason is kept
-	done       chan struct{}           // closed when result and err are set
-	elicit     *elicit.Client          // what upstream servers say and ask
+	ended      time.Time      // set before done is closed
+	maxResult  int            // bytes of result that the model may have
+	done       chan struct{}  // closed when result and err are set
+	elicit     *elicit.Client // what upstream servers say and ask
 
 	result sandbox.Result
 	err    error
+
+	lifeMu sync.Mutex
+	life   lifecycle // guarded by lifeMu; changed by update
 
 	mu      sync.Mutex
 	media   []emitted
 	emitted int // bytes of media
 	made    int // calls
 	settled int
-	open    int // open calls when the script was last idle; 0 while it is not
 }
 
 // start begins a run of a script. An error means that there is no run.
-func (s *Server) start(sess *session, o gate.Origin, principal string, args evalArgs) (*run, error) {
+func (s *Server) start(sess *session, o gate.Origin, principal string, args evalArgs, unasked func(*approval.DeniedError)) (*run, error) {
 	r := s.newRun(newID("r"), sess, principal, o.Profile, o.Reach == gate.ByApprovers)
+	r.unasked = unasked
 	o.Folder = s.o.Folder()
-	s.bind(r, &o, args)
+	s.identify(r, &o, args)
 	names := s.names(o.Profile)
 	script := s.script(r, args, names)
 	s.seed(&script.Seed)
@@ -79,7 +80,7 @@ func (s *Server) start(sess *session, o gate.Origin, principal string, args eval
 		Configuration: s.configuration(), Secret: r.secretHash, Folder: o.Folder,
 	}, names)
 	var err error
-	if r.gate, err = s.o.Gate.Begin(r.ctx, o); err != nil {
+	if r.gate, err = s.o.Gate.Begin(r.ctx, o, (*gateHost)(r)); err != nil {
 		r.stop(err)
 		return nil, err
 	}
@@ -97,26 +98,50 @@ func (s *Server) newRun(id string, sess *session, principal, profile string, fet
 		started: s.o.Now(), fetched: fetched,
 	}
 	r.elicit = s.elicitFor(r)
-	r.ctx, r.stop = context.WithCancelCause(context.Background())
-	r.tight = s.o.Gate.View().Limits(profile)
-	r.maxResult = least(s.o.MaxResult, r.tight.Result)
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	r.limits = s.o.Gate.View().Limits(profile)
+	r.maxResult = least(s.o.MaxResult, r.limits.Result)
 	return r
 }
 
-// bind ties a run's calls to it.
-func (s *Server) bind(r *run, o *gate.Origin, args evalArgs) {
-	o.ID, o.Session, o.Client, o.Requester, o.Stop = r.id, r.session.id, r.session.client, r.principal, r.stop
+// identify puts into an origin what it has of the run.
+func (s *Server) identify(r *run, o *gate.Origin, args evalArgs) {
+	o.ID, o.Session, o.Client, o.Requester = r.id, r.session.id, r.session.client, r.principal
 	o.Script, o.Input = args.Code, args.Input
-	o.Attached = func() bool { return r.fetched || s.held(r) }
-	o.ByItself = r.session.reflex.byItself
-	o.ApproveAt = func() string { return s.o.ApproveAt(r.id) }
-	o.Also = func() []string { return s.tightened(r.session) }
-	o.CallTimeout = time.Duration(deref(r.tight.Call))
+	o.CallTimeout = time.Duration(deref(r.limits.Call))
+}
+
+// A gateHost is a run, seen from the gate.
+type gateHost run
+
+var _ gate.Host = (*gateHost)(nil)
+
+func (h *gateHost) Profiles() []string  { return h.server.tightened(h.session) }
+func (h *gateHost) AnswersItself() bool { return h.session.reflex.byItself() }
+func (h *gateHost) ApproveAt() string   { return h.server.o.ApproveAt(h.id) }
+func (h *gateHost) Stop(why error)      { (*run)(h).stop(why) }
+
+func (h *gateHost) Attended() bool {
+	at := (*run)(h).now()
+	return h.fetched || at.attended()
+}
+
+func (h *gateHost) Sends(call int) bool {
+	return (*run)(h).update(event{kind: sends, call: call})
+}
+
+func (h *gateHost) Returns(call int) { (*run)(h).update(event{kind: returns, call: call}) }
+func (h *gateHost) Suspended() bool  { return (*run)(h).now().phase == suspended }
+
+func (h *gateHost) Unasked(denied *approval.DeniedError) {
+	if h.unasked != nil {
+		h.unasked(denied)
+	}
 }
 
 // script is what a run runs, without its seed.
 func (s *Server) script(r *run, args evalArgs, names *sandbox.Names) sandbox.Script {
-	t := r.tight
+	t := r.limits
 	script := sandbox.Script{
 		Source: args.Code,
 		Input:  args.Input,
@@ -150,7 +175,7 @@ func (s *Server) launch(r *run, script sandbox.Script) error {
 	s.runs.Add(1)
 	go func() {
 		defer s.runs.Done()
-		defer r.stop(nil)
+		defer r.cancel(nil)
 		s.carryOut(r, script)
 		r.session.prompts.Forget(r.id)
 		s.mu.Lock()
@@ -161,16 +186,20 @@ func (s *Server) launch(r *run, script sandbox.Script) error {
 		close(r.done)
 		s.turnLocked()
 		s.mu.Unlock()
-		s.release(r.session)
+		s.closeSession(r.session)
 	}()
 	return nil
 }
 
-// carryOut runs a run's script to its end, and records that.
+// carryOut runs a run's script to its end, and records that, or that the run is
+// suspended.
 func (s *Server) carryOut(r *run, script sandbox.Script) {
 	ctx := r.ctx
 	select {
 	case r.session.slots <- struct{}{}:
+		if r.replay == nil { // else it begins once it is where it was
+			r.update(event{kind: begins})
+		}
 		r.result, r.err = r.session.sandbox.Run(upstream.WithClient(ctx, r.elicit), script, (*host)(r))
 		<-r.session.slots
 	case <-ctx.Done():
@@ -183,23 +212,8 @@ func (s *Server) carryOut(r *run, script sandbox.Script) {
 			r.err = err
 		}
 	}
-	if errors.Is(r.err, errTaken) {
+	if !r.update(event{kind: ends}) && !s.settleSuspension(ctx, r) {
 		return // it goes on elsewhere
-	}
-	if errors.Is(r.err, errPutAway) {
-		err := s.rest(ctx, r)
-		if err == nil {
-			return
-		}
-		var stop *approval.StoppedError
-		if r.err = err; !errors.As(err, &stop) {
-			s.o.Logger.Error("putting a run away", "run", r.id, "err", err)
-			r.err = fmt.Errorf("the run could not be put away: %w", err)
-		}
-		err = s.o.Gate.Broker().Abandon(context.WithoutCancel(ctx), r.err, func(e approval.Entry) bool { return e.Run == r.id })
-		if err != nil {
-			s.o.Logger.Error("ending the questions of a run", "run", r.id, "err", err)
-		}
 	}
 	why := ""
 	if r.err != nil {
@@ -210,6 +224,35 @@ func (s *Server) carryOut(r *run, script sandbox.Script) {
 	}
 }
 
+// settleSuspension leaves a suspended run to whoever acquires it. It reports
+// whether the run ends here instead: that could not be written down, or somebody
+// wanted its end in the same moment.
+func (s *Server) settleSuspension(ctx context.Context, r *run) (ends bool) {
+	if r.now().leaseLost {
+		r.err = errLeaseLost
+		return false
+	}
+	err := s.leaveInJournal(ctx, r)
+	if err == nil {
+		return false
+	}
+	var stop *approval.StoppedError
+	if !errors.As(err, &stop) {
+		s.o.Logger.Error("suspending a run", "run", r.id, "err", err)
+		err = fmt.Errorf("the run could not be suspended: %w", err)
+	}
+	if !r.update(event{kind: failsToSuspend}) {
+		r.err = errLeaseLost
+		return false
+	}
+	r.err = err
+	err = s.o.Gate.Broker().Abandon(context.WithoutCancel(ctx), r.err, func(e approval.Entry) bool { return e.Run == r.id })
+	if err != nil {
+		s.o.Logger.Error("ending the questions of a run", "run", r.id, "err", err)
+	}
+	return true
+}
+
 // limitOf is the limit that ended a run, if one did.
 func limitOf(err error) *sandbox.LimitError {
 	var limit *sandbox.LimitError
@@ -217,13 +260,10 @@ func limitOf(err error) *sandbox.LimitError {
 	return limit
 }
 
-// quiet reports whether the script can do nothing until a person answers: it
-// is idle, and every open call of it waits for one.
-func (r *run) quiet(b *approval.Broker) bool {
-	r.mu.Lock()
-	open := r.open
-	r.mu.Unlock()
-	return open > 0 && open == b.Waiting(r.id)
+// quiet reports whether the script can do nothing until people answer.
+func (r *run) quiet() bool {
+	at := r.now()
+	return at.quiet()
 }
 
 // deref is what p points at, or zero.
@@ -293,11 +333,9 @@ func (h *host) Preview(report analysis.Report) {
 
 // Idle is told when only answers can move the script on.
 func (h *host) Idle(open int) {
-	h.mu.Lock()
-	h.open = open
-	h.mu.Unlock()
+	(*run)(h).update(event{kind: idles, calls: open})
 	if h.replay != nil {
-		h.replay.rest(open)
+		h.replay.idles(open)
 	}
 }
 
@@ -313,7 +351,7 @@ func (h *host) Call(ctx context.Context, c sandbox.Call, settle func(sandbox.Rep
 	}
 	reply, err := r.serve(ctx, c, known)
 	switch {
-	case errors.Is(err, gate.ErrAway):
+	case errors.Is(err, gate.ErrSuspended):
 		return // the run goes on elsewhere, and with it this call
 	case err != nil:
 		reply = sandbox.Reply{Err: thrown(err)}
@@ -337,20 +375,16 @@ func (h *host) Timer(c sandbox.Call, wait time.Duration, settle func(sandbox.Rep
 
 func (r *run) count(made, settled int) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.made += made
 	r.settled += settled
-	if settled > 0 { // as stirs
-		r.open = 0
+	r.mu.Unlock()
+	if settled > 0 {
+		r.moves()
 	}
 }
 
-// stirs notes that an answer moves the script, which says when it is idle again.
-func (r *run) stirs() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.open = 0
-}
+// moves notes that an answer moves the script, which says when it is idle again.
+func (r *run) moves() { r.update(event{kind: moves}) }
 
 // serve answers one call of the script. Tools are behind the gate; the rest
 // concerns only what this session already has.
@@ -370,7 +404,7 @@ func (r *run) serve(ctx context.Context, c sandbox.Call, known recorded) (sandbo
 	if err == nil {
 		reply, err = r.serveLocal(ctx, c, call, s)
 	}
-	if errors.Is(err, gate.ErrAway) {
+	if errors.Is(err, gate.ErrSuspended) {
 		return sandbox.Reply{}, err
 	}
 	if err != nil {
@@ -387,42 +421,44 @@ func (r *run) serve(ctx context.Context, c sandbox.Call, known recorded) (sandbo
 
 // pass makes a call at the gate.
 func (r *run) pass(ctx context.Context, c sandbox.Call, call gate.Call) (sandbox.Reply, error) {
-	j := &callJournal{r: r, call: c}
 	if r.journal != nil {
-		call.Journal = j
+		call.Journal = &callJournal{r: r, call: c}
 	}
+	call.Reply = func(answer gate.Answer, err error) gate.Reply { return r.replyTo(c, answer, err) }
 	answer, err := r.server.o.Gate.Call(ctx, r.gate, call)
-	if errors.Is(err, gate.ErrAway) {
+	if errors.Is(err, gate.ErrSuspended) {
 		return sandbox.Reply{}, err
 	}
 	if err == nil && (c.Op == sandbox.OpTool || c.Op == sandbox.OpRaw) {
 		r.server.observe(c.Name, answer)
 	}
-	if !j.made {
-		j.reply, _ = r.replyTo(c, answer, err)
-	}
-	return j.reply, nil
+	return answer.Reply.(scriptReply).Reply, nil
 }
 
-// replyTo is what the script gets for a call that passed the gate, and what its
+// A scriptReply is what the script gets for a call that passed the gate, and what its
 // handles stand for.
-func (r *run) replyTo(c sandbox.Call, answer gate.Answer, err error) (sandbox.Reply, []handles.Kept) {
+type scriptReply struct {
+	sandbox.Reply
+	items []handles.Kept
+}
+
+func (r *run) replyTo(c sandbox.Call, answer gate.Answer, err error) scriptReply {
 	on := shelf{r.session.handles.Shelf()}
-	var reply sandbox.Reply
+	var got sandbox.Reply
 	switch {
 	case err != nil:
 		err = r.explain(err)
 	case c.Op == sandbox.OpRaw:
-		reply = sandbox.Reply{Value: answer.Raw}
+		got = sandbox.Reply{Value: answer.Raw}
 	case c.Op == sandbox.OpPrompt && c.Name == "get":
-		reply, err = on.prompt(answer)
+		got, err = on.prompt(answer)
 	default:
-		reply, err = on.value(answer)
+		got, err = on.value(answer)
 	}
 	if err != nil {
-		reply = sandbox.Reply{Err: thrown(err)}
+		got = sandbox.Reply{Err: thrown(err)}
 	}
-	return reply, on.Made
+	return scriptReply{got, on.Made}
 }
 
 // serveLocal answers a call of what this session has. What a replay must do
@@ -492,7 +528,7 @@ func (r *run) explain(err error) error {
 			why += ": " + st.Err
 		}
 		more := *unknown
-		more.Message = fmt.Sprintf("%s is not to be had now: server %s is %s", unknown.Name, st.Name, why)
+		more.Message = fmt.Sprintf("%s is unavailable: server %s is %s", unknown.Name, st.Name, why)
 		return &more
 	}
 	return err

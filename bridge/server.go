@@ -108,23 +108,23 @@ type Server struct {
 	withdrawals withdrawals // of dialogs in HTTP sessions
 	reflexes    sync.Map    // principal -> *reflex, of stateless clients
 
-	runs     sync.WaitGroup
-	mu       sync.Mutex
-	closed   bool
-	sessions map[*mcp.ServerSession]*session
-	live     map[string]*run   // by ID
-	ended    []*run            // kept for clients that come back, the oldest first
-	turned   chan struct{}     // closed when a run starts or ends; nil until somebody asks
-	tools    map[string]string // by name: the tool as it was added
-	rebuild  sync.Mutex        // held while tools are rewritten; guards tools
-	known    sync.Map          // of the present view: *catalog.View -> *sandbox.Names, and what runs begin with (commonText)
-	begun    sync.Map          // run ID -> beginning, without its script, of runs that are away
-	taking   locks             // held while a run is taken up, or ended where it was put away
-	seed     func(*[32]byte)   // makes the seed of a run
-	began    time.Time
-	rested   sync.Map // rested -> run ID, of runs that were put away here
-	heeding  context.CancelFunc
-	heeded   chan struct{} // closed when heed has ended
+	runs        sync.WaitGroup
+	mu          sync.Mutex
+	closed      bool
+	sessions    map[*mcp.ServerSession]*session
+	live        map[string]*run   // by ID
+	ended       []*run            // kept for clients that come back, the oldest first
+	turned      chan struct{}     // closed when a run starts or ends; nil until somebody asks
+	tools       map[string]string // by name: the tool as it was added
+	rebuild     sync.Mutex        // held while tools are rewritten; guards tools
+	known       sync.Map          // of the present view: *catalog.View -> *sandbox.Names, and what runs begin with (commonText)
+	begun       sync.Map          // run ID -> beginning, without its script, of runs that no bridge has
+	acquiring   locks             // held while a run is resumed, or ended where it is suspended
+	seed        func(*[32]byte)   // makes the seed of a run
+	began       time.Time
+	suspended   sync.Map // suspendedKey -> run ID, of runs that were suspended here
+	stopLeases  context.CancelFunc
+	leasesEnded chan struct{} // closed when keepLeases has ended
 }
 
 // ErrClosed is returned for what arrives after Close has begun.
@@ -179,15 +179,15 @@ func New(o Options) *Server {
 		//lint:ignore SA1019 logging is deprecated by the newest protocol; servers use it
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Logging: &mcp.LoggingCapabilities{}},
 	})
-	s.mcp.AddReceivingMiddleware(strict, clampInitialize, s.levels.Middleware, s.settle)
+	s.mcp.AddReceivingMiddleware(strict, clampInitialize, s.levels.Middleware, s.awaitTools)
 	s.mcp.AddSendingMiddleware(overhear)
 	s.retool()
-	heeding, stop := context.WithCancel(context.Background())
-	s.heeding, s.heeded = stop, make(chan struct{})
+	ctx, stop := context.WithCancel(context.Background()) // ends with Close
+	s.stopLeases, s.leasesEnded = stop, make(chan struct{})
 	go func() {
-		defer close(s.heeded)
+		defer close(s.leasesEnded)
 		if o.Journal != nil {
-			s.heed(heeding)
+			s.keepLeases(ctx)
 		}
 	}()
 	return s
@@ -227,10 +227,10 @@ func (s *Server) Close(grace time.Duration) {
 	s.closed = true
 	live := slices.Collect(maps.Values(s.live))
 	s.mu.Unlock()
-	s.heeding()
-	<-s.heeded
+	s.stopLeases()
+	<-s.leasesEnded
 	for _, r := range live {
-		if r.quiet(s.o.Gate.Broker()) && !r.putOff() {
+		if r.quiet() && !r.evict() {
 			r.stop(ErrClosed) // it waits for a person, who cannot answer any more
 		}
 	}
@@ -245,7 +245,7 @@ func (s *Server) Close(grace time.Duration) {
 	live = slices.Collect(maps.Values(s.live))
 	s.mu.Unlock()
 	for _, r := range live {
-		if !r.putOff() {
+		if !r.evict() {
 			r.stop(ErrClosed)
 		}
 	}
@@ -271,10 +271,10 @@ func clampInitialize(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// settle answers a list of tools when it is worth reading: a client that asks at
+// awaitTools answers a list of tools when it is worth reading: a client that asks at
 // once, and perhaps never again, is not shown tools of which some servers'
 // are missing because these are just being started.
-func (s *Server) settle(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *Server) awaitTools(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if method == "tools/list" {
 			s.o.Ready(ctx)

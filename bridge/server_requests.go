@@ -57,7 +57,7 @@ func (a *attachment) serverRequestRequired(q *elicit.Request) *mcp.CallToolResul
 	if err != nil {
 		return failure("sealing the request state: " + err.Error())
 	}
-	a.s.park(a.r)
+	a.s.leave(a.r)
 	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{q.ID(): q.Input()}, RequestState: sealed}
 }
 

@@ -31,7 +31,7 @@ type session struct {
 	stateless bool
 	logLevel  string
 
-	bound []string // profiles that bound it before its run was paused
+	bound []string // profiles that bound it before its run was suspended
 
 	// Guarded by Server.mu.
 	runs     int    // under way
@@ -84,7 +84,7 @@ func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
 		delete(s.sessions, conn)
 		sess.over = true
 		s.mu.Unlock()
-		s.release(sess)
+		s.closeSession(sess)
 	}()
 	return sess, nil
 }
@@ -106,10 +106,10 @@ func (s *Server) loose(client string) *session {
 		sandbox: s.o.Pool.Session(), handles: handles.New(s.o.Now), slots: make(chan struct{}, 1), prompts: elicit.NewQueue(), reflex: new(reflex)}
 }
 
-// release gives back what a session holds once its connection is over and its
+// closeSession gives back what a session holds once its connection is over and its
 // last run has ended: a run that waits for a person outlives the stateless
 // request that started it.
-func (s *Server) release(sess *session) {
+func (s *Server) closeSession(sess *session) {
 	s.mu.Lock()
 	if !sess.over || sess.runs > 0 || sess.released {
 		s.mu.Unlock()

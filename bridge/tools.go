@@ -94,7 +94,7 @@ func (s *Server) wanted(view *gate.View) map[string]offered {
 			OutputSchema: json.RawMessage(answerSchema),
 			Annotations:  &mcp.ToolAnnotations{Title: "Go on with a paused run", OpenWorldHint: ptr(true)}},
 			func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return s.resume(ctx, req)
+				return s.evalResume(ctx, req)
 			})
 	}
 	if s.o.Full {

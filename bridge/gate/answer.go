@@ -15,6 +15,7 @@ type Answer struct {
 	Content    []Content
 	Structured json.RawMessage // nil if there is none
 	IsError    bool
+	Reply      Reply `json:"-"` // what the script gets; also of a call without an answer
 }
 
 // Content is one block of an answer.

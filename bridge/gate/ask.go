@@ -14,43 +14,33 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// ask puts c to a person and, after a yes, decides once more: minutes may have
-// passed. It returns nil when c may be sent. A yes holds unless the tool or the
-// policy's mind about this call has changed in between; what has become
-// stricter is asked again.
-func (r *Run) ask(ctx context.Context, c *call) error {
-	for {
-		if !r.mayAsk(c.decision) {
-			return r.fallBack(ctx, c)
-		}
-		r.findSources(c)
-		asked := c.decision
-		verdict, err := r.put(ctx, c)
-		if err != nil {
-			return err
-		}
-		if !verdict.Approve {
-			return answered(c, verdict)
-		}
-		view := r.gate.View()
-		if err := r.moved(c, view.Identities[c.tool.Server]); err != nil {
-			return err
-		}
-		tool, ok := view.Catalog.Lookup(c.tool.Path())
-		if !ok || tool.Digest != c.tool.Digest {
-			return denied(c, approval.Stale, "the tool has changed")
-		}
-		if verdict.Args != nil {
-			if err := c.edit(view, r.bound(view), verdict); err != nil {
-				return err
-			}
-		}
-		c.decision = r.decide(view, c)
-		r.hide(c.args, c.displayOptions(nil))
-		if !stricter(c.decision, asked) {
-			return nil
+// ask puts c to people. After a yes it returns what is decided on by then, for
+// c to be decided again, since minutes may have passed. A yes to another tool
+// than there is by then, or at another server, is none; the arguments are those
+// of whoever said it.
+func (r *Run) ask(ctx context.Context, c *call) (*View, error) {
+	r.findSources(c)
+	verdict, err := r.put(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if !verdict.Approve {
+		return nil, answered(c, verdict)
+	}
+	view := r.gate.View()
+	if err := r.moved(c, view.Identities[c.tool.Server]); err != nil {
+		return nil, err
+	}
+	tool, ok := view.Catalog.Lookup(c.tool.Path())
+	if !ok || tool.Digest != c.tool.Digest {
+		return nil, denied(c, approval.Stale, "the tool has changed")
+	}
+	if verdict.Args != nil {
+		if err := c.edit(view, r.bound(view), verdict); err != nil {
+			return nil, err
 		}
 	}
+	return view, nil
 }
 
 // mayAsk reports whether somebody can answer a question with this decision:
@@ -60,7 +50,7 @@ func (r *Run) ask(ctx context.Context, c *call) error {
 func (r *Run) mayAsk(d profiles.Decision) bool {
 	strong := r.gate.broker.NeedsApprover(d)
 	switch {
-	case r.Reach == ByElicitation && !strong && !r.ByItself():
+	case r.Reach == ByElicitation && !strong && !r.host.AnswersItself():
 		return true
 	case !r.gate.approvers():
 		return false
@@ -79,7 +69,7 @@ func (g *Gate) Queues(d profiles.Decision) bool { return g.desk.queues(d) }
 // Elsewhere says, after why nobody answers at the client, who else could answer
 // a question with this decision.
 func (r *Run) Elsewhere(d profiles.Decision) string {
-	switch at := r.ApproveAt(); {
+	switch at := r.host.ApproveAt(); {
 	case r.gate.Queues(d):
 		return "" // approvers are asked
 	case !r.gate.approvers():
@@ -97,7 +87,7 @@ func (r *Run) unreachable(d profiles.Decision) string {
 	switch {
 	case r.Reach == ByAddress:
 		return "this client opens addresses and shows no forms, so that nobody can answer there" + r.Elsewhere(d)
-	case r.Reach == ByElicitation && r.ByItself():
+	case r.Reach == ByElicitation && r.host.AnswersItself():
 		return "this client answers questions by itself, before anybody can read them" + r.Elsewhere(d)
 	default:
 		return ""
@@ -115,12 +105,12 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 		}
 		verdict, err = r.gate.broker.Ask(ctx, question)
 	}
-	if r.isAway() {
-		return verdict, ErrAway
+	if r.host.Suspended() {
+		return verdict, ErrSuspended
 	}
 	c.verdict = &verdict
 	rec := r.verdictRecord(c)
-	if !question.Again { // else it was asked before the run was put away, and that is on record
+	if !question.Again { // else it was asked before the run was suspended, and that is on record
 		rec.Wait = r.gate.now().Sub(asked)
 	}
 	if lost := r.record(context.WithoutCancel(ctx), rec); lost != nil {
@@ -134,19 +124,19 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 	}
 	switch {
 	case errors.Is(err, approval.ErrFlood):
-		r.Stop(err)
+		r.host.Stop(err)
 	case err != nil && ctx.Err() == nil:
 		return verdict, unrecorded(c, err)
 	case verdict.Reason == approval.AuditUnavailable:
 		return verdict, unrecorded(c, errors.New(verdict.Text)) // not for the script
 	}
-	if verdict.Reason == approval.Timeout && r.Attached != nil && !r.Attached() {
-		// Nobody holds the run: it ends here rather than going on alone.
-		r.Stop(errExpired)
+	if verdict.Reason == approval.Timeout && !r.host.Attended() {
+		// No client waits for the run: it ends here rather than going on alone.
+		r.host.Stop(errExpired)
 		return verdict, denied(c, approval.Expired, "")
 	}
 	if verdict.Stop {
-		r.Stop(stopped(verdict))
+		r.host.Stop(stopped(verdict))
 	}
 	return verdict, nil
 }
@@ -228,7 +218,7 @@ func (r *Run) fallBack(ctx context.Context, c *call) error {
 	c.verdict = &verdict
 	if !verdict.Approve {
 		refusal := refused(c, verdict.Reason, why, true)
-		r.Unasked(refusal)
+		r.host.Unasked(refusal)
 		return refusal
 	}
 	return nil
@@ -286,7 +276,7 @@ func (r *Run) request(c *call) approval.Request {
 	defer r.mu.Unlock()
 	decision := c.decision
 	decision.Timeout = r.gate.TimeToAnswer(decision)
-	if r.Attached != nil && !r.Attached() && !decision.TimeoutExplicit {
+	if !r.host.Attended() && !decision.TimeoutExplicit {
 		decision.Timeout = view.Profiles.PausedFor() // the run is paused, and its client comes when it comes
 	}
 	held, _ := view.held(c.tool)

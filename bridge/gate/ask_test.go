@@ -34,6 +34,16 @@ var asksFs = profiles.ProfileSpec{Asklist: []string{"fs__*"}}
 // deletion is the call that most of these tests make.
 var deletion = Call{Number: 1, Name: "fs__delete", Args: json.RawMessage(`{"path":"/tmp/x"}`)}
 
+// A host is one that a client may wait at, and that may be stopped.
+type host struct {
+	Unattended
+	attended bool
+	stop     func(error)
+}
+
+func (h host) Attended() bool { return h.attended }
+func (h host) Stop(why error) { h.stop(why) }
+
 // ask makes the call c under profile p of spec, up to the question or, if
 // there is none, to its end. It must run in a bubble.
 func ask(t *testing.T, spec profiles.Spec, b *book, reach Reach, c Call) *asking {
@@ -49,7 +59,7 @@ func askAt(t *testing.T, g *Gate, caller *fakeCaller, b *book, reach Reach, c Ca
 	var ctx context.Context
 	ctx, a.cancel = context.WithCancelCause(t.Context())
 	var err error
-	a.r, err = a.g.Begin(ctx, Origin{ID: "r1", Session: "s1", Client: "test", Profile: "p", Reach: reach, Stop: a.cancel})
+	a.r, err = a.g.Begin(ctx, Origin{ID: "r1", Session: "s1", Client: "test", Profile: "p", Reach: reach}, host{attended: true, stop: a.cancel})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -575,8 +585,8 @@ func TestSilenceEndsARunThatNobodyHolds(t *testing.T) {
 			caller := &fakeCaller{reply: okReply}
 			g := newGate(t, supervised(asksFs), caller, &book{})
 			var stopped error
-			r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation,
-				Attached: func() bool { return attached }, Stop: func(err error) { stopped = err }})
+			r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation},
+				host{attended: attached, stop: func(err error) { stopped = err }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -608,7 +618,7 @@ func TestFloodStopsTheRun(t *testing.T) {
 		caller, b := &fakeCaller{reply: okReply}, &book{}
 		g := newGate(t, supervised(asksFs), caller, b)
 		var stopped error
-		r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation, Stop: func(err error) { stopped = err }})
+		r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation}, host{attended: true, stop: func(err error) { stopped = err }})
 		if err != nil {
 			t.Fatal(err)
 		}

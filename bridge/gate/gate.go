@@ -153,12 +153,26 @@ type Call struct {
 	Args     json.RawMessage
 	Position analysis.Position
 	Journal  Journal // of this call; nil is none
+	// Reply, if not nil, makes of what Call is about to return what the script
+	// gets: before the outcome is written down, so that the journal has it.
+	Reply func(Answer, error) Reply
 	// Again says that the run is replayed and makes this call for the first
 	// time since: a question about it that was put before is taken up.
 	Again bool
 	// Lost says that an earlier part of the run has sent the call, and that its
 	// answer is not known: it is sent again only if that does no harm.
 	Lost bool
+}
+
+// A Reply is what a script gets for a call. Whoever runs the script makes it and
+// knows its type: the gate only hands it on, to the call's journal and in its Answer.
+type Reply any
+
+func (c Call) reply(a Answer, err error) Reply {
+	if c.Reply == nil {
+		return nil
+	}
+	return c.Reply(a, err)
 }
 
 func (c Call) journal() Journal {
@@ -174,55 +188,66 @@ func (c Call) journal() Journal {
 // The answer is whatever the tool said, an error of its own included. An
 // error means that there is no such answer: *ArgumentError, *UnknownToolError
 // and *DeniedError when the call was not sent, *UnknownOutcomeError when it was
-// and nobody can tell what it did, *CallError when it failed on the way; ErrAway
-// when the run was put away before it was sent.
+// and nobody can tell what it did, *CallError when it failed on the way;
+// ErrSuspended when the run was suspended before it was sent.
 func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	if c.Lost && !g.repeatable(ctx, r, c) {
-		return Answer{}, r.lose(ctx, c)
+		return r.outcomeUnknown(ctx, c)
 	}
 	view, tool, err := g.lookup(ctx, r, c.Name)
 	if err != nil {
-		return Answer{}, r.refuse(ctx, c, nil, err)
+		return r.refuse(ctx, c, nil, err)
 	}
 	identity, ok := view.Identities[tool.Server]
 	if !ok && tool.Server != "" && view.Identities != nil {
-		return Answer{}, r.refuse(ctx, c, nil, unknownTool(view, r, c.Name))
+		return r.refuse(ctx, c, nil, unknownTool(view, r, c.Name))
 	}
 	args, err := canon.Parse(c.Args) // frozen: from here on nothing changes them
 	if err != nil {
-		return Answer{}, r.refuse(ctx, c, &call{Call: c, gate: g, tool: tool}, unfit(tool, err, r.bound(view)))
+		return r.refuse(ctx, c, &call{Call: c, gate: g, tool: tool}, unfit(tool, err, r.bound(view)))
 	}
 	made := &call{Call: c, gate: g, tool: tool, identity: identity, args: args}
 	if err := r.barred(ctx, view, made); err != nil { // whatever policy says of it now
-		return Answer{}, r.refuse(ctx, c, made, err)
+		return r.refuse(ctx, c, made, err)
 	}
-	made.decision = r.decide(view, made)
-	r.hide(args, made.displayOptions(nil))
+	r.decide(view, made)
 	notes, wrong := view.check(tool, args, r.bound(view))
 	made.notes = notes
 	if wrong != nil && made.decision.Disposition != profiles.Deny {
-		return Answer{}, r.refuse(ctx, c, made, wrong) // before a person is asked in vain
+		return r.refuse(ctx, c, made, wrong) // before a person is asked in vain
 	}
-	if made.decision.Disposition == profiles.Ask {
-		if err := r.ask(ctx, made); err != nil {
-			return Answer{}, r.refuse(ctx, c, made, err)
+	for made.decision.Disposition == profiles.Ask {
+		if !r.mayAsk(made.decision) {
+			if err := r.fallBack(ctx, made); err != nil {
+				return r.refuse(ctx, c, made, err)
+			}
+			break
+		}
+		asked := made.decision
+		today, err := r.ask(ctx, made)
+		if err != nil {
+			return r.refuse(ctx, c, made, err)
+		}
+		r.decide(today, made) // again: minutes may have passed
+		if !stricter(made.decision, asked) {
+			break // else it was a yes to less
 		}
 	}
 	if !made.allowed() {
-		return Answer{}, r.refuse(ctx, c, made, denied(made, approval.Denied, ""))
+		return r.refuse(ctx, c, made, denied(made, approval.Denied, ""))
 	}
 	if failed := r.check(g.View(), made); failed != "" {
-		return Answer{}, r.refuse(ctx, c, made, denied(made, approval.Denied, "the check "+failed+" failed"))
+		return r.refuse(ctx, c, made, denied(made, approval.Denied, "the check "+failed+" failed"))
 	}
 	if ctx.Err() != nil { // stopped in the meantime: what the script still does is not sent
-		return Answer{}, r.refuse(ctx, c, made, denied(made, approval.Expired, ""))
+		return r.refuse(ctx, c, made, denied(made, approval.Expired, ""))
 	}
 	if err := r.intend(ctx, made); err != nil {
-		return Answer{}, r.refuse(ctx, c, made, unrecorded(made, err))
+		return r.refuse(ctx, c, made, unrecorded(made, err))
 	}
 	started := g.now()
 	reply, err := g.send(ctx, view, r, made)
-	return r.settle(ctx, made, reply, err, g.now().Sub(started))
+	return r.finish(ctx, made, reply, err, g.now().Sub(started))
 }
 
 // lookup finds a tool. What is only remembered from the last run is not

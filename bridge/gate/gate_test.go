@@ -81,7 +81,7 @@ func newGate(t *testing.T, spec profiles.Spec, caller *fakeCaller, b *book) *Gat
 
 func begin(t *testing.T, g *Gate, profile string) *Run {
 	t.Helper()
-	r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Client: "test", Profile: profile})
+	r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Client: "test", Profile: profile}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestWhatCannotBeRecordedIsNotSent(t *testing.T) {
 	if !errors.As(err, &denied) || denied.Reason != approval.AuditUnavailable || len(caller.calls) > 0 {
 		t.Fatalf("got %v, sent %q", err, caller.calls)
 	}
-	if _, err := newGate(t, profiles.Spec{}, caller, &book{refuse: ledger.RunStarted}).Begin(t.Context(), Origin{ID: "r"}); !errors.As(err, &denied) {
+	if _, err := newGate(t, profiles.Spec{}, caller, &book{refuse: ledger.RunStarted}).Begin(t.Context(), Origin{ID: "r"}, nil); !errors.As(err, &denied) {
 		t.Errorf("a run began without a record: %v", err)
 	}
 }
@@ -323,7 +323,7 @@ func BenchmarkCall(b *testing.B) {
 	g := New(&View{Profiles: set, Known: true, Catalog: catalog.Build([]catalog.Server{{Name: "fs", Tools: []catalog.Definition{
 		{Name: "read", Input: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)}}}})},
 		Options{Caller: &fakeCaller{reply: okReply}, Recorder: ledger.Log{Handler: slog.DiscardHandler}})
-	r, err := g.Begin(b.Context(), Origin{ID: "r", Profile: "p"})
+	r, err := g.Begin(b.Context(), Origin{ID: "r", Profile: "p"}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

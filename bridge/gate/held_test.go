@@ -76,7 +76,7 @@ func TestHeldToolThatIsDenied(t *testing.T) {
 
 func TestHeldToolIsAsked(t *testing.T) {
 	g, caller, b := holding(t, supervised(profiles.ProfileSpec{Allowlist: []string{"fs__read"}}), Held{Difference: []string{"@description", "+Sends."}}, nil)
-	r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation})
+	r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestHeldMeanwhile(t *testing.T) {
 		},
 	} {
 		g, caller, _ := holding(t, supervised(profiles.ProfileSpec{}), Held{}, nil)
-		r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation})
+		r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -93,7 +93,7 @@ func TestHiddenValuesThatAreRepeated(t *testing.T) {
 	caller, b := &fakeCaller{reply: `{"isError":true,"content":[{"type":"text","text":"nobody has the number ` + hiddenNumber + `"}]}`}, &book{}
 	g := hidingGate(t, `{}`, caller, b)
 	r, err := g.Begin(t.Context(), Origin{ID: "r1", Profile: "p",
-		Script: `codemode.people__find({ssn: "` + hiddenNumber + `"})`, Input: json.RawMessage(`{"people":[{"ssn":"` + hiddenNumber + `"}],"year":2026}`)})
+		Script: `codemode.people__find({ssn: "` + hiddenNumber + `"})`, Input: json.RawMessage(`{"people":[{"ssn":"` + hiddenNumber + `"}],"year":2026}`)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ type Journal interface {
 	Asking() Entries
 	// Sending is of a call that is about to be sent.
 	Sending() Entries
-	// Ended is of a call that was answered, or refused: what Call returns.
-	Ended(a Answer, err error, past Past) Entries
+	// Ended is of a call that was answered, or refused, with what the script gets.
+	Ended(reply Reply, past Past) Entries
 }
 
 // Entries go with a record. Done, if not nil, is told whether they were kept.
@@ -30,9 +30,9 @@ type Entries struct {
 // noJournal is the journal of a call that has none.
 type noJournal struct{}
 
-func (noJournal) Asking() Entries                   { return Entries{} }
-func (noJournal) Sending() Entries                  { return Entries{} }
-func (noJournal) Ended(Answer, error, Past) Entries { return Entries{} }
+func (noJournal) Asking() Entries           { return Entries{} }
+func (noJournal) Sending() Entries          { return Entries{} }
+func (noJournal) Ended(Reply, Past) Entries { return Entries{} }
 
 // A Past is what a call that is over has left in its run.
 type Past struct {
@@ -80,59 +80,23 @@ func (r *Run) Recall(p Past, reply json.RawMessage) {
 	}
 }
 
-// ErrAway is what the calls of a run return that is put away: they are neither
+// ErrSuspended is what the calls of a suspended run return: they are neither
 // made nor refused, and nothing is recorded of them.
-var ErrAway = errors.New("the run is put away while it waits")
+var ErrSuspended = errors.New("the run is suspended while it waits")
 
-// PutAway ends the run for now, without a trace: it goes on later, from its
-// journal. It reports false, and does nothing, while a call is under way.
-func (r *Run) PutAway() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.sending > 0 {
-		return false
-	}
-	r.away = true
-	r.gate.broker.Leave(r.ID)
-	return true
-}
-
-// Paused records that the run was put away, with the last entries of its
+// Paused records that the run was suspended, with the last entries of its
 // journal.
 func (r *Run) Paused(ctx context.Context, e Entries) error {
 	return r.keep(context.WithoutCancel(ctx), ledger.Record{Event: ledger.RunPaused, Durable: true}, e)
-}
-
-// leave reports that the run was put away. If not, a call is under way from
-// now on, until arrive.
-func (r *Run) leave() (away bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.away {
-		r.sending++
-	}
-	return r.away
-}
-
-func (r *Run) arrive() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.sending--
-}
-
-func (r *Run) isAway() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.away
 }
 
 // errLost is why nobody can tell what a call did that an earlier part of the
 // run had sent.
 var errLost = errors.New("it was sent before the bridge ended, and no answer was written down")
 
-// lose ends a call that an earlier part of the run has sent: its answer is
+// outcomeUnknown ends a call that an earlier part of the run has sent: its answer is
 // lost, and it is not known to be one that can be made twice.
-func (r *Run) lose(ctx context.Context, c Call) error {
+func (r *Run) outcomeUnknown(ctx context.Context, c Call) (Answer, error) {
 	view := r.gate.View()
 	made := &call{Call: c, gate: r.gate}
 	rec := ledger.Record{Event: ledger.Outcome, Call: c.Number, Tool: canon.Visible(r.redact(c.Name)), Line: c.Position.Line, Column: c.Position.Column}
@@ -152,10 +116,18 @@ func (r *Run) lose(ctx context.Context, c Call) error {
 	r.mu.Lock()
 	r.effects = append(r.effects, past.Effect)
 	r.mu.Unlock()
-	if lost := r.keep(context.WithoutCancel(ctx), rec, c.journal().Ended(Answer{}, err, past)); lost != nil {
-		return errors.Join(err, lost)
+	return r.conclude(ctx, c, rec, past, err)
+}
+
+// conclude writes down what became of a call that has no answer, with what the
+// script gets for it. If that cannot be written down, the script is told so, too.
+func (r *Run) conclude(ctx context.Context, c Call, rec ledger.Record, past Past, why error) (Answer, error) {
+	reply := c.reply(Answer{}, why)
+	if lost := r.keep(context.WithoutCancel(ctx), rec, c.journal().Ended(reply, past)); lost != nil {
+		why = errors.Join(why, lost)
+		reply = c.reply(Answer{}, why)
 	}
-	return err
+	return Answer{Reply: reply}, why
 }
 
 // repeatable reports whether a call can be made twice without harm, by the policy

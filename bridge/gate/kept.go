@@ -56,7 +56,7 @@ func (r *Run) barred(ctx context.Context, view *View, c *call) error {
 		return unrecorded(c, lost)
 	}
 	if verdict.Stop {
-		r.Stop(stopped(verdict))
+		r.host.Stop(stopped(verdict))
 	}
 	return answered(c, verdict)
 }

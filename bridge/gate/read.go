@@ -81,7 +81,7 @@ func (g *Gate) readAll(ctx context.Context, view *View, r *Run, c *call) (json.R
 		}
 		tool, _ := catalog.Method(server + "__" + c.tool.Name)
 		one := &call{Call: c.Call, gate: g, tool: tool, identity: identity, args: c.args, counted: true} // with c
-		one.decision = r.decide(view, one)
+		r.decide(view, one)
 		parts = append(parts, &part{call: one})
 	}
 	var asking sync.WaitGroup

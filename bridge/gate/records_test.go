@@ -17,7 +17,7 @@ func TestRecordsHideSecretsAndTellEqualOnesApart(t *testing.T) {
 	caller, b := &fakeCaller{reply: `{"isError":true,"content":[{"type":"text","text":"bad token: ` + secretToken + `"}]}`}, &book{}
 	g := newGate(t, profiles.Spec{}, caller, b)
 	g.prints = []byte("key")
-	r, err := g.Begin(t.Context(), Origin{ID: "r1", Script: "codemode.mail__send({token: \"" + secretToken + "\"})", Input: json.RawMessage(`{"token":"` + secretToken + `"}`)})
+	r, err := g.Begin(t.Context(), Origin{ID: "r1", Script: "codemode.mail__send({token: \"" + secretToken + "\"})", Input: json.RawMessage(`{"token":"` + secretToken + `"}`)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

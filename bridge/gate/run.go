@@ -24,7 +24,7 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// Origin says where a run comes from.
+// Origin says where a run comes from: facts that stay as they are.
 type Origin struct {
 	ID      string // of the run, unique
 	Session string
@@ -52,25 +52,10 @@ type Origin struct {
 	Policy  *profiles.Set
 	Servers map[string]string
 	Trusted map[string]bool
-	// Also, if not nil, names further profiles that must allow each call.
-	Also func() []string
 	// Reach says how a person can be asked. The zero value is Nobody.
 	Reach Reach
-	// ByItself reports whether the client answers questions by itself, before
-	// anybody can read them: then nobody is there to be asked. Nil means never.
-	ByItself func() bool
-	// ApproveAt returns where approvers answer for the run; "" and nil mean
-	// nowhere that is known.
-	ApproveAt func() string
 	// CallTimeout bounds one upstream call; 0 leaves it to the upstream.
 	CallTimeout time.Duration
-	// Attached reports whether a client holds the run; nil means always.
-	Attached func() bool
-	// Stop ends the run; the gate calls it when a run asks and asks in vain.
-	Stop func(error)
-	// Unasked, if not nil, is told of each call that was denied because there
-	// was nobody to ask, whatever the script makes of it. It must not block.
-	Unasked func(*approval.DeniedError)
 }
 
 // Reach says how a run can reach a person.
@@ -89,6 +74,7 @@ const (
 // any number of goroutines.
 type Run struct {
 	Origin
+	host    Host
 	gate    *Gate
 	policy  *profiles.Set     // that the run began with
 	servers map[string]string // what they were then
@@ -101,10 +87,8 @@ type Run struct {
 	effects []Effect // in the order the calls were decided
 	facts   profiles.RunFacts
 	scripts map[string]bool // digests of the saved scripts that were written down
-	sending int             // calls under way
 	secrets []string        // values that rules hide, for texts in which somebody repeats them
 	resumed bool
-	away    bool // put away: nothing is sent or recorded any more
 }
 
 // A call is a call with all that the gate found out about it.
@@ -128,8 +112,9 @@ type call struct {
 // Begin starts a run and records it. The profile is looked up once here and
 // once for each call; the stricter of the two decides, so an edit of the
 // configuration can tighten a run that is under way and never loosen it.
-func (g *Gate) Begin(ctx context.Context, o Origin) (*Run, error) {
-	r := g.run(o)
+// Without a host it is an [Unattended] run.
+func (g *Gate) Begin(ctx context.Context, o Origin, h Host) (*Run, error) {
+	r := g.run(o, h)
 	if err := r.record(ctx, r.startRecord()); err != nil {
 		return nil, &approval.DeniedError{Reason: approval.AuditUnavailable, Message: "the run was not started: its record could not be written", Err: err}
 	}
@@ -139,8 +124,8 @@ func (g *Gate) Begin(ctx context.Context, o Origin) (*Run, error) {
 // Resume goes on with a run that has begun before, and records that. The policy
 // that it began with comes with its origin. What its calls have done so far is
 // told by Recall.
-func (g *Gate) Resume(ctx context.Context, o Origin, began time.Time, by string) (*Run, error) {
-	r := g.run(o)
+func (g *Gate) Resume(ctx context.Context, o Origin, h Host, began time.Time, by string) (*Run, error) {
+	r := g.run(o, h)
 	r.started, r.resumed = began, true
 	if err := r.record(ctx, ledger.Record{Event: ledger.RunResumed, Approver: canon.Visible(by), Durable: true}); err != nil {
 		return nil, &approval.DeniedError{Reason: approval.AuditUnavailable, Message: "the run does not go on: that could not be written down", Err: err}
@@ -150,25 +135,16 @@ func (g *Gate) Resume(ctx context.Context, o Origin, began time.Time, by string)
 
 // Leftover is a run that has begun before and does not go on: it can only End.
 func (g *Gate) Leftover(o Origin, began time.Time) *Run {
-	r := g.run(o)
+	r := g.run(o, nil)
 	r.started = began
 	return r
 }
 
-func (g *Gate) run(o Origin) *Run {
-	if o.Stop == nil {
-		o.Stop = func(error) {}
+func (g *Gate) run(o Origin, h Host) *Run {
+	if h == nil {
+		h = Unattended{}
 	}
-	if o.Unasked == nil {
-		o.Unasked = func(*approval.DeniedError) {}
-	}
-	if o.ByItself == nil {
-		o.ByItself = func() bool { return false }
-	}
-	if o.ApproveAt == nil {
-		o.ApproveAt = func() string { return "" }
-	}
-	r := &Run{Origin: o, gate: g, started: g.now()}
+	r := &Run{Origin: o, host: h, gate: g, started: g.now()}
 	view := g.View()
 	if r.policy, r.servers, r.trusted = o.Policy, o.Servers, o.Trusted; r.policy == nil {
 		r.policy, r.servers, r.trusted = view.Profiles, view.Identities, view.Trusted
@@ -248,18 +224,20 @@ func shownLiterals(args string, o canon.DisplayOptions) string {
 	return strings.TrimSuffix(strings.TrimPrefix(string(shown), `{"args":`), "}")
 }
 
-// decide judges c by the policy that the run began with and by today's.
-func (r *Run) decide(view *View, c *call) profiles.Decision {
+// decide judges c by the policy that the run began with and by today's, and
+// remembers what rules hide of it.
+func (r *Run) decide(view *View, c *call) {
 	r.mu.Lock() // until the call is counted: rules may ask how many there were
-	defer r.mu.Unlock()
-	defer r.countLocked(c)
-	return r.decideLocked(view, c)
+	c.decision = r.decideLocked(view, c)
+	r.countLocked(c)
+	r.mu.Unlock()
+	r.hide(c.args, c.displayOptions(nil))
 }
 
 func (r *Run) decideLocked(view *View, c *call) profiles.Decision {
 	facts := r.factsLocked(view, c)
 	decision := r.decideBy(view, r.Profile, facts)
-	for _, name := range r.also() {
+	for _, name := range r.host.Profiles() {
 		decision = profiles.Stricter(decision, r.decideBy(view, name, facts))
 	}
 	if held, ok := view.held(c.tool); ok && held.Quarantined {
@@ -289,18 +267,10 @@ func gone(name string) profiles.Decision {
 		Reasons: []profiles.Reason{{Kind: profiles.KindPolicyError, Disposition: profiles.Deny, Detail: "there is no such profile any more"}}}
 }
 
-// also are the profiles that bind the run beside its own.
-func (r *Run) also() []string {
-	if r.Also == nil {
-		return nil
-	}
-	return r.Also()
-}
-
 // bound are the profiles that bind the run; nil stands for one that is gone.
 func (r *Run) bound(view *View) []*profiles.Profile {
 	var all []*profiles.Profile
-	for _, name := range append([]string{r.Profile}, r.also()...) {
+	for _, name := range append([]string{r.Profile}, r.host.Profiles()...) {
 		today, _ := view.profile(name)
 		all = append(all, today)
 		if began, _ := profileOf(r.policy, name); began != today {
@@ -350,11 +320,11 @@ func (r *Run) checks(view *View, c *call) (results []profiles.CheckResult) {
 
 // intend records that c is about to be sent and counts it.
 func (r *Run) intend(ctx context.Context, c *call) error {
-	if r.leave() {
-		return ErrAway
+	if !r.host.Sends(c.Number) {
+		return ErrSuspended
 	}
 	if err := r.keep(ctx, c.intent(), c.journal().Sending()); err != nil {
-		r.arrive()
+		r.host.Returns(c.Number)
 		return err
 	}
 	r.mu.Lock()
@@ -374,9 +344,9 @@ func (c *call) intent() ledger.Record {
 	return rec
 }
 
-// settle records how a call that was sent has ended, and makes its answer.
-func (r *Run) settle(ctx context.Context, c *call, reply json.RawMessage, err error, took time.Duration) (Answer, error) {
-	defer r.arrive()
+// finish records how a call that was sent has ended, and makes its answer.
+func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err error, took time.Duration) (Answer, error) {
+	defer r.host.Returns(c.Number)
 	var answer Answer
 	if err == nil {
 		answer, err = parseAnswer(c, reply)
@@ -399,21 +369,23 @@ func (r *Run) settle(ctx context.Context, c *call, reply json.RawMessage, err er
 	}
 	rec.Error = canon.Visible(rec.Error)
 	r.mark(c.Number, rec.Outcome, len(reply))
-	kept := c.journal().Ended(answer, err, c.past(rec.Outcome, len(reply)))
+	answer.Reply = c.reply(answer, err)
+	kept := c.journal().Ended(answer.Reply, c.past(rec.Outcome, len(reply)))
 	if lost := r.keep(context.WithoutCancel(ctx), rec, kept); lost != nil && err == nil {
 		err = &UnknownOutcomeError{Tool: c.tool.Script, Server: c.tool.Server, Repeatable: c.decision.Repeatable, Err: errors.Join(errors.New("its outcome could not be written down"), lost)}
+		answer.Reply = c.reply(answer, err)
 	}
 	return answer, err
 }
 
 // refuse records that a call was not sent, and returns why. known is nil when
 // there is no such tool, and has no arguments when they could not be read.
-func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) error {
-	if r.isAway() {
-		return ErrAway
+func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) (Answer, error) {
+	if r.host.Suspended() {
+		return Answer{}, ErrSuspended
 	}
 	if c.Lost { // it was sent before, whatever would become of it now
-		return r.lose(ctx, c)
+		return r.outcomeUnknown(ctx, c)
 	}
 	name := canon.Visible(r.redact(c.Name)) // a script may have put anything there
 	rec := ledger.Record{Event: ledger.Refusal, Call: c.Number, Tool: name, Line: c.Position.Line, Column: c.Position.Column}
@@ -428,8 +400,7 @@ func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) error 
 	r.mu.Lock()
 	r.effects = append(r.effects, past.Effect)
 	r.mu.Unlock()
-	// The call is refused whether or not this can be written.
-	return errors.Join(why, r.keep(context.WithoutCancel(ctx), rec, c.journal().Ended(Answer{}, why, past)))
+	return r.conclude(ctx, c, rec, past, why) // refused whether or not this can be written
 }
 
 // Bound is the name of the profile that the run began under, also where that

@@ -22,27 +22,31 @@ import (
 // An error is one of Call's for a call that was not sent.
 func (g *Gate) Saved(ctx context.Context, r *Run, c Call) (catalog.Script, error) {
 	view := g.View()
+	refuse := func(known *call, why error) (catalog.Script, error) {
+		_, err := r.refuse(ctx, c, known, why)
+		return catalog.Script{}, err
+	}
 	tool, ok := view.Catalog.Saved(c.Name)
 	if !ok {
 		c.Name = savedName(c.Name)
-		return catalog.Script{}, r.refuse(ctx, c, nil, unknownScript(view, r, c.Name))
+		return refuse(nil, unknownScript(view, r, c.Name))
 	}
 	made, by := &call{Call: c, tool: tool}, r.bound(view)
 	if tool.Saved.Problem != "" {
-		return catalog.Script{}, r.refuse(ctx, c, made, &UnknownToolError{Name: tool.Script, Message: fmt.Sprintf("saved script %s can't be run: %s", tool.Name, tool.Saved.Problem)})
+		return refuse(made, &UnknownToolError{Name: tool.Script, Message: fmt.Sprintf("saved script %s can't be run: %s", tool.Name, tool.Saved.Problem)})
 	}
 	var err error
 	if made.args, err = canon.Parse(c.Args); err != nil {
-		return catalog.Script{}, r.refuse(ctx, c, made, unfit(tool, err, by))
+		return refuse(made, unfit(tool, err, by))
 	}
 	if _, wrong := view.check(tool, made.args, by); wrong != nil {
-		return catalog.Script{}, r.refuse(ctx, c, made, wrong)
+		return refuse(made, wrong)
 	}
 	if len(tool.Input) == 0 && len(made.args.Value()) > 0 {
-		return catalog.Script{}, r.refuse(ctx, c, made, newArgumentError(tool, "it takes no input"))
+		return refuse(made, newArgumentError(tool, "it takes no input"))
 	}
 	if ctx.Err() != nil {
-		return catalog.Script{}, r.refuse(ctx, c, made, denied(made, approval.Expired, ""))
+		return refuse(made, denied(made, approval.Expired, ""))
 	}
 	rec := made.record(ledger.SavedScript)
 	rec.Name, rec.Tool, rec.Outcome, rec.ScriptHash = tool.Name, tool.Script, ledger.Done, tool.Digest
@@ -51,7 +55,7 @@ func (g *Gate) Saved(ctx context.Context, r *Run, c Call) (catalog.Script, error
 		rec.Script = canon.VisibleLines(r.redact(tool.Saved.Source))
 	}
 	if err := r.record(ctx, rec); err != nil {
-		return catalog.Script{}, r.refuse(ctx, c, made, unrecorded(made, err))
+		return refuse(made, unrecorded(made, err))
 	}
 	return *tool.Saved, nil
 }

@@ -92,7 +92,7 @@ func newSchedule(t *testing.T, seed int64) *schedule {
 	s.ctx, s.stop = context.WithCancelCause(t.Context())
 	held := s.rand.Intn(3) > 0
 	var err error
-	s.r, err = s.g.Begin(s.ctx, Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation, Stop: s.stop, Attached: func() bool { return held }})
+	s.r, err = s.g.Begin(s.ctx, Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation}, host{attended: held, stop: s.stop})
 	if err != nil {
 		t.Fatal(err)
 	}

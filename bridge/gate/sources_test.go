@@ -36,7 +36,7 @@ func TestQuestionSaysWhereTheBytesComeFrom(t *testing.T) {
 				g := newGate(t, spec, caller, b)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				r, err := g.Begin(ctx, Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation})
+				r, err := g.Begin(ctx, Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

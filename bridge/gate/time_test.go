@@ -43,7 +43,7 @@ func TestTimeThatHolds(t *testing.T) {
 				row.set(&spec, spec.Profiles["p"])
 				g := newGate(t, spec, &fakeCaller{reply: okReply}, &book{})
 				g.approvers = func() bool { return !row.noApprovers }
-				r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Client: "test", Profile: "p", Reach: ByElicitation})
+				r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Client: "test", Profile: "p", Reach: ByElicitation}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
