@@ -14,9 +14,9 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// A run that somebody holds is not given to another bridge, however long that
+// A run at which a request waits is not handed over to another bridge, however long that
 // one asks.
-func TestARunThatIsHeldIsNotGiven(t *testing.T) {
+func TestARunThatIsAttendedIsNotHandedOver(t *testing.T) {
 	f := newFleet()
 	first := f.bridge(t, "one", queued())
 	id := f.startPaused(t, first, pauses, 2)
@@ -66,9 +66,9 @@ func TestARunIsItsRequesters(t *testing.T) {
 	}
 }
 
-// A run is not put away while a call of it is under way: its answer would be
+// A run is not suspended while a call of it is under way: its answer would be
 // lost.
-func TestARunThatSendsIsNotPutAway(t *testing.T) {
+func TestARunThatSendsIsNotSuspended(t *testing.T) {
 	f := newFleet()
 	b := f.bridge(t, "one", queued())
 	sent, answer := make(chan struct{}), make(chan struct{})
@@ -81,7 +81,7 @@ func TestARunThatSendsIsNotPutAway(t *testing.T) {
 	<-sent
 	r, _ := b.lookup(id)
 	if r.evict() || r.suspend() {
-		t.Error("it is put away")
+		t.Error("it is suspended")
 	}
 	close(answer)
 	waitUntil(t, r.suspend)
@@ -121,8 +121,8 @@ func TestBridgesRaceForARun(t *testing.T) {
 	}
 }
 
-// A run is known at every moment, also while a bridge takes it up.
-func TestARunThatIsTakenUpIsKnown(t *testing.T) {
+// A run is known at every moment, also while a bridge acquires it.
+func TestARunThatIsAcquiredIsKnown(t *testing.T) {
 	f := newFleet()
 	b := f.bridge(t, "one", queued())
 	id := f.startPaused(t, b, `return await codemode.a__echo({n: 1})`, 1)
@@ -137,7 +137,7 @@ func TestARunThatIsTakenUpIsKnown(t *testing.T) {
 	}
 }
 
-// Who ends a run that its bridge puts away in the same moment, or that dies before it
+// Who ends a run that its bridge suspends in the same moment, or that dies before it
 // has seen that, has ended it: nobody goes on with it.
 func TestAWishToEndOutlivesTheBridge(t *testing.T) {
 	ended := func(t *testing.T, f *fleet, b *bench, id string) {
@@ -174,7 +174,7 @@ func TestAWishToEndOutlivesTheBridge(t *testing.T) {
 			}
 		}
 	}
-	t.Run("as it is put away", func(t *testing.T) {
+	t.Run("as it is suspended", func(t *testing.T) {
 		f := newFleet()
 		first, second := f.bridge(t, "one", queued()), f.bridge(t, "two", queued())
 		id := f.startPaused(t, first, pauses, 2)
@@ -215,9 +215,9 @@ func (m *meddler) Read(ctx context.Context, run string) (ledger.Kept, []ledger.E
 	return k, all, err
 }
 
-// A run that ended while a bridge was about to take it up has ended, also where its
+// A run that ended while a bridge was about to resume it has ended, also where its
 // journal is kept.
-func TestWhatHasEndedIsNotTakenUp(t *testing.T) {
+func TestWhatHasEndedIsNotResumed(t *testing.T) {
 	f := newFleet()
 	id := f.endsAsking(t, pauses, 2)
 	for _, e := range f.open(t, 2) {
@@ -239,8 +239,8 @@ func TestWhatHasEndedIsNotTakenUp(t *testing.T) {
 }
 
 // A run that waits for a person gives its worker to one that waits for a worker,
-// the longest parked first.
-func TestParkedRunsMakeRoom(t *testing.T) {
+// the one left the longest ago first.
+func TestRunsThatWereLeftMakeRoom(t *testing.T) {
 	f := newFleet()
 	b := f.bridge(t, "one", queued())
 	var all []*run

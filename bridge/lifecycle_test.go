@@ -1,0 +1,219 @@
+package bridge
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write the picture of a run's phases into docs/tour.md")
+
+// transitions has a row for each thing that can happen to a run, and a column
+// for each phase that the run may be in then: the phase that it is in
+// afterwards, a dot where it stays, a dash where nothing happens.
+const transitions = `
+                                       starting   running    waiting    suspended  ended
+
+begins                                 running    -          -          -          -
+asks people                            -          waiting    .          -          -
+asks nobody any more                   -          .          running    -          -
+idles                                  .          .          .          -          -
+moves                                  .          .          .          -          -
+sends                                  -          .          .          -          -
+returns                                .          .          .          .          .
+
+attaches                               .          .          .          .          .
+detaches                               .          .          .          .          .
+detaches, and none was attached        -          -          -          -          -
+leaves                                 .          .          .          .          .
+delivers                               -          -          -          -          .
+
+suspends                               -          -          suspended  -          -
+hands over                             -          -          suspended  -          -
+hands over, and a request is attached  -          -          -          -          -
+evicts                                 -          -          suspended  -          -
+evicts, and is run again               suspended  -          suspended  -          -
+evicts, and its script may move        -          -          suspended  -          -
+outgrows                               .          .          .          -          -
+loses lease                            suspended  suspended  suspended  .          -
+
+stops                                  .          .          .          -          -
+ends                                   ended      ended      ended      -          -
+fails to suspend                       -          -          -          ended      -
+fails to suspend, its lease is lost    -          -          -          -          -
+`
+
+// circumstances are what the rows of transitions say after the comma.
+var circumstances = map[string]func(*lifecycle){
+	"and none was attached":     func(l *lifecycle) { l.attached = 0 },
+	"and a request is attached": func(l *lifecycle) { l.attached = 1 },
+	"and is run again":          func(l *lifecycle) { l.resumed = true },
+	"and its script may move":   func(l *lifecycle) { l.idle = 0 },
+	"its lease is lost":         func(l *lifecycle) { l.leaseLost = true },
+}
+
+// A transition is a cell of the table.
+type transition struct {
+	event    event
+	label    string // the row
+	given    func(*lifecycle)
+	from, to phase
+	refused  bool
+}
+
+func readTransitions(t *testing.T) (all []transition) {
+	t.Helper()
+	for line := range strings.Lines(transitions) {
+		label, cells := strings.TrimSpace(line[:min(39, len(line)-1)]), strings.Fields(line[min(39, len(line)-1):])
+		if label == "" {
+			if len(cells) > 0 && !slices.Equal(cells, phases) {
+				t.Fatalf("the columns are %q", cells)
+			}
+			continue
+		}
+		name, circumstance, _ := strings.Cut(label, ", ")
+		e, given := event{calls: 1, call: 7, at: time.Unix(1, 0)}, circumstances[circumstance]
+		if name == "asks nobody any more" {
+			e.kind, e.calls = asksPeople, 0
+		} else if i := slices.Index(eventKinds, name); i >= 0 {
+			e.kind = eventKind(i)
+		} else {
+			t.Fatalf("there is no event %q", name)
+		}
+		if len(cells) != len(phases) || (given == nil) != (circumstance == "") {
+			t.Fatalf("cannot read %q", line)
+		}
+		for from, cell := range cells {
+			one := transition{event: e, label: label, given: given, from: phase(from), to: phase(from), refused: cell == "-"}
+			if cell != "-" && cell != "." {
+				one.to = phase(slices.Index(phases, cell))
+			}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// lifeIn is a run in a phase, whose script does nothing until a person answers
+// if it is one that waits.
+func lifeIn(p phase, e eventKind) lifecycle {
+	l := lifecycle{phase: p, journal: wholeJournal}
+	if e == detaches {
+		l.attached = 1
+	}
+	if p == waiting {
+		l.people, l.idle = 1, 1
+	}
+	return l
+}
+
+func TestEveryTransition(t *testing.T) {
+	walked := map[eventKind]bool{}
+	for _, one := range readTransitions(t) {
+		walked[one.event.kind] = true
+		l := lifeIn(one.from, one.event.kind)
+		if one.given != nil {
+			one.given(&l)
+		}
+		before := fmt.Sprintf("%+v", l)
+		happened := l.step(one.event)
+		if happened == one.refused || l.phase != one.to {
+			t.Errorf("a run that is %v %s: happened %v, and is %v now, want %v", one.from, one.label, happened, l.phase, one.to)
+		}
+		if after := fmt.Sprintf("%+v", l); !happened && after != before {
+			t.Errorf("a run that is %v %s: refused, and changed from %s to %s", one.from, one.label, before, after)
+		}
+	}
+	for i, name := range eventKinds {
+		if !walked[eventKind(i)] {
+			t.Errorf("no row says what happens when a run %s", name)
+		}
+	}
+}
+
+// What keeps a run from being suspended, however that is wished for, and ends
+// when it is over.
+func TestWhatIsNotSuspended(t *testing.T) {
+	for name, row := range map[string]struct{ before, after []event }{
+		"a call is at a server":      {[]event{{kind: sends, call: 7}}, []event{{kind: returns, call: 7}}},
+		"two calls are at a server":  {[]event{{kind: sends, call: 7}, {kind: sends, call: 8}, {kind: returns, call: 7}}, []event{{kind: returns, call: 8}}},
+		"it is to end":               {[]event{{kind: stops}}, nil},
+		"its journal is too large":   {[]event{{kind: outgrows}}, nil},
+		"people have answered":       {[]event{{kind: asksPeople, calls: 0}}, []event{{kind: asksPeople, calls: 1}}},
+		"one call waits for a timer": {[]event{{kind: idles, calls: 2}}, []event{{kind: asksPeople, calls: 2}}},
+		"its script moves":           {[]event{{kind: moves}}, []event{{kind: idles, calls: 1}}},
+	} {
+		for _, kind := range []eventKind{suspends, handsOver, evicts} {
+			mayMove := kind == evicts && (name == "one call waits for a timer" || name == "its script moves")
+			l := lifeIn(waiting, kind)
+			for _, e := range row.before {
+				l.step(e)
+			}
+			if l.step(event{kind: kind}) != mayMove {
+				t.Errorf("%s: a run that %s: %v, want %v", name, kind, !mayMove, mayMove)
+			}
+			for _, e := range row.after {
+				l.step(e)
+			}
+			if !mayMove && l.step(event{kind: kind}) != (row.after != nil) {
+				t.Errorf("%s no more: a run that %s: %v", name, kind, row.after == nil)
+			}
+		}
+	}
+	if l := (lifecycle{phase: waiting, people: 1, idle: 1}); l.step(event{kind: suspends}) {
+		t.Error("a run without a journal is suspended")
+	}
+}
+
+const (
+	pictureBegins = "<!-- the phases of a run: go test ./bridge -run TestTourShowsPhases -update -->\n"
+	pictureEnds   = "<!-- end of the phases -->\n"
+)
+
+// picture draws the transitions from one phase to another. A run that is resumed
+// is another value, in whichever bridge.
+func picture(all []transition) string {
+	var b strings.Builder
+	b.WriteString("```mermaid\nstateDiagram-v2\n    [*] --> starting\n")
+	for from := range phases {
+		for to := range phases {
+			var labels []string
+			for _, one := range all {
+				seen := slices.ContainsFunc(labels, func(had string) bool { return strings.HasPrefix(one.label, had) })
+				if int(one.from) == from && int(one.to) == to && from != to && !one.refused && !seen {
+					labels = append(labels, strings.Replace(one.label, ", and", " if it", 1))
+				}
+			}
+			if len(labels) > 0 {
+				fmt.Fprintf(&b, "    %s --> %s: %s\n", phases[from], phases[to], strings.Join(labels, " / "))
+			}
+		}
+	}
+	b.WriteString("    suspended --> starting: resumed, in this bridge or another\n    ended --> [*]\n```\n")
+	return b.String()
+}
+
+func TestTourShowsPhases(t *testing.T) {
+	const file = "../docs/tour.md"
+	tour, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begun := strings.Cut(string(tour), pictureBegins)
+	_, after, ended := strings.Cut(rest, pictureEnds)
+	if !begun || !ended {
+		t.Fatalf("%s has no place for the phases of a run", file)
+	}
+	want := before + pictureBegins + picture(readTransitions(t)) + pictureEnds + after
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if want != string(tour) {
+		t.Errorf("%s does not show the phases as they are; run this test with -update", file)
+	}
+}
