@@ -7,14 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/profiles"
 
@@ -23,68 +22,82 @@ import (
 
 // An attachment is a request that waits at a run. The run goes on without it; what
 // the attachment brings is a person: it puts the run's questions to the client,
-// in the way of the client's protocol.
-//
-//	sessions (old protocol)         stateless (2026-07-28)
-//	  question ──▶ Elicit             all questions of the run ──▶ answer
-//	  answer   ──▶ Settle             "input required"; the client calls again
-//	  ... until the run is done       ──▶ Settle, attach again
-//
-// Either way it leaves, with "paused", before the client loses patience. One
+// in the way of the client's protocol (asker). Either way it leaves, with "paused", before the client loses patience. One
 // that takes progress does not lose it as long as a question is before its person.
 type attachment struct {
 	s       *Server
 	req     *mcp.CallToolRequest
 	r       *run
-	resumed bool // by eval_resume
-	asked   map[string]bool
+	resumed bool            // by eval_resume
+	asked   map[string]bool // requests that were put to the person, or are left to approvers
+	asker   asker
+	asking  sync.WaitGroup // what the client is asked on the way of this request
+}
 
-	withdrew atomic.Int64 // dialogs before they were answered
+// An asker puts questions to the person at the client of a request. There are two,
+// for the two eras of the protocol:
+//
+//	sessionAsker (dialog.go)        statelessAsker (rounds.go)
+//	  question ──▶ Elicit             all questions of the run ──▶ answer
+//	  answer   ──▶ Settle             "input required"; the client calls again
+//	  ... until the run is done       ──▶ Settle, attach again
+type asker interface {
+	// gathers reports whether questions wait until the script can make no more of
+	// them.
+	gathers() bool
+	// ask puts requests to the person that were not put to them yet. If it returns
+	// an answer, the request ends with that.
+	ask(ctx context.Context, fresh []approval.Request) *mcp.CallToolResult
+	// askForServer does so for a server request.
+	askForServer(ctx context.Context, q *elicit.Request) *mcp.CallToolResult
+	// answer settles what the request brings of answers to what was asked before.
+	answer(ctx context.Context, st state)
+	// patience reports whether the client waits as long as its person is asked.
+	patience() bool
+	// gone reports whether the client's connection is over.
+	gone() bool
+	// withdraw is called when the request is about to be answered, after ctx of
+	// ask has ended, and asking is over.
+	withdraw(request context.Context)
+}
 
-	// Of the stateless protocol.
-	round  int
-	missed map[string]string // by request: what an answer lacked, for which it is asked once more
-	left   []string          // requests that are left to approvers
+// newAttachment is what a request has at a run; resumed says that it is an
+// eval_resume.
+func (s *Server) newAttachment(req *mcp.CallToolRequest, r *run, resumed bool) *attachment {
+	a := &attachment{s: s, req: req, r: r, resumed: resumed, asked: map[string]bool{}}
+	if req.ProtocolVersion() >= statelessProtocol {
+		a.asker = &statelessAsker{attachment: a}
+	} else {
+		a.asker = &sessionAsker{attachment: a, withdrawn: s.withdrawals.of(req.Session.ID())}
+	}
+	return a
 }
 
 // Bounds on how people are asked about a run.
 const (
-	gather    = 50 * time.Millisecond // questions that come together are put together
-	quietFor  = time.Second           // and no longer than this is waited for more
-	maxRounds = 7                     // clients answer nine or ten, then fail
-	stateFor  = 30 * time.Minute      // a sealed state is good for, unless its questions have longer
+	gather   = 50 * time.Millisecond // questions that come together are put together
+	quietFor = time.Second           // and no longer than this is waited for more
 )
 
 // wait stays at the run until it is done, must be asked about by answering, or
 // the client would lose patience; and returns what to answer.
 func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
-	request, withdrawn := ctx, a.s.withdrawals.of(a.req.Session.ID())
-	ctx, let := context.WithCancel(ctx)
-	var asking sync.WaitGroup
+	request := ctx
+	ctx, end := context.WithCancel(ctx)
 	defer func() { // ends what the client is asked on the way of this request; the run is not ended by it
-		let()
-		asking.Wait()
-		if n := int(a.withdrew.Load()); n > 0 && !a.pipe() {
-			a.s.withdrawals.wait(request, a.req.Session.ID(), withdrawn+n)
-		}
+		end()
+		a.asking.Wait()
+		a.asker.withdraw(request)
 	}()
 	broker := a.s.o.Gate.Broker()
-	changed, end := broker.Watch(a.r.id)
-	defer end()
-	stateless := a.req.ProtocolVersion() >= statelessProtocol
-	a.asked = map[string]bool{}
-	for _, id := range a.left {
-		a.asked[id] = true
-	}
+	changed, unwatch := broker.Watch(a.r.id)
+	defer unwatch()
 
 	var patience <-chan time.Time // runs while a person is waited for
 	ask := time.NewTimer(0)       // fires when it is time to ask; at once for what is open already
 	defer ask.Stop()
 	var since time.Time // of the first question that has not been put
 	prompts := a.r.session.prompts
-	if !stateless {
-		defer prompts.Forget(a.r.id) // what is still being asked is not, from here on
-	}
 	turned := prompts.Changed() // always from before the last look: nothing is missed
 	for {
 		select {
@@ -119,9 +132,7 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 			continue
 		case <-ask.C:
 		}
-		// A stateless client hears of all questions in one answer, so wait
-		// until the script can make no more of them, or not for long.
-		if stateless && !since.IsZero() && time.Since(since) < quietFor && !a.r.quiet() {
+		if !since.IsZero() && time.Since(since) < quietFor && a.asker.gathers() {
 			ask.Reset(gather)
 			continue
 		}
@@ -135,36 +146,21 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 		}
 		clear := prompts.MayAsk(a.r.id, answerable)
 		if q := prompts.Take(a.r.id); q != nil {
-			switch {
-			case !stateless:
-				asking.Go(func() { a.putServerRequest(ctx, q) })
-			case a.round < maxRounds:
-				return a.serverRequestRequired(q)
-			default:
-				q.Refuse(errTooManyRounds)
+			if res := a.asker.askForServer(ctx, q); res != nil {
+				return res
 			}
 		}
 		if clear { // else a server's question is before the person
-			fresh, others := a.fresh(ctx, open)
+			fresh, others := a.fresh(open)
 			for _, q := range others {
-				asking.Go(func() { a.say(ctx, q) })
+				a.asking.Go(func() { a.say(ctx, q) })
 			}
-			if stateless && len(fresh) > 0 {
-				if res := a.inputRequired(fresh); res != nil {
-					return res
-				}
-				continue
-			}
-			for _, q := range fresh {
-				if a.pipe() {
-					go a.converse(q) // dialogs.close waits for it
-				} else {
-					asking.Go(func() { a.converse(q) })
-				}
+			if res := a.asker.ask(ctx, fresh); res != nil {
+				return res
 			}
 		}
 		switch {
-		case len(open) == 0, a.req.Params.GetProgressToken() != nil && !a.s.dialogs.of(a.req.Session, a.r.id).IsZero():
+		case len(open) == 0, a.asker.patience():
 			patience = nil
 		case patience == nil:
 			patience = time.After(a.s.o.Gate.View().Profiles.ClientPatience(a.r.session.client))
@@ -178,7 +174,7 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 func (a *attachment) clientGone() {
 	switch {
 	case a.r.now().attached > 1:
-	case a.queued() && a.disconnected():
+	case a.queued() && a.asker.gone():
 		a.s.leave(a.r)
 	default:
 		a.r.stop(errClientGone)
@@ -193,37 +189,18 @@ func (a *attachment) queued() bool {
 	})
 }
 
-// disconnected reports whether the client's connection is over. A stateless
-// client has none that lasts: it ends its request when it cancels.
-func (a *attachment) disconnected() bool {
-	if a.req.ProtocolVersion() >= statelessProtocol {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), pingFor)
-	defer cancel()
-	return a.req.Session.Ping(ctx, nil) != nil && ctx.Err() == nil
-}
-
-// pingFor is how long a client may take to show that it is there.
-const pingFor = time.Second
-
 // fresh are the requests that this attachment has not seen before: those that
-// it can put to the person at the client, and those for approvers alone. What is
-// before the person already is neither.
-func (a *attachment) fresh(ctx context.Context, all []approval.Request) (fresh, others []approval.Request) {
-	stateless := a.req.ProtocolVersion() >= statelessProtocol
+// can be put to the person at the client, and those for approvers alone.
+func (a *attachment) fresh(all []approval.Request) (fresh, others []approval.Request) {
 	for _, q := range all {
 		switch {
 		case a.asked[q.ID]:
-			continue
-		case !a.answerable(q):
-			others = append(others, q)
-		case stateless || a.begin(ctx, q):
+		case a.answerable(q):
 			fresh = append(fresh, q)
 		default:
-			continue
+			a.asked[q.ID] = true
+			others = append(others, q)
 		}
-		a.asked[q.ID] = true
 	}
 	return fresh, others
 }
@@ -239,83 +216,6 @@ func (a *attachment) client() string {
 		name += " (" + p + ")"
 	}
 	return name
-}
-
-// inputRequired asks the person at a stateless client, by answering. They have as
-// long as a paused run has, since the client need not come back before.
-func (a *attachment) inputRequired(all []approval.Request) *mcp.CallToolResult {
-	if a.round >= maxRounds {
-		return a.paused("the script has more questions than one call may ask")
-	}
-	a.s.leave(a.r)
-	now := time.Now()
-	st := state{Run: a.r.id, Principal: principal(a.req), Call: callDigest(a.req), Asked: map[string]string{}, Round: a.round + 1,
-		Missed: map[string]string{}, Left: a.left, Given: a.s.o.Now(), Expires: now.Add(stateFor)}
-	inputs := mcp.InputRequestMap{}
-	for _, q := range a.s.o.Gate.Broker().Take(a.r.id) { // again: they have more time now
-		if !slices.ContainsFunc(all, func(had approval.Request) bool { return had.ID == q.ID }) {
-			continue
-		}
-		st.Asked[q.ID] = q.Digest().String()
-		if missing := a.missed[q.ID]; missing != "" {
-			st.Missed[q.ID] = missing
-		}
-		if q.Until.After(st.Expires) {
-			st.Expires = q.Until
-		}
-		inputs[q.ID] = a.question(q, a.missed[q.ID])
-	}
-	if len(inputs) == 0 { // all were answered elsewhere meanwhile
-		return nil
-	}
-	sealed, err := a.s.seal.close(st)
-	if err != nil {
-		return failure("sealing the request state: " + err.Error())
-	}
-	return &mcp.CallToolResult{InputRequests: inputs, RequestState: sealed}
-}
-
-// answered settles what a stateless client answers: only questions that the
-// state names, about what they showed. One that has no answer was dismissed. The
-// first answer counts: a yes does not undo what was dismissed with the same state.
-func (a *attachment) answered(ctx context.Context, st state) {
-	u := a.s.seal.use(st)
-	u.once.Do(func() { a.settleAnswers(ctx, st, u) })
-	a.round, a.left, a.missed = st.Round, slices.Clone(u.left), maps.Clone(u.missed)
-}
-
-func (a *attachment) settleAnswers(ctx context.Context, st state, u *use) {
-	u.left = slices.Clone(st.Left)
-	after := a.s.o.Now().Sub(st.Given)
-	a.serverRequestAnswered(st)
-	open := map[string]approval.Request{}
-	for _, q := range a.s.o.Gate.Broker().Take(a.r.id) {
-		open[q.ID] = q
-	}
-	if a.r.replay != nil { // which may not be where it was yet, when it asked
-		kept, err := a.s.o.Gate.Broker().Entries(ctx, approval.Filter{Run: a.r.id, Open: a.s.o.Now()})
-		if err != nil {
-			a.s.o.Logger.Error("reading the requests of a run", "run", a.r.id, "err", err) // it is asked again
-		}
-		for _, e := range kept {
-			open[e.ID] = e.Request
-		}
-	}
-	for id, digest := range st.Asked {
-		q, ok := open[id]
-		if !ok || digest != q.Digest().String() {
-			continue // answered elsewhere, or a server's question, or another one by now
-		}
-		res, form := a.req.Params.InputResponses[id].(*mcp.ElicitResult)
-		if !form {
-			res = &mcp.ElicitResult{Action: "cancel"}
-		}
-		if missing := a.take(q, readAnswer(q, res, after, a.lasting()), st.Missed[id] != ""); missing != "" {
-			u.missed[id] = missing
-		} else {
-			u.left = append(u.left, id) // if it is open still, approvers answer it
-		}
-	}
 }
 
 // paused leaves a run that waits for people, and says how it goes on.
@@ -429,7 +329,7 @@ func (s *Server) evalResume(ctx context.Context, req *mcp.CallToolRequest) (*mcp
 	case err != nil:
 		return failure(fmt.Sprintf("run %s does not go on: %v", args.Run, err)), nil
 	}
-	return s.attach(ctx, &attachment{s: s, req: req, r: r, resumed: true})
+	return s.attach(ctx, s.newAttachment(req, r, true))
 }
 
 // attach has a request wait at a run, after the answers that the request brings.
@@ -440,7 +340,7 @@ func (s *Server) attach(ctx context.Context, a *attachment) (*mcp.CallToolResult
 		if err != nil || st.Run != r.id {
 			return failure(errState.Error()), nil
 		}
-		a.answered(ctx, st)
+		a.asker.answer(ctx, st)
 	}
 	r.update(event{kind: attaches})
 	defer r.update(event{kind: detaches})

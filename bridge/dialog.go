@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -131,10 +133,73 @@ func (a *attachment) lasting() bool {
 	return a.req.ProtocolVersion() < statelessProtocol || a.pipe()
 }
 
+// A sessionAsker asks in the middle of the call: each question is a dialog of its
+// own.
+type sessionAsker struct {
+	*attachment
+	withdrawn int          // dialogs that the client had been told to close when the request came
+	withdrew  atomic.Int64 // dialogs before they were answered
+}
+
+var _ asker = (*sessionAsker)(nil)
+
+func (a *sessionAsker) gathers() bool { return false }
+
+// ask opens a dialog for each request that is not before the person already.
+func (a *sessionAsker) ask(ctx context.Context, fresh []approval.Request) *mcp.CallToolResult {
+	for _, q := range fresh {
+		if !a.begin(ctx, q) {
+			continue
+		}
+		a.asked[q.ID] = true
+		if a.pipe() {
+			go a.converse(q) // dialogs.close waits for it
+		} else {
+			a.asking.Go(func() { a.converse(q) })
+		}
+	}
+	return nil
+}
+
+func (a *sessionAsker) askForServer(ctx context.Context, q *elicit.Request) *mcp.CallToolResult {
+	a.asking.Go(func() { a.putServerRequest(ctx, q) })
+	return nil
+}
+
+// answer settles the answers in a state that the client got when it was asked
+// without a session: in this one it answers each dialog.
+func (a *sessionAsker) answer(ctx context.Context, st state) {
+	(&statelessAsker{attachment: a.attachment}).answer(ctx, st)
+}
+
+// patience reports whether the client takes progress and has a dialog open.
+func (a *sessionAsker) patience() bool {
+	return a.req.Params.GetProgressToken() != nil && !a.s.dialogs.of(a.req.Session, a.r.id).IsZero()
+}
+
+// gone reports whether the client does not answer a ping.
+func (a *sessionAsker) gone() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), pingFor) // the request's context is over by now
+	defer cancel()
+	return a.req.Session.Ping(ctx, nil) != nil && ctx.Err() == nil
+}
+
+// pingFor is how long a client may take to show that it is there.
+const pingFor = time.Second
+
+// withdraw waits until the client of an HTTP session has been told to close the
+// dialogs that nobody has answered: what comes after the answer is lost.
+func (a *sessionAsker) withdraw(request context.Context) {
+	a.r.session.prompts.Forget(a.r.id) // what is still being asked is not, from here on
+	if n := int(a.withdrew.Load()); n > 0 && !a.pipe() {
+		a.s.withdrawals.wait(request, a.req.Session.ID(), a.withdrawn+n)
+	}
+}
+
 // begin notes that a question is put to the person at the client, from ctx on the
 // way of this request, and reports whether it may be: it is not before them
 // already.
-func (a *attachment) begin(ctx context.Context, q approval.Request) bool {
+func (a *sessionAsker) begin(ctx context.Context, q approval.Request) bool {
 	one := openDialog{run: q.Run, until: q.Until}
 	if a.pipe() { // the request may end before it
 		ctx = context.WithoutCancel(ctx)
@@ -149,7 +214,7 @@ func (a *attachment) begin(ctx context.Context, q approval.Request) bool {
 }
 
 // end notes that it no longer is.
-func (a *attachment) end(q approval.Request) {
+func (a *sessionAsker) end(q approval.Request) {
 	a.s.dialogs.end(place{a.req.Session, q.ID})
 	a.r.session.prompts.AddDialogs(-1) // whoever looks now finds it closed
 }
@@ -157,7 +222,7 @@ func (a *attachment) end(q approval.Request) {
 // converse asks the person at a client with a session, and once more where the
 // first answer does not count. When the dialog is withdrawn, or nobody has answered
 // in the time that it said, the question stays open for whoever attaches next.
-func (a *attachment) converse(q approval.Request) {
+func (a *sessionAsker) converse(q approval.Request) {
 	defer a.end(q)
 	ctx, withdraw := a.s.dialogs.way(place{a.req.Session, q.ID})
 	var watching sync.WaitGroup
@@ -171,7 +236,7 @@ func (a *attachment) converse(q approval.Request) {
 	for {
 		asked := a.s.o.Now()
 		res, err := a.elicit(ctx, a.question(q, missing))
-		if err != nil && (ctx.Err() != nil || a.disconnected()) {
+		if err != nil && (ctx.Err() != nil || a.gone()) {
 			a.withdrew.Add(1)
 			return
 		}

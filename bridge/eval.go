@@ -42,7 +42,7 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 		if err != nil {
 			return failure("run " + st.Run + " is over, or cannot go on here: " + err.Error()), nil
 		}
-		return s.attach(ctx, &attachment{s: s, req: req, r: r})
+		return s.attach(ctx, s.newAttachment(req, r, false))
 	}
 	var args evalArgs
 	if err := readArguments(req.Params.Arguments, &args); err != nil {
@@ -62,7 +62,7 @@ func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile str
 			return failure(err.Error()), nil
 		}
 	}
-	return s.attach(ctx, &attachment{s: s, req: req, r: r})
+	return s.attach(ctx, s.newAttachment(req, r, false))
 }
 
 // runOf returns the run that a claimant names, live or resumed.

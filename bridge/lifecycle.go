@@ -73,7 +73,7 @@ const (
 //
 // What the calls of a run wait for are three sets, each kept by the one who
 // knows first what is in it: the broker has the calls that wait for people, the
-// session's queue (floor.go) what servers want to ask its client, and the calls
+// session's prompt queue what servers want to ask its client, and the calls
 // that are under way at servers are here.
 type lifecycle struct {
 	phase phase

@@ -43,7 +43,7 @@ func (s *Server) elicitFor(r *run) *elicit.Client {
 var errTooManyRounds = errors.New("the script has more questions than one call may ask")
 
 // putServerRequest puts a server request to a client with a session.
-func (a *attachment) putServerRequest(ctx context.Context, q *elicit.Request) {
+func (a *sessionAsker) putServerRequest(ctx context.Context, q *elicit.Request) {
 	asked := a.s.o.Now()
 	if err := q.Put(ctx, a.req.Session, a.noteServerForm(asked)); err != nil {
 		a.s.o.Logger.Debug("a client could not be asked for a server", "run", a.r.id, "err", err)
@@ -51,7 +51,7 @@ func (a *attachment) putServerRequest(ctx context.Context, q *elicit.Request) {
 }
 
 // serverRequestRequired puts a server request to a stateless client, by answering.
-func (a *attachment) serverRequestRequired(q *elicit.Request) *mcp.CallToolResult {
+func (a *statelessAsker) serverRequestRequired(q *elicit.Request) *mcp.CallToolResult {
 	st := state{Run: a.r.id, Principal: principal(a.req), Call: callDigest(a.req), Asked: map[string]string{q.ID(): q.Digest()}, Missed: a.missed, Left: a.left, Round: a.round + 1, Given: a.s.o.Now(), Expires: time.Now().Add(stateFor)}
 	sealed, err := a.s.seal.close(st)
 	if err != nil {
@@ -63,7 +63,7 @@ func (a *attachment) serverRequestRequired(q *elicit.Request) *mcp.CallToolResul
 
 // serverRequestAnswered resolves what a stateless client answers to a server
 // request; one without an answer may be put again.
-func (a *attachment) serverRequestAnswered(st state) {
+func (a *statelessAsker) serverRequestAnswered(st state) {
 	for id, digest := range st.Asked {
 		q := a.r.session.prompts.Find(a.r.id, id)
 		if q == nil || q.Digest() != digest {
