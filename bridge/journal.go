@@ -33,6 +33,7 @@ import (
 type journal struct {
 	run   string
 	owner string
+	lease int64 // under which it is written; a run that begins has the first
 	limit int64 // bytes; beyond it the journal is given up
 	began func() ledger.Entry
 	lost  func()          // another bridge has acquired the run
@@ -55,7 +56,7 @@ type journal struct {
 }
 
 func newJournal(run, owner string, limit int64) *journal {
-	j := &journal{run: run, owner: owner, limit: limit, answers: map[int][]byte{}, tight: func() []string { return nil }, lost: func() {}, grown: func() {}}
+	j := &journal{run: run, owner: owner, lease: 1, limit: limit, answers: map[int][]byte{}, tight: func() []string { return nil }, lost: func() {}, grown: func() {}}
 	j.idle.L = &j.mu
 	return j
 }
@@ -201,7 +202,7 @@ func (j *journal) entries(kind ledger.EntryKind, call int, s *entry) gate.Entrie
 	next := j.first + len(j.turns)
 	if !j.full {
 		s.First, s.Turns = j.first, j.turns[:len(j.turns):len(j.turns)]
-		e := ledger.Entry{Run: j.run, Owner: j.owner, Kind: kind, Call: call}
+		e := ledger.Entry{Run: j.run, Owner: j.owner, Lease: j.lease, Kind: kind, Call: call}
 		var err error
 		if e.Body, err = s.encode(); err != nil {
 			e.Kind = "" // which is refused, and the record with it
@@ -231,7 +232,7 @@ func (j *journal) entries(kind ledger.EntryKind, call int, s *entry) gate.Entrie
 	if j.ended {
 		return gate.Entries{}
 	}
-	return gate.Entries{All: []ledger.Entry{{Run: j.run, Owner: j.owner, Kind: ledger.Ended}}, Done: func(err error) {
+	return gate.Entries{All: []ledger.Entry{{Run: j.run, Owner: j.owner, Lease: j.lease, Kind: ledger.Ended}}, Done: func(err error) {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.ended = j.ended || err == nil
@@ -311,7 +312,7 @@ func (j *journal) over(keep time.Duration, now time.Time) gate.Entries {
 	if !open || ended {
 		return gate.Entries{}
 	}
-	end := ledger.Entry{Run: j.run, Owner: j.owner, Kind: ledger.Ended}
+	end := ledger.Entry{Run: j.run, Owner: j.owner, Lease: j.lease, Kind: ledger.Ended}
 	if keep <= 0 || full {
 		return gate.Entries{All: []ledger.Entry{end}}
 	}

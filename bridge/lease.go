@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"codemode-bridge/bridge/approval"
@@ -20,23 +19,21 @@ import (
 const (
 	askFor   = 5 * time.Second
 	askEvery = 50 * time.Millisecond
-	give     = "give" // Kept.Wanted: whoever asks wants the run
-	endRun   = "end " // and a name: the run is to end
 )
 
 // cancelRequested is the error with which a run is to end, if somebody requested
 // that of the bridge that has it.
 func cancelRequested(k *ledger.Kept) *approval.StoppedError {
-	if by, end := strings.CutPrefix(k.Wanted, endRun); end {
-		return &approval.StoppedError{By: by}
+	if k.CancelRequestedBy == "" {
+		return nil
 	}
-	return nil
+	return &approval.StoppedError{By: k.CancelRequestedBy}
 }
 
 // acquire makes this bridge the owner of a run. A bridge that has it is asked to
 // hand it over, or not. With stop the run is to be ended and nothing else: somebody
 // requested that of a bridge that did not come to it.
-func (s *Server) acquire(ctx context.Context, id string, ask bool) (stop *approval.StoppedError, err error) {
+func (s *Server) acquire(ctx context.Context, id string, ask bool) (lease int64, stop *approval.StoppedError, err error) {
 	deadline := s.o.Now().Add(askFor)
 	for {
 		kept, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
@@ -44,34 +41,32 @@ func (s *Server) acquire(ctx context.Context, id string, ask bool) (stop *approv
 			case k.State == ledger.Finished: // since it was read
 				return ErrNoRun
 			case k.Owner == "" || k.Owner == s.o.Bridge || s.o.Gone(k.Owner):
-				if stop = cancelRequested(k); stop == nil { // else it stays wanted until the run has ended
-					k.Wanted = ""
-				}
-				k.Owner, k.State = s.o.Bridge, ledger.Live
-			case k.Wanted == "" && ask:
-				k.Wanted = give
+				stop = cancelRequested(k)
+				k.Acquire(s.o.Bridge)
+			case k.HandoverRequestedBy == "" && k.CancelRequestedBy == "" && ask:
+				k.HandoverRequestedBy = s.o.Bridge
 			}
-			if k.Owner != s.o.Bridge && k.Wanted == give && s.o.Now().After(deadline) {
-				k.Wanted = ""
+			if k.Owner != s.o.Bridge && s.o.Now().After(deadline) {
+				k.HandoverRequestedBy = ""
 			}
 			return nil
 		})
 		if errors.Is(err, ledger.ErrNoJournal) || errors.Is(err, ErrNoRun) {
-			return nil, ErrNoRun
+			return 0, nil, ErrNoRun
 		}
 		if err != nil {
-			return nil, fmt.Errorf("acquiring run %s: %w", id, err)
+			return 0, nil, fmt.Errorf("acquiring run %s: %w", id, err)
 		}
 		switch {
 		case kept.Owner == s.o.Bridge:
-			return stop, nil
-		case kept.Wanted != give || !ask:
-			return nil, errElsewhere
+			return kept.Lease, stop, nil
+		case kept.HandoverRequestedBy == "" || !ask:
+			return 0, nil, errElsewhere
 		}
 		select {
 		case <-time.After(askEvery):
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return 0, nil, context.Cause(ctx)
 		}
 	}
 }
@@ -80,7 +75,7 @@ func (s *Server) acquire(ctx context.Context, id string, ask bool) (stop *approv
 func (s *Server) release(id string) error {
 	_, err := s.o.Journal.ChangeRun(context.Background(), id, func(k *ledger.Kept) error {
 		if k.Owner == s.o.Bridge {
-			k.Owner, k.State = "", ledger.Paused
+			k.Release()
 		}
 		return nil
 	})
@@ -114,16 +109,17 @@ func (s *Server) CancelRun(ctx context.Context, id, by string) error {
 		return nil
 	}
 	mine := false
-	_, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
+	kept, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
 		switch mine = false; {
 		case k.State == ledger.Finished:
 			return ErrNoRun
 		case k.Configuration != "" && k.Configuration != s.configuration().ID:
 			return errOthers
 		case k.Owner == "" || k.Owner == s.o.Bridge || s.o.Gone(k.Owner):
-			mine, k.Owner, k.State, k.Wanted = true, s.o.Bridge, ledger.Live, ""
+			mine, k.CancelRequestedBy = true, ""
+			k.Acquire(s.o.Bridge)
 		default:
-			k.Wanted = endRun + by
+			k.CancelRequestedBy = by
 		}
 		return nil
 	})
@@ -135,7 +131,7 @@ func (s *Server) CancelRun(ctx context.Context, id, by string) error {
 	case err != nil || !mine:
 		return err
 	}
-	return s.discard(ctx, id, s.beginningOf(ctx, id), &approval.StoppedError{By: by})
+	return s.discard(ctx, id, kept.Lease, s.beginningOf(ctx, id), &approval.StoppedError{By: by})
 }
 
 // keepLeases looks after the runs that have journals, until ctx ends: it does what
@@ -165,16 +161,16 @@ func (s *Server) keepLeases(ctx context.Context) {
 
 // serveRequests does what others request of this bridge's runs.
 func (s *Server) serveRequests(ctx context.Context) {
-	wanted, err := s.o.Journal.WantedOf(ctx, s.o.Bridge)
+	requests, err := s.o.Journal.LeaseRequests(ctx, s.o.Bridge)
 	if err != nil {
 		return // it is tried again
 	}
-	for _, k := range wanted {
+	for _, k := range requests {
 		s.mu.Lock()
 		r := s.live[k.Run]
 		s.mu.Unlock()
-		if by, end := strings.CutPrefix(k.Wanted, endRun); end {
-			if err := s.CancelRun(ctx, k.Run, by); err != nil && !errors.Is(err, ErrNoRun) {
+		if k.CancelRequestedBy != "" {
+			if err := s.CancelRun(ctx, k.Run, k.CancelRequestedBy); err != nil && !errors.Is(err, ErrNoRun) {
 				s.o.Logger.Error("ending a run", "run", k.Run, "err", err)
 			}
 		} else if r != nil {
@@ -233,11 +229,12 @@ func (s *Server) expireRun(ctx context.Context, id string) error {
 		return nil
 	}
 	var skip = errors.New("not this one")
-	_, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
+	kept, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
 		if k.State == ledger.Finished || k.Owner != "" && k.Owner != s.o.Bridge && !s.o.Gone(k.Owner) || !k.Until.Before(s.o.Now()) {
 			return skip
 		}
-		k.Owner, k.State, k.Wanted = s.o.Bridge, ledger.Live, ""
+		k.CancelRequestedBy = ""
+		k.Acquire(s.o.Bridge)
 		return nil
 	})
 	if err != nil {
@@ -246,12 +243,12 @@ func (s *Server) expireRun(ctx context.Context, id string) error {
 		}
 		return err
 	}
-	return s.discard(ctx, id, s.beginningOf(ctx, id), errExpired)
+	return s.discard(ctx, id, kept.Lease, s.beginningOf(ctx, id), errExpired)
 }
 
 // discard ends a run that this bridge owns and that does not go on.
-func (s *Server) discard(ctx context.Context, id string, b beginning, why error) error {
+func (s *Server) discard(ctx context.Context, id string, lease int64, b beginning, why error) error {
 	g := s.o.Gate.Leftover(gate.Origin{ID: id, Session: b.Session, Client: b.Client, Profile: b.Profile, Requester: b.Principal, Configuration: b.Configuration}, b.Started)
-	err := g.End(ctx, ledger.Stopped, why.Error(), gate.Entries{All: []ledger.Entry{{Run: id, Owner: s.o.Bridge, Kind: ledger.Ended}}})
+	err := g.End(ctx, ledger.Stopped, why.Error(), gate.Entries{All: []ledger.Entry{{Run: id, Owner: s.o.Bridge, Lease: lease, Kind: ledger.Ended}}})
 	return errors.Join(err, s.o.Gate.Broker().Abandon(ctx, why, func(e approval.Entry) bool { return e.Run == id }))
 }

@@ -33,7 +33,7 @@ func TestARunThatIsAttendedIsNotHandedOver(t *testing.T) {
 	if _, err := second.Resume(t.Context(), id, "the test", nil); !errors.Is(err, errElsewhere) {
 		t.Errorf("asked for: %v", err)
 	}
-	if kept, _, err := f.records.Read(t.Context(), id); err != nil || kept.Owner != "one" || kept.Wanted != "" {
+	if kept, _, err := f.records.Read(t.Context(), id); err != nil || kept.Owner != "one" || kept.HandoverRequestedBy != "" {
 		t.Errorf("it is kept as %+v, %v", kept, err)
 	}
 	for _, e := range f.open(t, 2) {
@@ -128,7 +128,7 @@ func TestARunThatIsAcquiredIsKnown(t *testing.T) {
 	id := f.startPaused(t, b, `return await codemode.a__echo({n: 1})`, 1)
 	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.suspend() })
 	waitUntil(t, func() bool { _, live := b.lookup(id); return !live })
-	if _, err := b.acquire(t.Context(), id, false); err != nil {
+	if _, _, err := b.acquire(t.Context(), id, false); err != nil {
 		t.Fatal(err)
 	}
 	st, ok := b.Run(id)
@@ -191,7 +191,8 @@ func TestAWishToEndOutlivesTheBridge(t *testing.T) {
 		f := newFleet()
 		id := f.endsAsking(t, pauses, 2)
 		_, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.Kept) error {
-			k.Owner, k.State, k.Wanted = "dead", ledger.Live, endRun+"bob"
+			k.Acquire("dead")
+			k.CancelRequestedBy = "bob"
 			return nil
 		})
 		if err != nil {

@@ -210,7 +210,8 @@ func (s *Server) leaveInJournal(ctx context.Context, r *run) error {
 		if stop := cancelRequested(k); stop != nil {
 			return stop
 		}
-		k.State, k.Owner, k.Until = ledger.Paused, "", until
+		k.Release()
+		k.Until = until
 		return nil
 	})
 	if err == nil {
@@ -270,12 +271,12 @@ func (s *Server) resume(ctx context.Context, id string, c claimant) (*run, error
 	if here := s.o.Folder(); p.Folder != "" && here != "" && p.Folder != here {
 		return nil, &FolderError{id, p.Folder}
 	}
-	stop, err := s.acquire(ctx, id, !c.left)
+	lease, stop, err := s.acquire(ctx, id, !c.left)
 	if err != nil {
 		return nil, err
 	}
 	if stop != nil {
-		if err := s.discard(ctx, id, p.beginning, stop); err != nil {
+		if err := s.discard(ctx, id, lease, p.beginning, stop); err != nil {
 			return nil, errors.Join(fmt.Errorf("ending run %s, which %s stopped: %w", id, stop.By, err), s.release(id))
 		}
 		return nil, ErrNoRun
@@ -293,9 +294,9 @@ func (s *Server) resume(ctx context.Context, id string, c claimant) (*run, error
 	}
 	if p.Engine != sandbox.Engine {
 		err := engineDiffers(p)
-		return nil, errors.Join(err, s.discard(ctx, id, p.beginning, err))
+		return nil, errors.Join(err, s.discard(ctx, id, lease, p.beginning, err))
 	}
-	r, err := s.runAgain(ctx, id, p, c)
+	r, err := s.runAgain(ctx, id, lease, p, c)
 	if err != nil {
 		return nil, errors.Join(err, s.release(id))
 	}
@@ -361,7 +362,7 @@ func (s *Server) pausedState(ctx context.Context, k ledger.Kept) RunState {
 }
 
 // runAgain runs the script of a run again whose lease this bridge has acquired.
-func (s *Server) runAgain(ctx context.Context, id string, p past, c claimant) (*run, error) {
+func (s *Server) runAgain(ctx context.Context, id string, lease int64, p past, c claimant) (*run, error) {
 	sess := s.loose(p.Client)
 	sess.id, sess.owner, sess.conn, sess.started, sess.over, sess.bound = p.Session, p.Principal, c.conn, p.Started, true, p.tight
 	s.mu.Lock()
@@ -378,7 +379,7 @@ func (s *Server) runAgain(ctx context.Context, id string, p past, c claimant) (*
 		r.secret = c.secret
 	}
 	s.keepJournal(r, p.beginning, p.names)
-	r.journal.open, r.journal.bytes = true, p.bytes
+	r.journal.lease, r.journal.open, r.journal.bytes = lease, true, p.bytes
 	r.replay, r.life.resumed = newReplay(r, p), true
 	o := gate.Origin{Profile: p.Profile, Policy: p.policy, Servers: p.Servers, Trusted: p.Trusted, Folder: p.Folder, Reach: c.reach}
 	if c.reach == gate.Nobody && p.Fetched {

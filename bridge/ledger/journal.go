@@ -31,6 +31,10 @@ type Entry struct {
 	// nothing: the error is ErrNotOwner, and a Record that the entry came with
 	// is not kept either. Began makes Owner the owner.
 	Owner string
+	// Lease is the number of the lease under which Owner writes; one that is not
+	// the run's any more writes nothing, also if Owner has a newer one. Zero leaves
+	// that out, for who has no lease: Began makes the first.
+	Lease int64
 	Call  int // the call's number in its run; of Sent and Settled
 	// Configuration is the id of the configuration that the run belongs to; of
 	// Began. Nobody with another one goes on with the run.
@@ -74,16 +78,24 @@ type JournalState string
 
 const (
 	Live     JournalState = "live"     // its owner runs it, or ended without a word
-	Paused   JournalState = "paused"   // it was put away while it waits for people
+	Paused   JournalState = "paused"   // it was suspended while it waits for people
 	Finished JournalState = "finished" // its journal is kept for a while
 )
 
 // A Kept is a run that has a journal.
 type Kept struct {
-	Run    string
-	Owner  string // the bridge that runs it; empty when none does
-	Wanted string // what somebody asks of the owner; empty when nobody asks
-	State  JournalState
+	Run string
+	// Owner is the bridge that has the run's lease; empty when none has. Lease
+	// is the lease's number, which grows each time that a bridge acquires the run:
+	// zero in a run that began in a release that counted none.
+	Owner string
+	Lease int64
+	// HandoverRequestedBy is the bridge that wants to acquire the run, and
+	// CancelRequestedBy whoever wants it to end, after which nobody acquires it to
+	// run it; both are requests to the owner, and empty when nobody makes them.
+	HandoverRequestedBy string
+	CancelRequestedBy   string
+	State               JournalState
 	// Configuration is the id of the configuration that it belongs to; empty for
 	// a run that began in a release that kept none.
 	Configuration string
@@ -92,8 +104,19 @@ type Kept struct {
 	Bytes         int64     // of its entries' bodies
 }
 
-// Change returns what k is after change, of whose changes those of Owner, Wanted,
-// State and Until count.
+// Acquire makes a bridge the owner of the run, under a new lease. A request that
+// the run is to end stays until it has ended.
+func (k *Kept) Acquire(bridge string) {
+	k.Owner, k.State, k.HandoverRequestedBy = bridge, Live, ""
+	k.Lease++
+}
+
+// Release leaves the run to whoever acquires it.
+func (k *Kept) Release() { k.Owner, k.State = "", Paused }
+
+// Change returns what k is after change, of whose changes those of the lease and
+// its requests, State and Until count. Another owner than before has a new lease,
+// and a run that is to end is not handed over.
 func (k Kept) Change(change func(*Kept) error) (Kept, error) {
 	next := k
 	if err := change(&next); err != nil {
@@ -102,14 +125,21 @@ func (k Kept) Change(change func(*Kept) error) (Kept, error) {
 	if next.State != Live && next.State != Paused && next.State != Finished {
 		return k, fmt.Errorf("changing run %s: there is no state %q", k.Run, next.State)
 	}
-	k.Owner, k.Wanted, k.State, k.Until = next.Owner, next.Wanted, next.State, next.Until.Round(0).UTC()
+	if next.Owner != "" && next.Owner != k.Owner && next.Lease <= k.Lease {
+		next.Lease = k.Lease + 1
+	}
+	if next.CancelRequestedBy != "" {
+		next.HandoverRequestedBy = ""
+	}
+	k.Owner, k.Lease, k.HandoverRequestedBy, k.CancelRequestedBy = next.Owner, max(k.Lease, next.Lease), next.HandoverRequestedBy, next.CancelRequestedBy
+	k.State, k.Until = next.State, next.Until.Round(0).UTC()
 	return k, nil
 }
 
 var (
 	// ErrNoJournal: nothing is kept of the run.
 	ErrNoJournal = errors.New("there is no journal of this run")
-	// ErrNotOwner: another bridge has the run now.
+	// ErrNotOwner: another bridge has the run now, or the same under a newer lease.
 	ErrNotOwner = errors.New("the run belongs to another bridge")
 )
 
@@ -140,14 +170,14 @@ type Journal interface {
 	Read(ctx context.Context, run string) (Kept, []Entry, error)
 	// Runs returns all runs that have a journal, the oldest first.
 	Runs(ctx context.Context) ([]Kept, error)
-	// ChangeRun changes what is known of a run (Owner, Wanted, State and Until)
+	// ChangeRun changes what is known of a run, as Kept.Change has it,
 	// and returns it, all others waiting meanwhile, in whatever process they
 	// are: change is quick and does not ask the store. An error of change is
 	// returned and leaves all as it was. Or ErrNoJournal.
 	ChangeRun(ctx context.Context, run string, change func(*Kept) error) (Kept, error)
-	// WantedOf returns the runs of an owner of which somebody wants something,
-	// the oldest first.
-	WantedOf(ctx context.Context, owner string) ([]Kept, error)
+	// LeaseRequests returns the runs of an owner that it is requested to hand over
+	// or to end, the oldest first.
+	LeaseRequests(ctx context.Context, owner string) ([]Kept, error)
 	// Drop removes a run's journal. One that is not there is no error.
 	Drop(ctx context.Context, run string) error
 }

@@ -68,19 +68,20 @@ func (s *Store) entryLocked(e *ledger.Entry) error {
 		if e.Shared != "" {
 			s.shared[e.Shared] = bytes.Clone(e.Common)
 		}
-		j = &journal{Kept: ledger.Kept{Run: e.Run, Owner: e.Owner, State: ledger.Live, Configuration: e.Configuration, Began: s.clock().Round(0).UTC(), Until: e.Until.Round(0).UTC()}}
+		j = &journal{Kept: ledger.Kept{Run: e.Run, Owner: e.Owner, Lease: 1, State: ledger.Live, Configuration: e.Configuration, Began: s.clock().Round(0).UTC(), Until: e.Until.Round(0).UTC()}}
 		s.journals = append(s.journals, j)
 	case j == nil && e.Kind == ledger.Ended:
 		return nil
 	case j == nil:
 		return fmt.Errorf("writing the journal of run %s: %w", e.Run, ledger.ErrNoJournal)
-	case j.Owner != e.Owner:
+	case j.Owner != e.Owner, e.Lease != 0 && e.Lease != j.Lease:
 		return fmt.Errorf("writing the journal of run %s: %w", e.Run, ledger.ErrNotOwner)
 	case e.Kind == ledger.Ended && e.Until.IsZero():
 		s.dropLocked(j)
 		return nil
 	case e.Kind == ledger.Ended:
-		j.Owner, j.Wanted, j.State, j.Until = "", "", ledger.Finished, e.Until.Round(0).UTC()
+		j.Owner, j.HandoverRequestedBy, j.CancelRequestedBy = "", "", ""
+		j.State, j.Until = ledger.Finished, e.Until.Round(0).UTC()
 	}
 	j.Bytes += int64(len(e.Body))
 	j.entries = append(j.entries, ledger.Entry{Run: e.Run, Kind: e.Kind, Call: e.Call, Shared: e.Shared, Body: bytes.Clone(e.Body)})
@@ -143,9 +144,11 @@ func (s *Store) Runs(ctx context.Context) ([]ledger.Kept, error) {
 	return s.selected(ctx, func(ledger.Kept) bool { return true })
 }
 
-// WantedOf returns the runs of which their owner is asked something.
-func (s *Store) WantedOf(ctx context.Context, owner string) ([]ledger.Kept, error) {
-	return s.selected(ctx, func(k ledger.Kept) bool { return k.Owner == owner && k.Wanted != "" })
+// LeaseRequests returns the runs that their owner is requested to hand over or end.
+func (s *Store) LeaseRequests(ctx context.Context, owner string) ([]ledger.Kept, error) {
+	return s.selected(ctx, func(k ledger.Kept) bool {
+		return k.Owner == owner && (k.HandoverRequestedBy != "" || k.CancelRequestedBy != "")
+	})
 }
 
 // ChangeRun changes what is known of a run.

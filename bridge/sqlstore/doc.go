@@ -16,7 +16,7 @@
 // Journals stand in tables of their own: journals has a row for each run that
 // can go on, entries their entries, in the order in which they were kept, and
 // shared the bytes that many runs depend on, once; configurations says to which
-// configuration each belongs. The body of an entry is
+// configuration each belongs, and leases has the number of its lease. The body of an entry is
 // encrypted under a key of its run, with its place, kind and numbers bound to
 // it: a row that was changed or moved is found when it is read. Whose a run is
 // stands in journals and is looked up, in the transaction that writes an entry,

@@ -175,7 +175,7 @@ func (f *file) prepareWriting(ctx context.Context) (err error) {
 	if f.insertEntry, err = f.conn.PrepareContext(ctx, "INSERT INTO entries (id, kind, call, total, body) VALUES (?, ?, ?, ?, ?)"); err != nil {
 		return err
 	}
-	f.findJournal, err = f.conn.PrepareContext(ctx, "SELECT number, owner, id, total"+journalsWithLast+" WHERE run = ?")
+	f.findJournal, err = f.conn.PrepareContext(ctx, "SELECT number, owner, "+leaseOfRun+", id, total"+journalsWithLast+" WHERE run = ?")
 	return err
 }
 

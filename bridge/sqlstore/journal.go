@@ -55,7 +55,7 @@ const (
 	journalsWithLast = ` FROM journals LEFT JOIN entries ON id = (
 		SELECT max(e.id) FROM entries AS e WHERE e.id > number << 32 AND e.id < (number + 1) << 32)`
 	// runsQuery has a place for the expression that says whose a run is.
-	runsQuery = "SELECT number, run, owner, wanted, state, began, until, shared, coalesce(total, 0), %s" + journalsWithLast
+	runsQuery = "SELECT number, run, owner, wanted, state, began, until, shared, coalesce(total, 0), %s, %s" + journalsWithLast
 	whoseRun  = "coalesce((SELECT c.id FROM configurations AS c WHERE c.journal = number), '')"
 
 	placeBits = 32
@@ -67,6 +67,7 @@ type journal struct {
 	run    string
 	number int64
 	owner  string
+	lease  int64
 	place  int64 // of its last entry
 	bytes  int64
 	seal   cipher.AEAD
@@ -207,7 +208,7 @@ func (f *file) addEntry(ctx context.Context, e *ledger.Entry, now time.Time) err
 		return nil
 	case j == nil:
 		return refusedError{fmt.Errorf("writing the journal of run %s: %w", e.Run, ledger.ErrNoJournal)}
-	case j.owner != e.Owner:
+	case j.owner != e.Owner, e.Lease != 0 && e.Lease != j.lease:
 		return refusedError{fmt.Errorf("writing the journal of run %s: %w", e.Run, ledger.ErrNotOwner)}
 	case e.Kind == ledger.Ended && e.Until.IsZero():
 		return f.dropJournal(ctx, j)
@@ -231,7 +232,7 @@ func (f *file) journal(ctx context.Context, run string) (*journal, error) {
 	}
 	j := &journal{run: run}
 	var last, bytes sql.NullInt64
-	err := f.findJournal.QueryRowContext(ctx, run).Scan(&j.number, &j.owner, &last, &bytes)
+	err := f.findJournal.QueryRowContext(ctx, run).Scan(&j.number, &j.owner, &j.lease, &last, &bytes)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -250,6 +251,13 @@ func (f *file) journal(ctx context.Context, run string) (*journal, error) {
 func (f *file) beginJournal(ctx context.Context, e *ledger.Entry, now time.Time) (*journal, error) {
 	if err := one(f.conn.ExecContext(ctx, "INSERT INTO journals (run, owner, wanted, state, began, until, shared) VALUES (?, ?, '', ?, ?, ?, ?)",
 		e.Run, e.Owner, ledger.Live, nanos(now), nanos(e.Until), e.Shared)); err != nil {
+		return nil, err
+	}
+	var number int64
+	if err := f.conn.QueryRowContext(ctx, "SELECT number FROM journals WHERE run = ?", e.Run).Scan(&number); err != nil {
+		return nil, err
+	}
+	if err := f.setLease(ctx, number, 1); err != nil {
 		return nil, err
 	}
 	j, err := f.journal(ctx, e.Run)
@@ -289,6 +297,9 @@ func (f *file) dropJournal(ctx context.Context, j *journal) error {
 		return err
 	}
 	if err := f.exec(ctx, "DELETE FROM configurations WHERE journal = ?", j.number); err != nil {
+		return err
+	}
+	if err := f.exec(ctx, "DELETE FROM leases WHERE journal = ?", j.number); err != nil {
 		return err
 	}
 	return one(f.conn.ExecContext(ctx, "DELETE FROM journals WHERE number = ?", j.number))
@@ -363,8 +374,13 @@ func (db *DB) ChangeRun(ctx context.Context, run string, change func(*ledger.Kep
 			return refusedError{err}
 		}
 		delete(f.journals, run)
+		if k.Lease != all[0].Lease {
+			if err := f.setLease(ctx, all[0].number, k.Lease); err != nil {
+				return err
+			}
+		}
 		return one(f.conn.ExecContext(ctx, "UPDATE journals SET owner = ?, wanted = ?, state = ?, until = ? WHERE run = ?",
-			k.Owner, k.Wanted, k.State, nanos(k.Until), run))
+			k.Owner, wantedOf(&k), k.State, nanos(k.Until), run))
 	})
 	return k, err
 }
@@ -394,10 +410,14 @@ func readRuns(ctx context.Context, c *sql.Conn, where string, args ...any) ([]jo
 	if err := c.QueryRowContext(ctx, "PRAGMA user_version").Scan(&has); err != nil {
 		return nil, err
 	}
+	lease := leaseOfRun
 	if has < 3 { // opened to be read only, as an older release left it
 		whose = "''"
 	}
-	rows, err := c.QueryContext(ctx, fmt.Sprintf(runsQuery, whose)+where+" ORDER BY number", args...)
+	if has < 4 {
+		lease = "0"
+	}
+	rows, err := c.QueryContext(ctx, fmt.Sprintf(runsQuery, whose, lease)+where+" ORDER BY number", args...)
 	if err != nil {
 		return nil, err
 	}
@@ -406,9 +426,11 @@ func readRuns(ctx context.Context, c *sql.Conn, where string, args ...any) ([]jo
 	for rows.Next() {
 		var k journaledRun
 		var began, until int64
-		if err := rows.Scan(&k.number, &k.Run, &k.Owner, &k.Wanted, &k.State, &began, &until, &k.shared, &k.Bytes, &k.Configuration); err != nil {
+		var wanted string
+		if err := rows.Scan(&k.number, &k.Run, &k.Owner, &wanted, &k.State, &began, &until, &k.shared, &k.Bytes, &k.Configuration, &k.Lease); err != nil {
 			return nil, err
 		}
+		readWanted(&k.Kept, wanted)
 		k.Began, k.Until = moment(began), moment(until)
 		all = append(all, k)
 	}
@@ -457,9 +479,9 @@ func (db *DB) runs(ctx context.Context, where string, args ...any) ([]ledger.Kep
 // Runs returns all runs that have a journal. See ledger.Journal.
 func (db *DB) Runs(ctx context.Context) ([]ledger.Kept, error) { return db.runs(ctx, "") }
 
-// WantedOf returns the runs of which their owner is asked something. See
-// ledger.Journal.
-func (db *DB) WantedOf(ctx context.Context, owner string) ([]ledger.Kept, error) {
+// LeaseRequests returns the runs that their owner is requested to hand over or
+// end. See ledger.Journal.
+func (db *DB) LeaseRequests(ctx context.Context, owner string) ([]ledger.Kept, error) {
 	return db.runs(ctx, " WHERE owner = ? AND wanted <> ''", owner)
 }
 

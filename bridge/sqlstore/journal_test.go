@@ -170,12 +170,12 @@ func TestJournalIsEncrypted(t *testing.T) {
 }
 
 // older makes the file what the release before had written.
-const older = "DROP TABLE entries; DROP TABLE journals; DROP TABLE shared; DROP TABLE configurations; " +
+const older = "DROP TABLE entries; DROP TABLE journals; DROP TABLE shared; DROP TABLE configurations; DROP TABLE leases; " +
 	"UPDATE meta SET value = '1' WHERE name = 'oldest'; PRAGMA user_version = 1"
 
 // withoutConfigurations makes it what the release wrote that had journals, and no
 // configurations in them.
-const withoutConfigurations = "DROP TABLE configurations; UPDATE meta SET value = '1' WHERE name = 'oldest'; PRAGMA user_version = 2"
+const withoutConfigurations = "DROP TABLE leases; DROP TABLE configurations; UPDATE meta SET value = '1' WHERE name = 'oldest'; PRAGMA user_version = 2"
 
 // A run that began in a release without configurations belongs to none, in a file
 // that is only read as in one that is written to; and that release is kept from a
@@ -215,6 +215,61 @@ func TestConfigurationsAreAdded(t *testing.T) {
 	}
 }
 
+// What releases without numbers of leases wrote is read, in a file that is only
+// read as in one that is written to: a lease without a number, and requests in
+// words that such a release finds again.
+func TestLeasesAreAdded(t *testing.T) {
+	o := place(t, 1)
+	db := open(t, o)
+	for _, run := range []string{"none", "give", "end"} {
+		begin(t, db, run)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, o.Path, "DROP TABLE leases; PRAGMA user_version = 3; "+
+		"UPDATE journals SET wanted = 'give' WHERE run = 'give'; UPDATE journals SET wanted = 'end bob' WHERE run = 'end'")
+	requested := func(db *DB, run string, lease int64, handover, cancel string) {
+		t.Helper()
+		k, _, err := db.Read(t.Context(), run)
+		if err != nil || k.Lease != lease || k.HandoverRequestedBy != handover || k.CancelRequestedBy != cancel {
+			t.Errorf("run %s is %+v, %v; want lease %d, requests of %q and %q", run, k, err, lease, handover, cancel)
+		}
+	}
+	reader := o
+	reader.ReadOnly = true
+	for _, db := range []*DB{open(t, reader), open(t, o)} {
+		requested(db, "none", 0, "", "")
+		requested(db, "give", 0, unnamed, "")
+		requested(db, "end", 0, "", "bob")
+	}
+	db = open(t, o)
+	for _, run := range []string{"give", "end"} {
+		_, err := db.ChangeRun(t.Context(), run, func(k *ledger.Kept) error { k.Acquire("y"); return nil })
+		must(t, err)
+	}
+	requested(db, "give", 1, "", "")
+	requested(db, "end", 1, "", "bob")
+}
+
+// The words of requests are read as they were written.
+func TestWordsOfRequests(t *testing.T) {
+	for wanted, want := range map[string]ledger.Kept{
+		"":           {},
+		"give":       {HandoverRequestedBy: unnamed},
+		"give one":   {HandoverRequestedBy: "one"},
+		"give  end ": {HandoverRequestedBy: " end "},
+		"end bob":    {CancelRequestedBy: "bob"},
+		"end give x": {CancelRequestedBy: "give x"},
+	} {
+		var got ledger.Kept
+		readWanted(&got, wanted)
+		if got != want || wantedOf(&got) != wanted {
+			t.Errorf("%q is read as %+v and written as %q", wanted, got, wantedOf(&got))
+		}
+	}
+}
+
 // A file of the release before has no journals until it is opened for writing;
 // then it has.
 func TestJournalsAreAdded(t *testing.T) {
@@ -232,7 +287,7 @@ func TestJournalsAreAdded(t *testing.T) {
 		if _, _, err := old.Read(t.Context(), "r"); (err == nil) != (want > 0) || err != nil && !errors.Is(err, ledger.ErrNoJournal) {
 			t.Errorf("%s: read: %v", when, err)
 		}
-		if wanted, err := old.WantedOf(t.Context(), "x"); err != nil || len(wanted) != 0 {
+		if wanted, err := old.LeaseRequests(t.Context(), "x"); err != nil || len(wanted) != 0 {
 			t.Errorf("%s: wanted: %v, %v", when, wanted, err)
 		}
 	}
@@ -445,7 +500,7 @@ func TestJournalsWithoutTheirLog(t *testing.T) {
 func TestJournalPlans(t *testing.T) {
 	db := open(t, Options{Path: filepath.Join(t.TempDir(), "audit.db")})
 	begin(t, db, "r")
-	kept := fmt.Sprintf(runsQuery, whoseRun)
+	kept := fmt.Sprintf(runsQuery, whoseRun, leaseOfRun)
 	for _, row := range []struct{ query, index string }{
 		{kept + " ORDER BY number", "SCAN journals"},
 		{kept + " WHERE run = 'r' ORDER BY number", "SEARCH journals USING INDEX sqlite_autoindex_journals_1"},

@@ -12,7 +12,7 @@ import (
 )
 
 // version is the schema that this release writes; see the package comment.
-const version = 3
+const version = 4
 
 // oldestReader is the oldest version whose release may use the file: one that
 // knows no configurations would take up the runs of others.
@@ -24,7 +24,7 @@ const application = 0x636d6272
 // migrations[v] leads from version v to v+1. They add tables and never change
 // one that is there. What is written down of one kind of thing (journal
 // entries, say) gets tables of its own, in a migration of its own.
-var migrations = []string{schema1, schema2, schema3}
+var migrations = []string{schema1, schema2, schema3, schema4}
 
 // facts are what rows are searched by, each with its expression over body.
 var facts = []struct{ name, expression string }{

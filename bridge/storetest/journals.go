@@ -36,9 +36,10 @@ func Journals(t *testing.T, open func(t *testing.T) (store Journaled, again func
 		{"all entries or none", allOrNone},
 		{"shared bytes are kept once for all", sharedBytes},
 		{"a run is changed", runIsChanged},
-		{"one claims a run", oneClaims},
+		{"one acquires a run", oneAcquires},
 		{"who lost a run writes nothing", fenced},
-		{"what is wanted of an owner", wanted},
+		{"what is requested of an owner", requested},
+		{"a late owner writes nothing", lateOwner},
 		{"runs are listed, the oldest first", runsAreListed},
 		{"dropping", dropping},
 		{"many runs at a time", manyRuns},
@@ -129,7 +130,7 @@ func journalComesBack(t *testing.T, a, b Journaled) {
 	}
 	for name, s := range map[string]Journaled{"its writer": a, "another": b} {
 		k, got := journalOf(t, s, "r")
-		if want := (ledger.Kept{Run: "r", Owner: "x", State: ledger.Live, Configuration: "conf", Until: until.UTC(), Bytes: size}); k != want {
+		if want := (ledger.Kept{Run: "r", Owner: "x", Lease: 1, State: ledger.Live, Configuration: "conf", Until: until.UTC(), Bytes: size}); k != want {
 			t.Errorf("%s reads %+v, want %+v", name, k, want)
 		}
 		for i := range got {
@@ -159,13 +160,13 @@ func endedIsForgotten(t *testing.T, a, b Journaled) {
 
 func finishedIsKept(t *testing.T, a, b Journaled) {
 	must(t, a.Append(t.Context(), begun("r", "x"), sent("r", "x", 1)))
-	_, err := b.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.Wanted = "stop"; return nil })
+	_, err := b.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.CancelRequestedBy = "bob"; return nil })
 	must(t, err)
 	later := until.Add(time.Hour)
 	must(t, a.Append(t.Context(), ledger.Entry{Run: "r", Kind: ledger.Ended, Owner: "x", Until: later, Body: []byte("result")}))
 	hasEntries(t, b, "r", "began 0", "sent 1", "ended 0")
 	k, entries := journalOf(t, b, "r")
-	if want := (ledger.Kept{Run: "r", State: ledger.Finished, Configuration: "conf", Until: later.UTC(), Bytes: k.Bytes}); k != want || string(entries[2].Body) != "result" {
+	if want := (ledger.Kept{Run: "r", Lease: 1, State: ledger.Finished, Configuration: "conf", Until: later.UTC(), Bytes: k.Bytes}); k != want || string(entries[2].Body) != "result" {
 		t.Errorf("a finished run is %+v, its last entry %q", k, entries[2].Body)
 	}
 	for _, s := range []Journaled{a, b} {
@@ -323,11 +324,11 @@ func runIsChanged(t *testing.T, a, b Journaled) {
 		if *k != before {
 			t.Errorf("to be changed is %+v, want %+v", *k, before)
 		}
-		*k = ledger.Kept{Run: "another", Configuration: "another", Owner: "y", Wanted: "pause", State: ledger.Paused, Until: later, Bytes: 1}
+		*k = ledger.Kept{Run: "another", Configuration: "another", Owner: "y", HandoverRequestedBy: "z", State: ledger.Paused, Until: later, Bytes: 1}
 		return nil
 	})
 	must(t, err)
-	want := ledger.Kept{Run: "r", Owner: "y", Wanted: "pause", State: ledger.Paused, Configuration: "conf", Began: before.Began, Until: later.UTC(), Bytes: before.Bytes}
+	want := ledger.Kept{Run: "r", Owner: "y", Lease: 2, HandoverRequestedBy: "z", State: ledger.Paused, Configuration: "conf", Began: before.Began, Until: later.UTC(), Bytes: before.Bytes}
 	if got != want {
 		t.Errorf("changed to %+v, want %+v", got, want)
 	}
@@ -356,13 +357,13 @@ func runIsChanged(t *testing.T, a, b Journaled) {
 	}
 }
 
-// oneClaims: of many who want a run, in two processes, one gets it.
-func oneClaims(t *testing.T, a, b Journaled) {
+// oneAcquires: of many who want a run, in two processes, one gets it.
+func oneAcquires(t *testing.T, a, b Journaled) {
 	taken := errors.New("it is taken")
 	for round := range 10 {
 		run := fmt.Sprint("r", round)
 		must(t, a.Append(t.Context(), begun(run, "first")))
-		_, err := a.ChangeRun(t.Context(), run, func(k *ledger.Kept) error { k.Owner, k.State = "", ledger.Paused; return nil })
+		_, err := a.ChangeRun(t.Context(), run, func(k *ledger.Kept) error { k.Release(); return nil })
 		must(t, err)
 		var won atomic.Int32
 		var wait sync.WaitGroup
@@ -376,7 +377,7 @@ func oneClaims(t *testing.T, a, b Journaled) {
 					if k.Owner != "" {
 						return taken
 					}
-					k.Owner, k.State = me, ledger.Live
+					k.Acquire(me)
 					return nil
 				})
 				switch {
@@ -386,7 +387,7 @@ func oneClaims(t *testing.T, a, b Journaled) {
 						t.Errorf("the new owner writes: %v", err)
 					}
 				case err != taken:
-					t.Errorf("claiming the run: %+v, %v", k, err)
+					t.Errorf("acquiring the run: %+v, %v", k, err)
 				default:
 					if err := s.Append(t.Context(), sent(run, me, 2)); !errors.Is(err, ledger.ErrNotOwner) {
 						t.Errorf("who did not get the run writes: %v", err)
@@ -396,13 +397,13 @@ func oneClaims(t *testing.T, a, b Journaled) {
 		}
 		wait.Wait()
 		if won.Load() != 1 {
-			t.Errorf("%d have claimed the run", won.Load())
+			t.Errorf("%d have acquired the run", won.Load())
 		}
 		hasEntries(t, b, run, "began 0", "sent 1")
 	}
 }
 
-// fenced: whatever a process remembers of a run, another's claim counts from
+// fenced: whatever a process remembers of a run, another's lease counts from
 // when it returned.
 func fenced(t *testing.T, a, b Journaled) {
 	must(t, a.Append(t.Context(), begun("r", "a"), sent("r", "a", 1)))
@@ -431,27 +432,71 @@ func fenced(t *testing.T, a, b Journaled) {
 	hasEntries(t, a, "r", "began 0")
 }
 
-func wanted(t *testing.T, a, b Journaled) {
+// lateOwner: a bridge that acquired a run again writes nothing under the lease
+// that it had before, and no change takes a number back.
+func lateOwner(t *testing.T, a, b Journaled) {
+	under := func(lease int64, call int) ledger.Entry {
+		e := sent("r", "x", call)
+		e.Lease = lease
+		return e
+	}
+	must(t, a.Append(t.Context(), begun("r", "x"), under(1, 1)))
+	for _, bridge := range []string{"y", "x", "x"} {
+		_, err := b.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.Release(); return nil })
+		must(t, err)
+		_, err = b.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.Acquire(bridge); return nil })
+		must(t, err)
+	}
+	for lease := range int64(4) {
+		if lease == 0 {
+			continue // leaves the number out
+		}
+		for _, s := range []Journaled{a, b} {
+			if err := s.Append(t.Context(), under(lease, 2)); !errors.Is(err, ledger.ErrNotOwner) {
+				t.Errorf("writing under lease %d: %v", lease, err)
+			}
+		}
+	}
+	k, err := a.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.Lease = 1; return nil })
+	if err != nil || k.Lease != 4 {
+		t.Errorf("after three bridges its lease is %d, %v", k.Lease, err)
+	}
+	must(t, a.Append(t.Context(), under(4, 3), under(0, 4)))
+	hasEntries(t, b, "r", "began 0", "sent 1", "sent 3", "sent 4")
+	must(t, b.Drop(t.Context(), "r"))
+	must(t, a.Append(t.Context(), begun("r", "x"))) // which may have the same place
+	if k, _ := journalOf(t, b, "r"); k.Lease != 1 {
+		t.Errorf("a run that begins has lease %d", k.Lease)
+	}
+}
+
+func requested(t *testing.T, a, b Journaled) {
 	for i := range 4 {
 		must(t, a.Append(t.Context(), begun(fmt.Sprint("r", i), "x")))
 	}
 	must(t, a.Append(t.Context(), begun("other", "y")))
-	want := func(run, what string) {
+	request := func(run, handover, cancel string) {
 		t.Helper()
-		_, err := b.ChangeRun(t.Context(), run, func(k *ledger.Kept) error { k.Wanted = what; return nil })
+		_, err := b.ChangeRun(t.Context(), run, func(k *ledger.Kept) error {
+			k.HandoverRequestedBy, k.CancelRequestedBy = handover, cancel
+			return nil
+		})
 		must(t, err)
 	}
-	want("r3", "stop")
-	want("r1", "give it up")
-	want("r2", "stop")
-	want("other", "stop")
-	want("r2", "")
-	all, err := a.WantedOf(t.Context(), "x")
-	if err != nil || len(all) != 2 || all[0].Run != "r1" || all[0].Wanted != "give it up" || all[1].Run != "r3" || all[1].Owner != "x" {
-		t.Errorf("wanted of x: %+v, %v", all, err)
+	request("r3", "z", "")
+	request("r3", "z", "bob") // who ends it has the last word
+	request("r1", "bridge one", "")
+	request("r2", "", "bob")
+	request("other", "", "bob")
+	request("r2", "", "")
+	all, err := a.LeaseRequests(t.Context(), "x")
+	if err != nil || len(all) != 2 || all[0].Run != "r1" || all[0].HandoverRequestedBy != "bridge one" || all[0].CancelRequestedBy != "" {
+		t.Errorf("requested of x: %+v, %v", all, err)
+	} else if all[1].Run != "r3" || all[1].Owner != "x" || all[1].HandoverRequestedBy != "" || all[1].CancelRequestedBy != "bob" {
+		t.Errorf("requested of x: %+v", all[1])
 	}
-	if all, err := b.WantedOf(t.Context(), "nobody"); err != nil || len(all) != 0 {
-		t.Errorf("wanted of nobody: %+v, %v", all, err)
+	if all, err := b.LeaseRequests(t.Context(), "nobody"); err != nil || len(all) != 0 {
+		t.Errorf("requested of nobody: %+v, %v", all, err)
 	}
 }
 
@@ -536,7 +581,7 @@ func journalChangesAreTold(t *testing.T, a, b Journaled) {
 	for _, step := range []func(s Journaled) error{
 		func(s Journaled) error { return s.Append(t.Context(), begun("r", "x")) },
 		func(s Journaled) error {
-			_, err := s.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.Wanted = "stop"; return nil })
+			_, err := s.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.CancelRequestedBy = "bob"; return nil })
 			return err
 		},
 		func(s Journaled) error { return s.Drop(t.Context(), "r") },
@@ -555,10 +600,10 @@ func journalGivenUp(t *testing.T, a, b Journaled) {
 	change := func(*ledger.Kept) error { t.Error("a run was changed"); return nil }
 	_, _, read := a.Read(ctx, "r")
 	_, runs := a.Runs(ctx)
-	_, wanted := a.WantedOf(ctx, "x")
+	_, requests := a.LeaseRequests(ctx, "x")
 	_, changed := a.ChangeRun(ctx, "r", change)
 	for what, err := range map[string]error{
-		"Append": a.Append(ctx, sent("r", "x", 1)), "Read": read, "Runs": runs, "WantedOf": wanted, "ChangeRun": changed, "Drop": a.Drop(ctx, "r"),
+		"Append": a.Append(ctx, sent("r", "x", 1)), "Read": read, "Runs": runs, "LeaseRequests": requests, "ChangeRun": changed, "Drop": a.Drop(ctx, "r"),
 	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", what, err)
