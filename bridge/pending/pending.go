@@ -1,4 +1,27 @@
-package main
+// Package pending decides whether a changed configuration may be taken over, or is
+// pending: waits for an approver who confirms it.
+//
+// Where there are approvers, an edit that loosens something must not count before
+// one of them has seen it. Whoever wants to run scripts with a configuration asks
+// [History.Judge], which compares it with everything that was confirmed of its file
+// ([codemode-bridge/bridge/confirmed] keeps that), whichever way the file is named.
+// A [Change] is what it answers where something is looser: the reasons in words,
+// how the profiles differ, and what goes on meanwhile. [History.Keep] notes what was
+// confirmed, or taken over because it loosens nothing.
+//
+// In a bridge that runs, a [Reloader] does that with each edit:
+//
+//	file changes ── Reload ──┬── nothing looser ────────────────▶ Take
+//	   a start ─────┘        └── Submit ── Watch ── confirmed ──▶ Take
+//
+// What is pending is in the store of requests as well (approval.Held), so that a
+// confirmation in one process counts in every bridge with the file. What the edit
+// takes from approvers they have lost at once, unless somebody rejects it.
+//
+// What makes one configuration looser than another is in rights.go, as plain
+// functions of the two, and for profiles in profiles.Looser. Changes says for the
+// record how two differ at all.
+package pending
 
 import (
 	"fmt"
@@ -14,38 +37,113 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// Whoever wants to run scripts with a configuration compares it first with what
-// was confirmed of its file, whichever way the file is named: see judge. What
-// becomes of one that must wait is in held.go.
+// A History is what was confirmed of one user's configuration files.
+type History struct {
+	Env config.Env // says where records are, and what variables hold
+	// Policy are the options with which a configuration file is read.
+	Policy func(file string) profiles.Options
+}
 
-// A heldConfig is a configuration that waits to be confirmed.
-type heldConfig struct {
-	cfg   *config.Config
-	why   []string
-	other []string // those of why that are not about profiles
-	grave bool     // who confirms it says why
-	diff  []string // how the profiles differ
+// A Change is a configuration that waits for an approver.
+type Change struct {
+	Config      *config.Config
+	Why         []string // in what it may be looser
+	Other       []string // those of Why that are not about profiles
+	NeedsReason bool     // who confirms it says why
+	Diff        []string // how the profiles differ
 
-	// old is what was confirmed last, and goes on; nil if it cannot be read.
-	old *config.Config
-	// texts are those of old; nil if there is nothing to start with instead.
+	// Old is what was confirmed last, and goes on; nil if it cannot be read.
+	Old *config.Config
+	// texts are those of Old; nil if there is nothing to start with instead.
 	texts *config.Texts
 }
 
-// judge compares a configuration with what was confirmed of its file, with what
+// Key names the file that is pending, whatever links lead to it.
+func (c *Change) Key() string { return Key(c.Config) }
+
+// Digest is of the exact text that is pending.
+func (c *Change) Digest() string { return Digest(c.Config) }
+
+// WayOn says how what is pending is taken over.
+func (c *Change) WayOn() string {
+	if c.Old == nil || AnyoneMay(approval.ConfirmConfig, c.Old.Approvals) {
+		return "codemode-bridge config pending shows it, config confirm takes it over"
+	}
+	return "no approver in force may confirm it, which takes the role admin: codemode-bridge config pending shows it, config accept --offline takes it over, at a terminal"
+}
+
+// Meanwhile is what goes on while c is pending: what was confirmed last, less the
+// rights that c takes, unless somebody has rejected it.
+func (c *Change) Meanwhile(rejected bool) *config.Config {
+	less := *c.Old
+	if !rejected {
+		less.Approvals = meanwhile(less.Approvals, c.Config.Approvals)
+	}
+	return &less
+}
+
+// Row is what the store of requests keeps of c, which a bridge has waiting in the
+// place of old.
+func (c *Change) Row(old *config.Config, bridge string) approval.Held {
+	row := approval.Held{Bridges: []string{bridge}, File: c.Key(), Digest: c.Digest(), Since: time.Now(), Why: c.Why, NeedsReason: c.NeedsReason, Diff: c.Diff}
+	less := *old
+	less.Approvals = meanwhile(old.Approvals, c.Config.Approvals)
+	if people, err := Approvers(&less, approval.Realm{}); err == nil { // less than was in force, so it is right
+		row.Approvers = people.All()
+	}
+	row.Delegations = delegations(&less)
+	return row
+}
+
+// Key names the file of a configuration that would be pending, whatever links lead
+// to it: the overlay, where there is one.
+func Key(cfg *config.Config) string {
+	if cfg.Overlay != "" {
+		return confirmed.Resolve(cfg.Overlay)
+	}
+	return confirmed.Resolve(cfg.File)
+}
+
+// Digest is of the exact text of a configuration.
+func Digest(cfg *config.Config) string {
+	if cfg.Overlay != "" {
+		return cfg.Digest.String() + "+" + cfg.OverlayDigest.String()
+	}
+	return cfg.Digest.String()
+}
+
+// An UnreadableError is a configuration of which nobody can tell what was confirmed.
+type UnreadableError struct {
+	Config *config.Config
+	Err    error
+}
+
+func (e *UnreadableError) Error() string { return e.Err.Error() }
+func (e *UnreadableError) Unwrap() error { return e.Err }
+
+// A NoFolderError says that the environment names no folder for what was confirmed.
+type NoFolderError struct{ Err error }
+
+func (e *NoFolderError) Error() string {
+	return fmt.Sprintf("there is no folder for what was confirmed of the configuration: %v", e.Err)
+}
+func (e *NoFolderError) Unwrap() error { return e.Err }
+
+// Judge compares a configuration with what was confirmed of its file, with what
 // was taken over since and, in a bridge that runs, with what is in force. Nil
-// means that it may be taken over.
+// means that it may be taken over. The error is an [UnreadableError], a
+// [NoFolderError], or of reading.
 //
 // A file is also compared with those that its name led to before. With an
 // overlay, the file alone is compared as well: it is also what other
 // environments are made of. The first start with an overlay, or without one, is
 // compared with the file as the other environments have it.
-func judge(con *console, cfg, running *config.Config) (*heldConfig, error) {
-	records, err := recordsOf(con, cfg)
+func (h *History) Judge(cfg, running *config.Config) (*Change, error) {
+	records, err := h.records(cfg)
 	if err != nil {
 		return nil, err
 	}
-	h := &heldConfig{cfg: cfg, old: running}
+	change := &Change{Config: cfg, Old: running}
 	if len(records) == 1 {
 		own := standings(records[0], cfg)
 		if len(own) == 1 && own[0].Taken == nil && own[0].Confirmed == confirmed.Texts(cfg.Texts()) {
@@ -54,21 +152,21 @@ func judge(con *console, cfg, running *config.Config) (*heldConfig, error) {
 	}
 	past, goesOn := comparedWith(records, cfg)
 	if running != nil && !slices.Contains(past, running.Texts()) {
-		h.compare(running, cfg)
+		change.compare(running, cfg)
 	}
 	for i, texts := range past {
-		old := h.against(con, texts)
+		old := h.compareWith(change, texts)
 		if i == 0 && goesOn {
-			h.texts = &texts
+			change.texts = &texts
 		}
-		if i == 0 && h.old == nil {
-			h.old = old
+		if i == 0 && change.Old == nil {
+			change.Old = old
 		}
 	}
-	if len(h.why) == 0 {
+	if len(change.Why) == 0 {
 		return nil, nil
 	}
-	return h, nil
+	return change, nil
 }
 
 // comparedWith returns the texts that a configuration is compared with, those
@@ -128,35 +226,42 @@ func newestFirst(record confirmed.Record) []confirmed.Standing {
 	return all
 }
 
-// against compares what waits with texts and, where it has an overlay, the file
+// compareWith compares c with texts and, where it has an overlay, the file
 // alone with the file alone. It returns what the texts mean, nil if they cannot
 // be read.
-func (h *heldConfig) against(a *console, texts config.Texts) *config.Config {
-	old, err := texts.Recall(a.env, a.policy(h.cfg.File))
+func (h *History) compareWith(c *Change, texts config.Texts) *config.Config {
+	policy := h.Policy(c.Config.File)
+	old, err := texts.Recall(h.Env, policy)
 	if err != nil {
-		h.say("what was confirmed of it cannot be read any more: " + firstLine(err.Error()))
+		c.say("what was confirmed of it cannot be read any more: " + firstLine(err))
 		return nil
 	}
-	h.compare(old, h.cfg)
-	if h.cfg.Overlay == "" {
+	c.compare(old, c.Config)
+	if c.Config.Overlay == "" {
 		return old
 	}
-	file, err := h.cfg.Texts().WithoutOverlay().Recall(a.env, a.policy(h.cfg.File))
+	file, err := c.Config.Texts().WithoutOverlay().Recall(h.Env, policy)
 	alone := old
 	if err == nil {
-		alone, err = texts.WithoutOverlay().Recall(a.env, a.policy(h.cfg.File))
+		alone, err = texts.WithoutOverlay().Recall(h.Env, policy)
 	}
 	if err != nil {
-		h.say("the file without its overlay cannot be compared: " + firstLine(err.Error()))
+		c.say("the file without its overlay cannot be compared: " + firstLine(err))
 		return old
 	}
-	h.compare(alone, file)
+	c.compare(alone, file)
 	return old
+}
+
+// firstLine is what an error says up to its first line break.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
 }
 
 // compare notes in what cfg may be looser than old. Where old has no approvers
 // there is nobody who could confirm it.
-func (h *heldConfig) compare(old, cfg *config.Config) {
+func (c *Change) compare(old, cfg *config.Config) {
 	if len(old.Approvals.Approvers) == 0 {
 		return
 	}
@@ -165,22 +270,22 @@ func (h *heldConfig) compare(old, cfg *config.Config) {
 		return
 	}
 	for _, why := range policy {
-		if !slices.Contains(h.why, why) {
-			h.why = append(h.why, why)
+		if !slices.Contains(c.Why, why) {
+			c.Why = append(c.Why, why)
 		}
 	}
-	h.say(other...)
-	h.grave = h.grave || grave(old, cfg)
-	if h.diff == nil {
-		h.diff = profileDiff(old.Profiles, cfg.Profiles)
+	c.say(other...)
+	c.NeedsReason = c.NeedsReason || grave(old, cfg)
+	if c.Diff == nil {
+		c.Diff = profileDiff(old.Profiles, cfg.Profiles)
 	}
 }
 
 // say adds what is not about profiles.
-func (h *heldConfig) say(other ...string) {
+func (c *Change) say(other ...string) {
 	for _, why := range other {
-		if !slices.Contains(h.other, why) {
-			h.why, h.other = append(h.why, why), append(h.other, why)
+		if !slices.Contains(c.Other, why) {
+			c.Why, c.Other = append(c.Why, why), append(c.Other, why)
 		}
 	}
 }
@@ -193,21 +298,21 @@ func overlayKey(cfg *config.Config) string {
 	return confirmed.Resolve(cfg.Overlay)
 }
 
-// confirmedStore is where records of configurations are kept. It depends on
-// nothing that a configuration says.
-func confirmedStore(con *console) (*confirmed.Store, error) {
-	places, err := config.Paths(con.env)
+// store is where records of configurations are kept. It depends on nothing that a
+// configuration says.
+func (h *History) store() (*confirmed.Store, error) {
+	places, err := config.Paths(h.Env)
 	if err != nil {
-		return nil, &configError{fmt.Errorf("there is no folder for what was confirmed of the configuration: %w", err), "set XDG_STATE_HOME, or HOME"}
+		return nil, &NoFolderError{err}
 	}
 	return confirmed.Open(filepath.Join(places.StateDir, "confirmed")), nil
 }
 
-// recordsOf is what is kept of a configuration's file, and of those that its
+// records are what is kept of a configuration's file, and of those that its
 // name led to before. Without a state folder nothing can be kept, which is right
 // only where nobody could confirm anything.
-func recordsOf(con *console, cfg *config.Config) ([]confirmed.Record, error) {
-	store, err := confirmedStore(con)
+func (h *History) records(cfg *config.Config) ([]confirmed.Record, error) {
+	store, err := h.store()
 	if err != nil {
 		if len(cfg.Approvals.Approvers) == 0 {
 			err = nil
@@ -216,135 +321,16 @@ func recordsOf(con *console, cfg *config.Config) ([]confirmed.Record, error) {
 	}
 	records, err := store.Records(cfg.File)
 	if err != nil {
-		return nil, unreadable(cfg, err)
+		return nil, &UnreadableError{cfg, err}
 	}
 	return records, nil
 }
 
-// keepTaken notes that a configuration is in force: confirmed by somebody, or
-// taken over because it loosens nothing. Of a file that never had approvers it
-// keeps nothing. It reports whether this is the first that is kept of its file.
-func keepTaken(con *console, cfg *config.Config, by, channel string, now time.Time) (first bool, err error) {
-	store, err := confirmedStore(con)
-	if err != nil {
-		if len(cfg.Approvals.Approvers) == 0 {
-			err = nil
-		}
-		return false, err
-	}
-	texts := confirmed.Texts(cfg.Texts())
-	if by == "" {
-		records, err := store.Records(cfg.File)
-		if err != nil {
-			return false, err
-		}
-		first = len(records) == 0
-		if first && len(cfg.Approvals.Approvers) == 0 || !first && keptAlready(store, records[0], cfg) {
-			return false, nil // most starts write nothing
-		}
-	}
-	return first, store.Change(cfg.File, by != "", func(r *confirmed.Record) error {
-		its, known := r.Environments[overlayKey(cfg)]
-		switch {
-		case by != "":
-			dropFormer(r, cfg)
-			fallthrough
-		case !known, !guarded(con, its.Confirmed, cfg):
-			its = confirmed.Standing{Confirmed: texts, By: by, Channel: channel, At: now}
-		default:
-			its.Taken = &texts
-		}
-		r.Environments[overlayKey(cfg)] = its
-		return nil
-	})
-}
+// CanGoOn reports whether what was confirmed last can go on in the place of c: it
+// cannot where the file was never started with its overlay.
+func (c *Change) CanGoOn() bool { return c.texts != nil }
 
-// keptAlready reports whether a record, the newest of a configuration's file,
-// says that it is in force.
-func keptAlready(store *confirmed.Store, record confirmed.Record, cfg *config.Config) bool {
-	its, known := record.Environments[overlayKey(cfg)]
-	return known && its.InForce() == confirmed.Texts(cfg.Texts()) && store.Points(cfg.File, record.File)
-}
-
-// dropFormer makes what the overlay's name led to before count no more under
-// that name: somebody confirms what it leads to now.
-func dropFormer(r *confirmed.Record, cfg *config.Config) {
-	if cfg.Overlay == "" {
-		return
-	}
-	names, now := confirmed.Names(cfg.Overlay), overlayKey(cfg)
-	for key, its := range r.Environments {
-		switch {
-		case key == now:
-		case slices.Contains(names, key):
-			delete(r.Environments, key)
-		default: // it is still there by its own name
-			if slices.Contains(names, its.Confirmed.OverlayName) {
-				its.Confirmed.OverlayName = key
-			}
-			if its.Taken != nil && slices.Contains(names, its.Taken.OverlayName) {
-				its.Taken.OverlayName = key
-			}
-			r.Environments[key] = its
-		}
-	}
-}
-
-// guarded reports whether what was confirmed has approvers, so that it stays
-// what edits are compared with until one of them confirms another.
-func guarded(con *console, was confirmed.Texts, cfg *config.Config) bool {
-	old, err := config.Texts(was).Recall(con.env, con.policy(cfg.File))
-	return err != nil || len(old.Approvals.Approvers) > 0
-}
-
-// A beginning is what a bridge starts with.
-type beginning struct {
-	cfg    *config.Config // that is in force
-	file   *config.Config // what the file says: another one if that waits for an approver
-	looked []string       // the variables that cfg was read with
-}
-
-// beginServing reads the configuration for a bridge that goes on running. Where the
-// file waits for an approver, what was confirmed last goes on.
-func beginServing(con *console) (beginning, error) {
-	cfg, looked, err := con.loadLooked()
-	if err != nil {
-		return beginning{}, err
-	}
-	h, err := judge(con, cfg, nil)
-	if h == nil || err != nil {
-		return beginning{cfg, cfg, looked}, err
-	}
-	if h.texts == nil {
-		return beginning{}, h.refusal("")
-	}
-	names := rememberLookups(con)
-	old, err := h.texts.Parse(con.env, con.policy(cfg.File))
-	looked = names()
-	if err != nil {
-		return beginning{}, h.refusal(", and what was confirmed last cannot go on: " + firstLine(err.Error()))
-	}
-	return beginning{old, cfg, looked}, nil
-}
-
-// mayRun refuses a configuration that waits for an approver.
-func mayRun(con *console, cfg *config.Config) error {
-	h, err := judge(con, cfg, nil)
-	if h == nil || err != nil {
-		return err
-	}
-	return h.refusal("")
-}
-
-// refusal is the error of what cannot be done while the configuration waits.
-func (h *heldConfig) refusal(more string) error {
-	return &configError{fmt.Errorf("%s waits for an approver: %s%s", heldKey(h.cfg), strings.Join(h.why, "; "), more), h.wayOn() + "; or take the edit back"}
-}
-
-// wayOn says how what waits is taken over.
-func (h *heldConfig) wayOn() string {
-	if h.old == nil || anyoneMay(approval.ConfirmConfig, h.old.Approvals) {
-		return "codemode-bridge config pending shows it, config confirm takes it over"
-	}
-	return "no approver in force may confirm it, which takes the role admin: codemode-bridge config pending shows it, config accept --offline takes it over, at a terminal"
+// GoOn reads what was confirmed last, which goes on in the place of c.
+func (h *History) GoOn(c *Change) (*config.Config, error) {
+	return c.texts.Parse(h.Env, h.Policy(c.Config.File))
 }

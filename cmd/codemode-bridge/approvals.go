@@ -21,6 +21,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
 
@@ -552,7 +553,7 @@ func withIdentical(ctx context.Context, store *sqlstore.Requests, entries []appr
 // authenticate finds out which approver sits at the terminal, by their token:
 // a terminal alone proves nothing.
 func authenticate(con *console, cfg *config.Config, fromStdin bool) (people *approval.Approvers, who approval.Approver, token string, err error) {
-	people, err = approversOf(cfg, realmOf(cfg))
+	people, err = pending.Approvers(cfg, realmOf(cfg))
 	if err != nil {
 		return nil, who, "", err
 	}

@@ -65,6 +65,7 @@ var table = map[string][]string{
 	"bridge/notify":       {},
 	"bridge/observed":     {"bridge/canon", "bridge/tsdecl"},
 	"bridge/openapi":      {"bridge/canon"},
+	"bridge/pending":      {"bridge/approval", "bridge/canon", "bridge/config", "bridge/confirmed", "profiles"},
 	"bridge/pins":         {"bridge/canon", "bridge/catalog", "bridge/filelock", "profiles"},
 	"bridge/provenance":   {"bridge/canon"},
 	"bridge/recorder":     {"bridge/canon", "bridge/ledger", "profiles"},
@@ -101,6 +102,7 @@ var table = map[string][]string{
 		"bridge/notify",
 		"bridge/observed",
 		"bridge/openapi",
+		"bridge/pending",
 		"bridge/pins",
 		"bridge/recorder",
 		"bridge/rpc",
@@ -140,8 +142,13 @@ var (
 // rule is over our own imports; what a worker can do is proved by tracing it.)
 var workerNever = []string{"net", "net/...", "os/exec", "plugin"}
 
-// cmdOnly are imported by programs and by nothing else.
-var cmdOnly = []string{"bridge/config", "bridge/sqlstore"}
+// cmdOnly are imported by programs and by nothing else, but that bridge/pending
+// imports bridge/config: it compares every key of two configurations, and views of
+// its own of all those types would be one more place where a new key is forgotten.
+var (
+	cmdOnly      = []string{"bridge/config", "bridge/sqlstore"}
+	configReader = "bridge/pending"
+)
 
 // topLevel lists what may stand at the top of the repository beside dotfiles.
 var topLevel = []string{
@@ -419,7 +426,7 @@ func TestHouse(t *testing.T) {
 		"the floor is the standard library":           standardLibraryOnly(pkgs, stdOnly),
 		"profiles is pure":                            neverImports(pkgs, is("profiles"), pure),
 		"only the worker's side imports an engine":    neverImports(pkgs, not(is(engineUsers...)), engines),
-		"only programs import config and sqlstore":    neverImports(pkgs, not(isCmd), ours(cmdOnly)),
+		"only programs import config and sqlstore":    append(neverImports(pkgs, func(p string) bool { return !isCmd(p) && p != configReader }, ours(cmdOnly)), neverImports(pkgs, is(configReader), ours([]string{"bridge/sqlstore"}))...),
 		"the worker reaches no network and no bridge": workerStaysSmall(pkgs),
 		"the bridge's binary links no engine":         noEngineBelow("cmd/codemode-bridge", listDeps(t, root, "./cmd/codemode-bridge")),
 		"the top of the repository stays small":       topLevelOnly(names, topLevel),

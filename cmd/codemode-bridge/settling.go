@@ -12,6 +12,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/recorder"
 )
 
@@ -32,7 +33,7 @@ func (s settling) Close() error {
 // the bridge's own.
 func openSettling(ctx context.Context, con *console, cfg *config.Config, store approval.Store) (settling, error) {
 	realm := realmOf(cfg)
-	people, err := approversOf(cfg, realm)
+	people, err := pending.Approvers(cfg, realm)
 	if err != nil {
 		return settling{}, err
 	}

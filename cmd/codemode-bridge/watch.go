@@ -16,6 +16,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/sqlstore"
 
 	tea "charm.land/bubbletea/v2"
@@ -52,7 +53,7 @@ func approvalsWatch(con *console) *cobra.Command {
 					if err != nil {
 						return nil, err
 					}
-					return approversOf(cfg, realmOf(cfg))
+					return pending.Approvers(cfg, realmOf(cfg))
 				}}
 				// Signals end the context, which ends the program. With a handler of its
 				// own, whose message nobody takes any more then, it would wait for ever.
