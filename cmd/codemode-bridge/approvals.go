@@ -22,7 +22,6 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pending"
-	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
 
 	"github.com/spf13/cobra"
@@ -663,7 +662,7 @@ func grantsCommand(con *console) *cobra.Command {
 					case !found:
 						return &usageError{fmt.Errorf("there is no grant %q", id)}
 					}
-					rec := ledger.Record{Event: ledger.Revoked, Time: time.Now(), Approver: who, Channel: "terminal", Durable: true, Detail: recorder.Detail(map[string]string{"grant": id})}
+					rec := ledger.Record{Event: ledger.Revoked, Time: time.Now(), Approver: who, Channel: "terminal", Durable: true, Detail: ledger.Detail(map[string]string{"grant": id})}
 					if err := s.recorder.Record(c.Context(), rec); err != nil {
 						return err
 					}

@@ -19,7 +19,6 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pending"
-	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
 
 	"github.com/spf13/cobra"
@@ -301,7 +300,7 @@ func (w *waiting) record(ctx context.Context, a *console, verb string, said appr
 	defer func() { err = errors.Join(err, rec.Close()) }()
 	return rec.Record(ctx, ledger.Record{
 		Event: ledger.ConfigChanged, Outcome: ledger.Held, Time: said.At, Durable: true, Approver: said.By, Channel: said.Channel, Reasons: w.row.Why,
-		Detail: recorder.Detail(map[string]string{"file": w.row.File, verb: w.row.Digest, "said": canon.Visible(canon.Redact(said.Text))}),
+		Detail: ledger.Detail(map[string]string{"file": w.row.File, verb: w.row.Digest, "said": canon.Visible(canon.Redact(said.Text))}),
 	})
 }
 

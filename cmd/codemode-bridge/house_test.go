@@ -66,7 +66,7 @@ var table = map[string][]string{
 	"bridge/observed":     {"bridge/canon", "bridge/tsdecl"},
 	"bridge/openapi":      {"bridge/canon"},
 	"bridge/pending":      {"bridge/approval", "bridge/canon", "bridge/config", "bridge/confirmed", "profiles"},
-	"bridge/pins":         {"bridge/canon", "bridge/catalog", "bridge/filelock", "profiles"},
+	"bridge/pins":         {"bridge/canon", "bridge/catalog", "bridge/filelock", "bridge/ledger", "profiles"},
 	"bridge/provenance":   {"bridge/canon"},
 	"bridge/recorder":     {"bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/rpc":          {"bridge/canon"},
