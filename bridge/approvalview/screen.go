@@ -1,4 +1,18 @@
-package main
+// Package approvalview shows the requests that wait for a person in a terminal: as
+// lines, as rows for programs, and as a screen on which an approver answers them.
+//
+//	approval.Store ── load, at each change ──▶ screen ── keys ──▶ Settle
+//
+// [Watch] is the screen: a list of open requests, and all of the chosen one. A yes
+// takes more than a key: all of the request on the screen, for half a second at
+// least, and a second key, a reason or the tool's name. An answer is about what was
+// shown when it was begun; a request that has grown meanwhile is looked at again.
+// Whether an answer counts is for Settle, and for the bridge that asked.
+//
+// [Lines] and [Row] are a request for people and for programs. Each line that
+// others have written a part of consists of characters that can be seen, and looks
+// like no line of ours.
+package approvalview
 
 import (
 	"cmp"
@@ -6,6 +20,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -15,134 +30,37 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
-	"codemode-bridge/bridge/config"
-	"codemode-bridge/bridge/pending"
-	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/bridge/lines"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
-func approvalsWatch(con *console) *cobra.Command {
-	var fromStdin bool
-	c := &cobra.Command{
-		Use: "watch", Short: "Answer on this terminal, as questions come", Args: noArgs,
-		Long: "Shows the calls that wait for a person, of every bridge with the same audit log, with the time that is\nleft, and takes your answers. Your approver's token is asked for first: a terminal alone proves nothing.",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.Requests) (err error) {
-				in, ok := con.in.(*os.File)
-				if out, isFile := con.out.(*os.File); !ok || !isFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
-					return &usageError{errors.New("there is no terminal here; approvals list, approve and deny work without one")}
-				}
-				_, who, _, err := authenticate(con, cfg, fromStdin)
-				if err != nil {
-					return err
-				}
-				s, err := openSettling(c.Context(), con, cfg, store)
-				if err != nil {
-					return err
-				}
-				defer func() { err = errors.Join(err, s.Close()) }()
-				d := &watchDesk{ctx: c.Context(), store: store, settling: s, who: who, people: func() (*approval.Approvers, error) {
-					cfg, err := con.load()
-					if err == nil {
-						cfg, err = inForce(c.Context(), con, cfg)
-					}
-					if err != nil {
-						return nil, err
-					}
-					return pending.Approvers(cfg, realmOf(cfg))
-				}}
-				// Signals end the context, which ends the program. With a handler of its
-				// own, whose message nobody takes any more then, it would wait for ever.
-				_, err = tea.NewProgram(newWatch(d, who.Name, realmOf(cfg).Configuration), tea.WithContext(c.Context()), tea.WithoutSignalHandler(), tea.WithInput(in), tea.WithOutput(con.out)).Run()
-				if errors.Is(err, tea.ErrProgramKilled) || errors.Is(err, tea.ErrInterrupted) {
-					return errInterrupted
-				}
-				return err
-			})
-		},
-	}
-	c.Flags().BoolVar(&fromStdin, "token-stdin", false, "read your token from standard input, before its keys")
-	return c
+// Options are what the screen stands on. All of it is needed.
+type Options struct {
+	Store         approval.Store
+	Approver      string // who answers, for the head of the screen
+	Configuration string // one's own: requests of another say so
+	// Settle brings a verdict on a request and returns it as it was signed, with the
+	// request as it is then. One goroutine each calls it.
+	Settle func(context.Context, approval.Entry, approval.Verdict) (approval.Verdict, approval.Entry, error)
+	In     io.Reader // a terminal
+	Out    io.Writer
 }
 
-// A watchDesk is what the screen works with.
-type watchDesk struct {
-	ctx      context.Context
-	store    approval.Store
-	settling settling
-	who      approval.Approver // as they came in
-	// people are the approvers of this moment: rights may be taken meanwhile.
-	people func() (*approval.Approvers, error)
-}
+// ErrInterrupted ends Watch at ctrl+c in the middle, and with its context.
+var ErrInterrupted = errors.New("interrupted")
 
-// Messages of the screen.
-type (
-	entriesMsg struct {
-		entries []approval.Entry
-		next    <-chan struct{} // closed after the next change; nil if another load waits for that
-		err     error
+// Watch shows the screen until the person quits it, or ctx ends.
+func Watch(ctx context.Context, o Options) error {
+	w := newWatch(&desk{ctx, o}, o.Approver, o.Configuration)
+	// Signals end the context, which ends the program. With a handler of its
+	// own, whose message nobody takes any more then, it would wait for ever.
+	_, err := tea.NewProgram(w, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(o.In), tea.WithOutput(o.Out)).Run()
+	if errors.Is(err, tea.ErrProgramKilled) || errors.Is(err, tea.ErrInterrupted) {
+		return ErrInterrupted
 	}
-	settledMsg struct {
-		id   string
-		text string
-		err  error
-	}
-	editedMsg struct {
-		id   string
-		args []byte
-		err  error
-	}
-	secondMsg time.Time
-)
-
-// load reads the open requests.
-func (d *watchDesk) load() tea.Msg {
-	all, err := d.store.Entries(d.ctx, approval.Filter{Open: time.Now()})
-	return entriesMsg{entries: all, err: err}
-}
-
-// wait reads them after a change, and at once if changed is nil.
-func (d *watchDesk) wait(changed <-chan struct{}) tea.Cmd {
-	return func() tea.Msg {
-		if changed != nil {
-			select {
-			case <-changed:
-			case <-d.ctx.Done():
-			}
-		}
-		next := d.store.Requested() // before looking: nothing is missed
-		msg := d.load().(entriesMsg)
-		msg.next = next
-		return msg
-	}
-}
-
-// settle brings a verdict on a request.
-func (d *watchDesk) settle(e approval.Entry, v approval.Verdict) tea.Cmd {
-	return func() tea.Msg {
-		people, err := d.people()
-		if err != nil {
-			return settledMsg{id: e.ID, err: err}
-		}
-		d.settling.people.Store(people)
-		who, ok := people.Still(d.who)
-		if !ok {
-			return settledMsg{id: e.ID, err: fmt.Errorf("%s is no approver any more", d.who.Name)}
-		}
-		signed, now, err := d.settling.bring(d.ctx, people, who, e, v)
-		if err != nil {
-			return settledMsg{id: e.ID, err: uncounted(err)}
-		}
-		text := answered(signed)
-		if now.Verdict == nil {
-			text += ", and still needed: " + now.Missing()
-		}
-		return settledMsg{id: e.ID, text: text}
-	}
+	return err
 }
 
 // A watch is the screen: the open requests, one of them chosen, and what is
@@ -196,7 +114,7 @@ var sure = step{"y sends it: ", func(_ *approval.Verdict, line string) bool { re
 // answers it: what was typed for something else does not.
 const lookFor = 500 * time.Millisecond
 
-func newWatch(desk *watchDesk, name, own string) *watch {
+func newWatch(desk *desk, name, own string) *watch {
 	return &watch{desk: desk, name: name, own: own, now: time.Now(), shown: map[string]time.Time{}, width: 80, height: 24}
 }
 
@@ -515,9 +433,9 @@ func (w *watch) View() tea.View {
 // renderer of requests let through and of our own words.
 func (w *watch) lines() []string {
 	head := fmt.Sprintf("Waiting: %d   approver: %s", len(w.entries), canon.Visible(w.name))
-	lines := []string{w.fit(head), ""}
+	all := []string{w.fit(head), ""}
 	if len(w.entries) == 0 {
-		lines = append(lines, w.fit("Nothing waits for a person. Questions appear here as they come."))
+		all = append(all, w.fit("Nothing waits for a person. Questions appear here as they come."))
 	}
 	room := w.height - 5 // of the list and the details
 	first, most := 0, room
@@ -530,35 +448,37 @@ func (w *watch) lines() []string {
 		}
 	}
 	for i := first; i < len(w.entries) && i < first+most; i++ {
-		lines = append(lines, w.row(w.entries[i]))
+		all = append(all, w.row(w.entries[i]))
 	}
 	if e, ok := w.entry(w.chosen); ok && w.details {
-		lines = append(lines, "")
-		var body []string
-		all := requestLines(e, w.own, w.now)
-		if t := w.typing; t != nil && t.id == e.ID && t.verdict.Args != nil { // what the yes is to
-			all = append(asEdited(e, t.verdict.Args), all...)
-		}
-		for _, l := range all {
-			body = append(body, wrapped(l, w.width)...)
-		}
-		free := max(1, w.height-len(lines)-3)
-		w.scroll = min(w.scroll, max(0, len(body)-free))
-		more := len(body) - w.scroll - free
-		if more > 0 {
-			body = body[:w.scroll+free]
-			body[len(body)-1] = w.fit(fmt.Sprintf("... %d more lines: space, page up", more+1))
-		}
-		lines = append(lines, body[w.scroll:]...)
+		all = append(append(all, ""), w.all(e, max(1, w.height-len(all)-4))...)
 	}
-	for len(lines) < w.height-2 {
-		lines = append(lines, "")
+	for len(all) < w.height-2 {
+		all = append(all, "")
 	}
-	lines = append(lines[:w.height-2], w.fit(w.status))
+	all = append(all[:w.height-2], w.fit(w.status))
 	if w.typing != nil {
-		return append(lines, w.tail(w.typing.steps[0].label+string(w.typing.text)+"_   (enter, esc)"))
+		return append(all, lines.Tail(w.typing.steps[0].label+string(w.typing.text)+"_   (enter, esc)", w.width))
 	}
-	return append(lines, w.fit(w.help()))
+	return append(all, w.fit(w.help()))
+}
+
+// all is as much of a request as there is room for, from where it was scrolled to.
+func (w *watch) all(e approval.Entry, room int) []string {
+	whole := Lines(e, w.own, w.now)
+	if t := w.typing; t != nil && t.id == e.ID && t.verdict.Args != nil { // what the yes is to
+		whole = append(AsEdited(e, t.verdict.Args), whole...)
+	}
+	var body []string
+	for _, l := range whole {
+		body = append(body, wrapped(l, w.width)...)
+	}
+	w.scroll = min(w.scroll, max(0, len(body)-room))
+	if more := len(body) - w.scroll - room; more > 0 {
+		body = body[:w.scroll+room]
+		body[len(body)-1] = w.fit(fmt.Sprintf("... %d more lines: space, page up", more+1))
+	}
+	return body[w.scroll:]
 }
 
 // help is what the keys do, in as many words as there is room for.
@@ -585,13 +505,13 @@ func (w *watch) row(e approval.Entry) string {
 		mark = "> "
 	}
 	risk := e.Decision.Risk.String()
-	rest := fmt.Sprintf(" %s  %s  %s", approval.Summary(e.Request), orNobody(canon.Visible(e.Client)), e.ID)
-	if asks := elsewhere(e.Request, w.own); asks != "" {
+	rest := fmt.Sprintf(" %s  %s  %s", approval.Summary(e.Request), OrUnnamed(canon.Visible(e.Client)), e.ID)
+	if asks := Elsewhere(e.Request, w.own); asks != "" {
 		rest = " [" + asks + "]" + rest
 	}
 	end := fmt.Sprintf("  %s left", countdown(e.Until.Sub(w.now)))
 	space := max(1, w.width-len(mark)-8-len(end))
-	return mark + riskStyles[risk].Render(fmt.Sprintf("%-8s", strings.ToUpper(risk))) + padded(cutTo(rest, space), space) + end
+	return mark + riskStyles[risk].Render(fmt.Sprintf("%-8s", strings.ToUpper(risk))) + lines.Pad(lines.Cut(rest, space), space) + end
 }
 
 // countdown is a time that is left, in its two largest units.
@@ -607,41 +527,8 @@ func countdown(left time.Duration) string {
 	}
 }
 
-func (w *watch) fit(s string) string { return cutTo(s, w.width) }
-
-// tail keeps the end of a line that is too long: where one types.
-func (w *watch) tail(s string) string {
-	runes := []rune(s)
-	from, room := len(runes), w.width
-	for from > 0 && room >= lipgloss.Width(string(runes[from-1])) {
-		from--
-		room -= lipgloss.Width(string(runes[from]))
-	}
-	return string(runes[from:])
-}
-
-// head is as much of a line as fits into a width, in bytes.
-func head(s string, width int) int {
-	for at, r := range s {
-		if width -= lipgloss.Width(string(r)); width < 0 {
-			return at
-		}
-	}
-	return len(s)
-}
-
-// cutTo shortens a line to a width, and shows that.
-func cutTo(s string, width int) string {
-	if head(s, width) == len(s) {
-		return s
-	}
-	return s[:head(s, width-1)] + "…"
-}
-
-func padded(s string, width int) string {
-	return s + strings.Repeat(" ", max(0, width-lipgloss.Width(s)))
-}
+func (w *watch) fit(s string) string { return lines.Cut(s, w.width) }
 
 // wrapped breaks a line where the screen ends, after a word if one ends near
 // there; nothing of it is left out.
-func wrapped(s string, width int) []string { return hung(s, width, "      ") }
+func wrapped(s string, width int) []string { return lines.Hang(s, width, "      ") }

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/approvalview"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/pending"
+	"codemode-bridge/bridge/sqlstore"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+func approvalsWatch(con *console) *cobra.Command {
+	var fromStdin bool
+	c := &cobra.Command{
+		Use: "watch", Short: "Answer on this terminal, as questions come", Args: noArgs,
+		Long: "Shows the calls that wait for a person, of every bridge with the same audit log, with the time that is\nleft, and takes your answers. Your approver's token is asked for first: a terminal alone proves nothing.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.Requests) (err error) {
+				in, ok := con.in.(*os.File)
+				if out, isFile := con.out.(*os.File); !ok || !isFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+					return &usageError{errors.New("there is no terminal here; approvals list, approve and deny work without one")}
+				}
+				_, who, _, err := authenticate(con, cfg, fromStdin)
+				if err != nil {
+					return err
+				}
+				s, err := openSettling(c.Context(), con, cfg, store)
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, s.Close()) }()
+				err = approvalview.Watch(c.Context(), approvalview.Options{
+					Store: store, Approver: who.Name, Configuration: realmOf(cfg).Configuration, In: in, Out: con.out,
+					Settle: func(ctx context.Context, e approval.Entry, v approval.Verdict) (approval.Verdict, approval.Entry, error) {
+						return s.settleAsOf(ctx, con, who, e, v)
+					},
+				})
+				if errors.Is(err, approvalview.ErrInterrupted) {
+					return errInterrupted
+				}
+				return err
+			})
+		},
+	}
+	c.Flags().BoolVar(&fromStdin, "token-stdin", false, "read your token from standard input, before its keys")
+	return c
+}
+
+// settleAsOf brings a verdict with the approvers of this moment: rights may have
+// been taken since they came in as who.
+func (s settling) settleAsOf(ctx context.Context, con *console, who approval.Approver, e approval.Entry, v approval.Verdict) (approval.Verdict, approval.Entry, error) {
+	cfg, err := con.load()
+	if err == nil {
+		cfg, err = inForce(ctx, con, cfg)
+	}
+	if err != nil {
+		return v, e, err
+	}
+	people, err := pending.Approvers(cfg, realmOf(cfg))
+	if err != nil {
+		return v, e, err
+	}
+	s.people.Store(people)
+	still, ok := people.Still(who)
+	if !ok {
+		return v, e, fmt.Errorf("%s is no approver any more", who.Name)
+	}
+	signed, now, err := s.bring(ctx, people, still, e, v)
+	return signed, now, uncounted(err)
+}
