@@ -1,8 +1,6 @@
 package recorder
 
 import (
-	"encoding/json"
-
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 )
@@ -31,7 +29,7 @@ func ConfigTaken(old, taken Config, changes []string, said string) ledger.Record
 	return ledger.Record{
 		Event: ledger.ConfigChanged, Outcome: ledger.Done, Durable: true,
 		Revision: taken.Policy, Reasons: changes,
-		Detail: Detail(fileDetail{taken.File, old.Policy, taken.Policy, taken.Digest, canon.Visible(canon.Redact(said))}),
+		Detail: ledger.Detail(fileDetail{taken.File, old.Policy, taken.Policy, taken.Digest, canon.Visible(canon.Redact(said))}),
 	}
 }
 
@@ -40,7 +38,7 @@ func ConfigPending(old, pending Config, why []string) ledger.Record {
 	return ledger.Record{
 		Event: ledger.ConfigChanged, Outcome: ledger.Held, Durable: true,
 		Revision: old.Policy, Reasons: why,
-		Detail: Detail(fileDetail{pending.File, old.Policy, pending.Policy, pending.Digest, ""}),
+		Detail: ledger.Detail(fileDetail{pending.File, old.Policy, pending.Policy, pending.Digest, ""}),
 	}
 }
 
@@ -50,7 +48,7 @@ func ConfigFirst(first Config) ledger.Record {
 	return ledger.Record{
 		Event: ledger.ConfigChanged, Outcome: ledger.Done, Durable: true, Revision: first.Policy,
 		Reasons: []string{"the first start with this file: it is taken as it is, and edits are compared with it"},
-		Detail:  Detail(fileDetail{File: first.File, New: first.Policy, Digest: first.Digest}),
+		Detail:  ledger.Detail(fileDetail{File: first.File, New: first.Policy, Digest: first.Digest}),
 	}
 }
 
@@ -58,7 +56,7 @@ func ConfigFirst(first Config) ledger.Record {
 func ConfigRefused(old Config, why string) ledger.Record {
 	return ledger.Record{
 		Event: ledger.ConfigChanged, Outcome: ledger.Refused, Error: why,
-		Revision: old.Policy, Detail: Detail(fileDetail{File: old.File, Old: old.Policy}),
+		Revision: old.Policy, Detail: ledger.Detail(fileDetail{File: old.File, Old: old.Policy}),
 	}
 }
 
@@ -73,20 +71,10 @@ type bridgeDetail struct {
 // BridgeStarted records that a bridge begins to serve.
 func BridgeStarted(version string, pid int, with Config) ledger.Record {
 	return ledger.Record{Event: ledger.BridgeStarted, Revision: with.Policy,
-		Detail: Detail(bridgeDetail{version, pid, with.File, with.Digest})}
+		Detail: ledger.Detail(bridgeDetail{version, pid, with.File, with.Digest})}
 }
 
 // BridgeEnded records that a bridge has ended in order.
 func BridgeEnded(version string, pid int) ledger.Record {
-	return ledger.Record{Event: ledger.BridgeEnded, Detail: Detail(bridgeDetail{Version: version, PID: pid})}
-}
-
-// Detail is v as JSON for a record; a type of which there is none is a mistake in
-// the program.
-func Detail(v any) json.RawMessage {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic("recorder: writing the detail of a record: " + err.Error())
-	}
-	return text
+	return ledger.Record{Event: ledger.BridgeEnded, Detail: ledger.Detail(bridgeDetail{Version: version, PID: pid})}
 }

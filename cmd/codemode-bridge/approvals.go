@@ -17,11 +17,12 @@ import (
 
 	"codemode-bridge/bridge/alive"
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/approvalview"
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
-	"codemode-bridge/bridge/recorder"
+	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/sqlstore"
 
 	"github.com/spf13/cobra"
@@ -88,51 +89,8 @@ func withRequests(ctx context.Context, con *console, do func(*config.Config, *sq
 	return do(cfg, store)
 }
 
-// A requestRow is a request in a list, as --json prints it.
-type requestRow struct {
-	ID string `json:"id"`
-	approval.Description
-	Asked   time.Time         `json:"asked"`
-	Ends    time.Time         `json:"ends"`
-	Verdict *approval.Verdict `json:"verdict,omitempty"`
-	// Unjudged are answers that wait for the bridge that asked to judge them.
-	Unjudged []approval.Verdict `json:"unjudged,omitempty"`
-	// Outcomes are the calls of a settled request, and Edited how its call was
-	// changed by whoever allowed it.
-	Outcomes []callOutcome        `json:"outcomes,omitempty"`
-	Edited   *approval.EditedCall `json:"edited,omitempty"`
-}
-
-// A callOutcome is how one call was answered, and what became of it.
-type callOutcome struct {
-	Call   int    `json:"call"`
-	Answer string `json:"answer"`          // approved, denied or unanswered
-	State  string `json:"state,omitempty"` // sending, done, failed, refused or unknown; empty if the log was not read or does not know
-	Error  string `json:"error,omitempty"`
-}
-
-// newRequestRow describes an entry; known is what the log has of its run's calls.
-func newRequestRow(e approval.Entry, known map[int]ledger.CallState) requestRow {
-	row := requestRow{ID: e.ID, Description: approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes}), Asked: e.Asked, Ends: e.Until, Unjudged: e.Unjudged(), Edited: e.EditedCall()}
-	if e.Verdict != nil {
-		v := e.Verdict.Shown()
-		row.Verdict, row.Outcomes = &v, outcomes(e, known)
-	}
-	return row
-}
-
-// outcomes are the calls of a settled request.
-func outcomes(e approval.Entry, known map[int]ledger.CallState) []callOutcome {
-	var all []callOutcome
-	for _, item := range e.Items {
-		is := known[item.Call]
-		all = append(all, callOutcome{item.Call, e.Verdict.Answer(item.Call), is.State, audit.Shown(is.Error)})
-	}
-	return all
-}
-
 // callStates reads from the audit log what became of a settled request's calls;
-// nil where there is no log.
+// nil where there is no log. Their errors are fit to be shown.
 func callStates(ctx context.Context, con *console, cfg *config.Config, e approval.Entry) (states map[int]ledger.CallState, err error) {
 	if _, missing := os.Stat(cfg.Audit.Path); e.Verdict == nil || missing != nil {
 		return nil, nil
@@ -142,7 +100,12 @@ func callStates(ctx context.Context, con *console, cfg *config.Config, e approva
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	return ledger.CallStates(ctx, log, e.Run)
+	states, err = ledger.CallStates(ctx, log, e.Run)
+	for call, is := range states {
+		is.Error = audit.Shown(is.Error)
+		states[call] = is
+	}
+	return states, err
 }
 
 func approvalsList(con *console) *cobra.Command {
@@ -159,9 +122,9 @@ func approvalsList(con *console) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				rows := []requestRow{}
+				rows := []approvalview.Row{}
 				for _, e := range entries {
-					rows = append(rows, newRequestRow(e, nil))
+					rows = append(rows, approvalview.NewRow(e, nil))
 				}
 				if con.json {
 					return con.printJSON(rows)
@@ -174,9 +137,9 @@ func approvalsList(con *console) *cobra.Command {
 				for i, r := range rows {
 					state := r.Until
 					if v := entries[i].Verdict; v != nil {
-						state = verdictWords(entries[i].Request, *v)
+						state = approvalview.VerdictWords(entries[i].Request, *v)
 					}
-					table = append(table, []string{r.ID, r.Risk, r.Summary, r.Client, state, elsewhere(entries[i].Request, own)})
+					table = append(table, []string{r.ID, r.Risk, r.Summary, r.Client, state, approvalview.Elsewhere(entries[i].Request, own)})
 				}
 				return con.table(withoutEmpty(table))
 			})
@@ -205,7 +168,7 @@ func approvalsShow(con *console) *cobra.Command {
 		RunE: func(c *cobra.Command, ids []string) error {
 			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.Requests) error {
 				for _, id := range ids {
-					e, err := findRequest(c.Context(), store, id)
+					e, err := find(c.Context(), store, id)
 					if err != nil {
 						return err
 					}
@@ -214,15 +177,15 @@ func approvalsShow(con *console) *cobra.Command {
 						return err
 					}
 					if con.json {
-						if err := con.printJSON(newRequestRow(e, known)); err != nil {
+						if err := con.printJSON(approvalview.NewRow(e, known)); err != nil {
 							return err
 						}
 						continue
 					}
-					lines := requestLines(e, realmOf(cfg).Configuration, time.Now())
+					lines := approvalview.Lines(e, realmOf(cfg).Configuration, time.Now())
 					if e.Verdict != nil {
-						for _, o := range outcomes(e, known) {
-							lines = append(lines, o.line())
+						for _, o := range approvalview.Outcomes(e, known) {
+							lines = append(lines, o.Line())
 						}
 					}
 					fmt.Fprintln(con.out, strings.Join(lines, "\n"))
@@ -235,178 +198,13 @@ func approvalsShow(con *console) *cobra.Command {
 	return c
 }
 
-// requestLines are a request with all of its arguments, for a terminal. Own is
-// the id of one's configuration.
-func requestLines(e approval.Entry, own string, now time.Time) []string {
-	d := approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes})
-	lines := []string{
-		fmt.Sprintf("%s  %s  risk %s", e.ID, d.Headline, strings.ToUpper(d.Risk)),
-		"  " + d.RiskSays,
-		fmt.Sprintf("  tool     %s (server %s)", d.Tool, d.Server),
+// find finds a request by its id, or by how the id begins.
+func find(ctx context.Context, store *sqlstore.Requests, id string) (approval.Entry, error) {
+	e, err := approvalview.Find(ctx, store, id)
+	if unknown := (*approvalview.FindError)(nil); errors.As(err, &unknown) {
+		err = &usageError{err}
 	}
-	if asks := elsewhere(e.Request, own); asks != "" {
-		lines = append(lines, "  asked by "+asks+": its bridge judges whether an answer counts, by its own approvers")
-	}
-	for _, call := range d.Calls {
-		if len(d.Calls) > 1 {
-			lines = append(lines, fmt.Sprintf("  call %d", call.Number))
-		}
-		lines = append(lines, fieldLines(call.Fields)...)
-		for _, s := range call.Sources {
-			lines = append(lines, "  ! "+s)
-		}
-	}
-	lines = append(lines, editedLines(e)...)
-	for _, w := range d.Warnings {
-		lines = append(lines, "  ! "+w)
-	}
-	lines = append(lines, "  why      "+strings.Join(d.Why, "; "), "  a yes    "+d.Covers)
-	for _, n := range d.Needs {
-		lines = append(lines, "  needs    "+n)
-	}
-	if d.Missing != "" {
-		lines = append(lines, "  so far   "+d.Missing)
-	}
-	if len(d.Difference) > 0 {
-		lines = append(lines, "  how the tool differs from what was accepted:")
-		for _, line := range d.Difference {
-			lines = append(lines, "    "+line)
-		}
-	}
-	if len(d.Checks) > 0 {
-		lines = append(lines, "  checks   "+strings.Join(d.Checks, ", "))
-	}
-	lines = append(lines, fmt.Sprintf("  run      %s of %s, %s before", d.Run, orNobody(d.Client), count(d.Done, "call")))
-	if d.Folder != "" {
-		lines = append(lines, "  folder   "+d.Folder)
-	}
-	if len(d.Model.Calls) > 0 {
-		lines = append(lines, "  written by the model, unchecked: its script has "+strings.Join(d.Model.Calls, ", "))
-	}
-	if d.Model.Says != "" {
-		lines = append(lines, "  written by a model, unchecked: of long arguments it says: "+d.Model.Says)
-	}
-	for _, v := range e.Unjudged() {
-		lines = append(lines, "  brought  "+unjudgedWords(v))
-	}
-	switch {
-	case e.Verdict != nil:
-		lines = append(lines, "  settled  "+verdictWords(e.Request, *e.Verdict))
-	case !e.Open(now):
-		lines = append(lines, "  settled  nobody answered in time: not sent")
-	default:
-		lines = append(lines, fmt.Sprintf("  unanswered at %s = not sent", d.Until))
-	}
-	return lines
-}
-
-// editedLines say what whoever allowed a call put in the place of its arguments.
-func editedLines(e approval.Entry) []string {
-	edited := e.EditedCall()
-	switch {
-	case edited == nil:
-		return nil
-	case edited.Args == nil: // an older release answered it
-		return []string{"  edited by " + edited.By + ", who was asked about other arguments: audit show has those that took their place"}
-	}
-	lines := []string{"  edited by " + edited.By + ": these arguments take the place of those that were asked about:"}
-	return append(lines, fieldLines(edited.Fields)...)
-}
-
-// asEdited says what somebody is about to put in the place of a call's arguments.
-func asEdited(e approval.Entry, args json.RawMessage) []string {
-	e.Verdict = &approval.Verdict{Approve: true, Args: args, By: "you"}
-	return editedLines(e)
-}
-
-// fieldLines are arguments in full.
-func fieldLines(fields []approval.Field) (lines []string) {
-	for _, f := range fields {
-		if len(f.Lines) <= 1 {
-			lines = append(lines, fmt.Sprintf("  %-12s %s", f.Name, strings.Join(f.Lines, "")))
-			continue
-		}
-		lines = append(lines, fmt.Sprintf("  %-12s %d characters, %d lines:", f.Name, f.Characters, len(f.Lines)))
-		for _, l := range f.Lines {
-			lines = append(lines, "    | "+l)
-		}
-	}
-	return lines
-}
-
-// line says what became of a call.
-func (o callOutcome) line() string {
-	text := fmt.Sprintf("  call %-3d  %s", o.Call, o.Answer)
-	if o.State != "" {
-		text += ", " + o.State
-	}
-	if o.Error != "" {
-		text += ": " + o.Error
-	}
-	return text
-}
-
-func orNobody(name string) string {
-	if name == "" {
-		return "an unnamed client"
-	}
-	return name
-}
-
-// unjudgedWords are an answer that nobody has judged yet, in a few words.
-func unjudgedWords(v approval.Verdict) string {
-	word := "no"
-	if v.Approve {
-		word = "yes"
-	}
-	return fmt.Sprintf("%s said %s at %s; the bridge that asked has not judged it yet", v.Who(), word, v.Time.Local().Format("15:04:05"))
-}
-
-// verdictWords are a request's verdict in a few words.
-func verdictWords(r approval.Request, v approval.Verdict) string {
-	if v.Stopped != "" {
-		return fmt.Sprintf("not answered: %s stopped the run (%s)", canon.Visible(v.Stopped), v.Time.Local().Format("15:04:05"))
-	}
-	word := "no"
-	switch {
-	case v.Approve && v.Rows != nil:
-		word = fmt.Sprintf("yes to %d of %s", len(v.Rows), count(len(r.Items), "call"))
-	case v.Approve && (v.Edited || v.Args != nil):
-		word = "yes, with edited arguments"
-	case v.Approve:
-		word = "yes"
-	}
-	by := v.Who()
-	if by == "" {
-		by = "nobody, " + v.Channel
-	}
-	text := fmt.Sprintf("%s (%s, %s)", word, canon.Visible(by), v.Time.Local().Format("15:04:05"))
-	if v.Text != "" {
-		text += ": " + canon.Visible(canon.Redact(v.Text))
-	}
-	return text
-}
-
-// findRequest finds a request by its id, or by how the id begins.
-func findRequest(ctx context.Context, store *sqlstore.Requests, id string) (approval.Entry, error) {
-	found, err := store.Entries(ctx, approval.Filter{ID: id})
-	if err != nil {
-		return approval.Entry{}, err
-	}
-	if len(found) == 0 && len(id) >= 3 {
-		if found, err = store.Entries(ctx, approval.Filter{Newest: 1000}); err != nil {
-			return approval.Entry{}, err
-		}
-		found = slices.DeleteFunc(found, func(e approval.Entry) bool { return !strings.HasPrefix(e.ID, id) })
-	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		return approval.Entry{}, &usageError{fmt.Errorf("there is no request %q; approvals list names those that wait", id)}
-	default:
-		return approval.Entry{}, &usageError{fmt.Errorf("%d requests begin with %q: write more of it", len(found), id)}
-	}
+	return e, err
 }
 
 func (con *console) completeRequest(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -488,22 +286,22 @@ func answerRequests(ctx context.Context, con *console, ids []string, o answering
 		}
 		var entries []approval.Entry
 		for _, id := range ids {
-			e, err := findRequest(ctx, store, id)
+			e, err := find(ctx, store, id)
 			if err != nil {
 				return err
 			}
 			entries = append(entries, e)
 		}
 		if o.identical {
-			if entries, err = withIdentical(ctx, store, entries); err != nil {
+			if entries, err = approvalview.WithIdentical(ctx, store, entries); err != nil {
 				return err
 			}
 		}
 		if o.verdict.Approve { // what is allowed is what was shown: these calls, by their digest
 			for _, e := range entries {
-				lines := requestLines(e, realmOf(cfg).Configuration, time.Now())
+				lines := approvalview.Lines(e, realmOf(cfg).Configuration, time.Now())
 				if o.verdict.Args != nil {
-					lines = append(lines, asEdited(e, o.verdict.Args)...)
+					lines = append(lines, approvalview.AsEdited(e, o.verdict.Args)...)
 				}
 				fmt.Fprintln(con.err, strings.Join(lines, "\n"))
 			}
@@ -532,27 +330,10 @@ func answerRequests(ctx context.Context, con *console, ids []string, o answering
 	})
 }
 
-// withIdentical adds the open requests that are about the very same call.
-func withIdentical(ctx context.Context, store *sqlstore.Requests, entries []approval.Entry) ([]approval.Entry, error) {
-	open, err := store.Entries(ctx, approval.Filter{Open: time.Now()})
-	if err != nil {
-		return nil, err
-	}
-	all := slices.Clone(entries)
-	for _, o := range open {
-		same := func(e approval.Entry) bool { return e.SameCalls(o.Request) }
-		known := func(e approval.Entry) bool { return e.ID == o.ID }
-		if slices.ContainsFunc(entries, same) && !slices.ContainsFunc(all, known) {
-			all = append(all, o)
-		}
-	}
-	return all, nil
-}
-
 // authenticate finds out which approver sits at the terminal, by their token:
 // a terminal alone proves nothing.
 func authenticate(con *console, cfg *config.Config, fromStdin bool) (people *approval.Approvers, who approval.Approver, token string, err error) {
-	people, err = approversOf(cfg, realmOf(cfg))
+	people, err = pending.Approvers(cfg, realmOf(cfg))
 	if err != nil {
 		return nil, who, "", err
 	}
@@ -626,7 +407,7 @@ func grantsCommand(con *console) *cobra.Command {
 					if g.Key.Configuration != own {
 						of = canon.Visible(cmp.Or(g.Configuration, "another"))
 					}
-					table = append(table, []string{g.ID, g.Script, g.Covers, canon.Visible(orNobody(g.Client)), g.Key.Session, canon.Visible(g.By), g.Until.Local().Format("15:04:05"), strconv.Itoa(g.Left), of})
+					table = append(table, []string{g.ID, g.Script, g.Covers, canon.Visible(approvalview.OrUnnamed(g.Client)), g.Key.Session, canon.Visible(g.By), g.Until.Local().Format("15:04:05"), strconv.Itoa(g.Left), of})
 				}
 				return con.table(withoutEmpty(table))
 			})
@@ -662,7 +443,7 @@ func grantsCommand(con *console) *cobra.Command {
 					case !found:
 						return &usageError{fmt.Errorf("there is no grant %q", id)}
 					}
-					rec := ledger.Record{Event: ledger.Revoked, Time: time.Now(), Approver: who, Channel: "terminal", Durable: true, Detail: recorder.Detail(map[string]string{"grant": id})}
+					rec := ledger.Record{Event: ledger.Revoked, Time: time.Now(), Approver: who, Channel: "terminal", Durable: true, Detail: ledger.Detail(map[string]string{"grant": id})}
 					if err := s.recorder.Record(c.Context(), rec); err != nil {
 						return err
 					}

@@ -13,6 +13,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/pending"
 
 	"github.com/spf13/cobra"
 )
@@ -76,7 +77,7 @@ func approversCommand(con *console) *cobra.Command {
 			err := editConfig(con, func(text []byte, cfg *config.Config) ([]byte, error) {
 				first = len(cfg.Approvals.Approvers) == 0
 				one["role"] = addedRole(role, first)
-				confirms = one["role"] == config.RoleAdmin || anyoneMay(approval.ConfirmConfig, cfg.Approvals)
+				confirms = one["role"] == config.RoleAdmin || pending.AnyoneMay(approval.ConfirmConfig, cfg.Approvals)
 				return config.Insert(text, "/approvals/approvers/-", one)
 			})
 			if err != nil {
@@ -173,7 +174,7 @@ func addedRole(said string, first bool) config.ApproverRole {
 
 // nobodyMayConfirm reports whether there are approvers and none is an admin.
 func nobodyMayConfirm(cfg *config.Config) bool {
-	return len(cfg.Approvals.Approvers) > 0 && !anyoneMay(approval.ConfirmConfig, cfg.Approvals)
+	return len(cfg.Approvals.Approvers) > 0 && !pending.AnyoneMay(approval.ConfirmConfig, cfg.Approvals)
 }
 
 // nobodyConfirms is the warning then.

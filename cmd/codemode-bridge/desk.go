@@ -22,6 +22,7 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/notify"
+	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/bridge/sso"
 	"codemode-bridge/bridge/webguard"
@@ -74,7 +75,7 @@ func bridgesOf(place config.Audit) string { return place.Path + "-bridges" }
 
 // follow takes over who may answer from a configuration.
 func (d *desk) follow(cfg *config.Config) error {
-	people, err := approversOf(cfg, d.realm)
+	people, err := pending.Approvers(cfg, d.realm)
 	if err != nil {
 		return err
 	}
@@ -189,29 +190,6 @@ func realmOf(cfg *config.Config) approval.Realm {
 	return realm
 }
 
-// approversOf are the approvers of a configuration.
-func approversOf(cfg *config.Config, realm approval.Realm) (*approval.Approvers, error) {
-	var people []approval.Approver
-	for _, a := range cfg.Approvals.Approvers {
-		one := approval.Approver{Name: a.Name, Role: approval.Role(a.Role), Groups: a.Groups, Login: a.Login, Token: a.Digest}
-		if a.Risk != "" {
-			if err := one.Risk.UnmarshalText([]byte(a.Risk)); err != nil {
-				return nil, err
-			}
-		}
-		people = append(people, one)
-	}
-	return approval.NewApprovers(realm, people, delegationsOf(cfg))
-}
-
-func delegationsOf(cfg *config.Config) []approval.Delegation {
-	var lent []approval.Delegation
-	for _, d := range cfg.Approvals.Delegations {
-		lent = append(lent, approval.Delegation{From: d.From, To: d.To, Until: d.Until.Time()})
-	}
-	return lent
-}
-
 // A page is the approval page and its API, on a listener of their own.
 type page struct {
 	site   *admin.Site
@@ -249,7 +227,7 @@ func (p *parts) openPage(a *console, log *slog.Logger) (*page, error) {
 	}
 	beginning, forget := context.WithCancel(context.Background())
 	o := admin.Options{
-		Approvers: p.desk.approvers.Load, Configuration: p.desk.conf.ID, Desk: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, app: a}, Config: heldOf{p}, Tools: toolsOf{p}, Logins: newPageLogins(beginning, p),
+		Approvers: p.desk.approvers.Load, Configuration: p.desk.conf.ID, Desk: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, app: a}, Config: p.reloads.pending, Tools: toolsOf{p}, Logins: newPageLogins(beginning, p),
 		Status: func() any { return p.server.Status() }, Record: p.recorder, Hosts: hosts, Base: base, Webhooks: hooks, Bridge: p.desk.id, Logger: log.With("part", "page"),
 	}
 	if p.recorder.Store() != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/lines"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -207,7 +208,7 @@ func (p doctorPaper) area(name string, found []finding) {
 func (p doctorPaper) print(first, next, line string) {
 	parts := []string{line}
 	if width := p.app.width(); width > 0 {
-		parts = hung(line, width-len(next), "")
+		parts = lines.Hang(line, width-len(next), "")
 	}
 	for i, part := range parts {
 		from := first

@@ -130,7 +130,7 @@ func onceRecorded(ctx context.Context, con *console, do func(context.Context, *p
 		return err
 	}
 	return onceWith(ctx, con, cfg, func(ctx context.Context, p *parts) error {
-		if err := p.begin(ctx, con, cfg); err != nil {
+		if err := p.reloads.begin(ctx, cfg); err != nil {
 			return err
 		}
 		return do(ctx, p)

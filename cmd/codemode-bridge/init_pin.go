@@ -14,9 +14,7 @@ import (
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
-	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pins"
-	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/upstream"
 )
 
@@ -51,8 +49,7 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 		if s.unpinned = firstWhy(r); s.unpinned != "" {
 			continue
 		}
-		accepted := ledger.Record{Event: ledger.ToolAccepted, Time: time.Now(), Server: s.as, Approver: by, Channel: "terminal", Durable: true,
-			Reasons: []string{"imported by init with " + count(len(r.listed), "tool")}, Detail: recorder.Detail(toolDetail{What: "pinned", Tools: len(r.listed)})}
+		accepted := pins.Imported(s.as, len(r.listed), by, time.Now())
 		err := rec.Record(ctx, accepted)
 		if err == nil {
 			err = store.Pin(s.as, definitions(r.listed), by, accepted.Time)

@@ -8,6 +8,7 @@ import (
 
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/lines"
 
 	"github.com/spf13/cobra"
 )
@@ -187,7 +188,7 @@ func printEntries(con *console, v *catalog.Catalog, all []catalog.Entry) error {
 	}
 	table := [][]string{append(rows[0], "summary")}
 	for i, e := range all {
-		summary := cutTo(firstLine(e.Summary), room)
+		summary := lines.Cut(firstLine(e.Summary), room)
 		if path := paths[i+1][1]; below && path != "" {
 			summary += "\nin policies: " + path
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/lines"
 	"codemode-bridge/profiles"
 
 	"charm.land/lipgloss/v2"
@@ -74,20 +75,20 @@ func columns(rows [][]string, width int) string {
 	for i, row := range rows {
 		line := ""
 		for j, cell := range row[:min(len(row), last)] {
-			line += padded(headed(cell, i), widths[j]+2)
+			line += lines.Pad(headed(cell, i), widths[j]+2)
 		}
 		var cells []string
 		if len(row) > last && row[last] != "" {
 			for cell := range strings.SplitSeq(headed(row[last], i), "\n") {
 				if width > 0 {
-					cells = append(cells, hung(cell, width-at, "  ")...)
+					cells = append(cells, lines.Hang(cell, width-at, "  ")...)
 				} else {
 					cells = append(cells, cell)
 				}
 			}
 		}
 		if len(cells) > 0 && !below {
-			line, cells = padded(line, at)+cells[0], cells[1:]
+			line, cells = lines.Pad(line, at)+cells[0], cells[1:]
 		}
 		text.WriteString(strings.TrimRight(line, " ") + "\n")
 		for _, cell := range cells {
@@ -121,23 +122,6 @@ func columnWidths(rows [][]string) []int {
 	return widths
 }
 
-// hung breaks a line where a width ends, after a word if one ends near there;
-// nothing of it is left out. All parts but the first begin with an indent. The
-// width is more than the indent.
-func hung(s string, width int, indent string) []string {
-	var all []string
-	for from := ""; ; from = indent {
-		n := head(s, width-len(from))
-		if at := strings.LastIndexByte(s[:n], ' '); n < len(s) && at > n/2 {
-			n = at + 1
-		}
-		if all = append(all, from+s[:n]); n == len(s) {
-			return all
-		}
-		s = s[n:]
-	}
-}
-
 // told writes a sentence to standard error.
 func (con *console) told(format string, args ...any) {
 	fmt.Fprintln(con.err, con.fitted(fmt.Sprintf(format, args...)))
@@ -152,11 +136,11 @@ func (con *console) fitted(text string) string {
 	if width < 40 {
 		return text
 	}
-	lines := hung(text, width, "  ")
-	for i, line := range lines {
-		lines[i] = strings.TrimRight(line, " ")
+	fits := lines.Hang(text, width, "  ")
+	for i, line := range fits {
+		fits[i] = strings.TrimRight(line, " ")
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(fits, "\n")
 }
 
 // jsonFlag gives a command the flag --json.

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"codemode-bridge/bridge/lines"
 )
 
 // A table on a terminal stays within it, with nothing left out, and each cell
@@ -48,7 +50,7 @@ oldtool   failed     0
 	}
 	wide := [][]string{{"name", "summary"}, {"a", "名前は長い名前です 名前は長い名前です 名前は長い名前です"}}
 	for line := range strings.Lines(columns(wide, 40)) {
-		if head(line, 40) < len(strings.TrimSuffix(line, "\n")) {
+		if lines.Head(line, 40) < len(strings.TrimSuffix(line, "\n")) {
 			t.Errorf("wider than the terminal: %q", line)
 		}
 	}

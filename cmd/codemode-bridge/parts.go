@@ -5,23 +5,17 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"codemode-bridge/bridge"
-	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
-	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/observed"
 	"codemode-bridge/bridge/pins"
@@ -47,20 +41,15 @@ type parts struct {
 	server    *bridge.Server
 	observed  *observed.Store
 	desk      *desk
+	reloads   *reloads
 	pins      *pins.Store
 	pinning   bool // not only looking: what servers list is written down
 
 	started time.Time
-	first   *config.Config // that it was built with
-	changed chan struct{}  // holds one token when tools have changed
-	shown   bell           // rings when others are shown
+	changed chan struct{} // holds one token when tools have changed
+	shown   bell          // rings when others are shown
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
-	problem atomic.Pointer[string] // what is wrong with the file on disk
-
-	reload  sync.Mutex // one change of the configuration at a time
-	held    atomic.Pointer[heldConfig]
-	holding chan struct{} // holds one token when something has been held
 
 	mu     sync.Mutex // one rebuild at a time; guards what follows
 	cfg    *config.Config
@@ -75,11 +64,12 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{log: l.logger, recorder: rec.Recorder, env: con.env, cfg: cfg, first: cfg, started: time.Now(), changed: make(chan struct{}, 1), holding: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
+	p := &parts{log: l.logger, recorder: rec.Recorder, env: con.env, cfg: cfg, started: time.Now(), changed: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
 	if p.desk, err = openDesk(ctx, cfg, rec.Store() != nil); err != nil {
 		return nil, err
 	}
 	p.desk.with = withConfig(cfg, con.env)
+	p.reloads = newReloads(con, p, cfg)
 	if places, err := config.Paths(con.env); err == nil {
 		p.cache = filepath.Join(places.CacheDir, "catalog-"+fileKey(cfg.File))
 	}
@@ -111,7 +101,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	p.server = bridge.New(bridge.Options{
 		Gate: p.gate, Pool: p.pool, Upstreams: p.upstreams, Version: version,
 		Full: cfg.Surface == config.SurfaceFull, Limits: limits(cfg.Sandbox), MaxResult: int(cfg.Sandbox.Result),
-		Problem: p.trouble, Held: p.heldText, Unrecorded: rec.Unavailable, Ready: p.await, Observed: p.observe, Ended: p.upstreams.EndSession, Logger: l.logger,
+		Problem: p.reloads.trouble, Held: p.reloads.pending.Text, Unrecorded: rec.Unavailable, Ready: p.await, Observed: p.observe, Ended: p.upstreams.EndSession, Logger: l.logger,
 		Folder: p.folder, Journal: rec.Journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
 		ApproveAt: func(string) string { return p.desk.at("/") }, ReadAt: p.desk.readAt, SummaryWait: summaryWait,
 	})
@@ -312,14 +302,6 @@ func (p *parts) config() *config.Config {
 	return p.cfg
 }
 
-// trouble is what is wrong with the configuration file on disk.
-func (p *parts) trouble() string {
-	if text := p.problem.Load(); text != nil {
-		return *text
-	}
-	return ""
-}
-
 // ready waits until every server has connected or failed, or ctx ends, and
 // shows what they have.
 func (p *parts) ready(ctx context.Context) {
@@ -376,60 +358,6 @@ func definitions(tools []upstream.Tool) []catalog.Definition {
 		})
 	}
 	return all
-}
-
-// watch swaps in the configuration whenever its file changes, until ctx ends.
-// A file that is wrong changes nothing: what was last good goes on. One that
-// loosens may have to wait: see held.go.
-// Seen is what the file said last.
-func (p *parts) watch(ctx context.Context, a *console, seen *config.Config) {
-	p.ended.Go(func() { p.followSaved(ctx, p.first) })
-	p.ended.Go(func() { p.followHeld(ctx, a) })
-	wrong := func(err error) {
-		if problems := (config.Problems)(nil); errors.As(err, &problems) || errors.Is(err, instance.ErrNotShared) {
-			p.letGo(ctx) // the file holds something else now
-		}
-		text := fmt.Sprint(err)
-		if old := p.problem.Swap(&text); old == nil || *old != text {
-			p.recorder.Enqueue(context.WithoutCancel(ctx), recorder.ConfigRefused(recordedAs(p.config()), text))
-		}
-		p.log.Error("the configuration was not taken over; the last good one goes on", "err", err)
-	}
-	watchFiles(ctx, a, seen, func(cfg *config.Config, looked []string) {
-		var err error
-		if a.covers != nil {
-			err = a.covers(cfg, looked)
-		}
-		if err == nil {
-			err = p.reloaded(ctx, a, cfg)
-		}
-		if err != nil {
-			wrong(err)
-		}
-	}, wrong)
-	p.letGo(ctx)
-}
-
-// takeLocked makes cfg what holds. Confirmed says who confirmed it, if anybody
-// had to.
-func (p *parts) takeLocked(ctx context.Context, a *console, cfg *config.Config, confirmed approval.Held) error {
-	if err := p.desk.follow(cfg); err != nil {
-		return err
-	}
-	old := p.config()
-	if first := p.first; cfg.ID != first.ID || !reflect.DeepEqual(cfg.Sandbox, first.Sandbox) || cfg.Surface != first.Surface || cfg.Windows != first.Windows || cfg.Scripts != first.Scripts || cfg.Runs != first.Runs || cfg.Audit != first.Audit || cfg.Approvals.OIDC != first.Approvals.OIDC || cfg.HTTP.Listen.Reveal() != first.HTTP.Listen.Reveal() || len(cfg.HTTP.Tokens) > 0 != (len(first.HTTP.Tokens) > 0) {
-		p.log.Warn("id, sandbox, surface, windows, scripts, runs, audit, approvals.oidc, http.listen and whether tokens are needed at all take effect at the next start")
-	}
-	p.recorder.Secrets().Learn(given(specs(cfg)), a.env)
-	rec := recorder.ConfigTaken(recordedAs(old), recordedAs(cfg), changes(old, cfg), confirmed.Text)
-	rec.Approver, rec.Channel = confirmed.By, confirmed.Channel
-	p.recorder.Enqueue(context.WithoutCancel(ctx), rec)
-	if _, err := keepTaken(a, cfg, confirmed.By, confirmed.Channel, time.Now()); err != nil {
-		p.log.Error("the next start will not know that this configuration was taken over", "err", err)
-	}
-	p.reconfigure(cfg)
-	p.log.Info("the configuration was taken over", "servers", len(cfg.Servers), "profiles", len(cfg.Profiles.Names()))
-	return nil
 }
 
 // serverNames are the enabled servers, for people.

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pins"
-	"codemode-bridge/bridge/recorder"
 )
 
 // What servers list is compared with what was accepted of them (package pins)
@@ -65,36 +63,26 @@ func (p *parts) holdLocked(view *gate.View, s *catalog.Server) {
 		why := standing.Why + " (whoever runs the bridge can accept it)"
 		s.Unread[name] = "Not described: " + why
 		view.Held[gate.ToolName{Server: s.Name, Tool: name}] = gate.Held{
-			Why: why, Quarantined: standing.Hold != pins.Ask, Was: standing.Was, Difference: flat(p.recorder.Secrets(), standing.Difference),
+			Why: why, Quarantined: standing.Hold != pins.Ask, Was: standing.Was, Difference: pins.Flat(standing.Difference, p.recorder.Secrets().Hide),
 		}
 	}
 	p.noteLocked(events)
 }
 
-// maxToolRecords bounds the records of one list of tools: a server may list
-// thousands, and others each time.
-const maxToolRecords = 50
-
 // noteLocked writes down what was seen of tools, and ends the grants of those
 // that are others now.
 func (p *parts) noteLocked(events []pins.Event) {
 	ctx := context.Background()
-	for i, e := range events {
-		if i == maxToolRecords {
-			p.recorder.Enqueue(ctx, ledger.Record{Event: ledger.ToolChanged, Server: e.Server, Durable: true,
-				Reasons: []string{fmt.Sprintf("and %s more", count(len(events)-i, "tool"))}})
-			break
-		}
-		p.recorder.Enqueue(ctx, toolChanged(e))
+	for _, rec := range pins.Records(events) {
+		p.recorder.Enqueue(ctx, rec)
+	}
+	for _, e := range events[:min(len(events), pins.MaxRecords)] {
 		if e.Kind != pins.FirstContact {
 			p.log.Warn("a server's tool is not what was accepted: codemode-bridge tools review shows it", "server", e.Server, "tool", canon.Visible(e.Tool), "what", e.Kind, "then", e.Hold)
 		}
 	}
-	for _, e := range events {
-		if e.Kind == pins.Differs || e.Kind == pins.Returned {
-			p.revoke(ctx, events)
-			return
-		}
+	if slices.ContainsFunc(events, func(e pins.Event) bool { return e.Kind == pins.Differs || e.Kind == pins.Returned }) {
+		p.revoke(ctx, events)
 	}
 }
 
@@ -121,88 +109,8 @@ func (p *parts) revoke(ctx context.Context, events []pins.Event) {
 			continue
 		}
 		p.recorder.Enqueue(ctx, ledger.Record{Event: ledger.Revoked, Session: g.Key.Session, Profile: g.Key.Profile, Server: g.Key.Server, Tool: g.Key.Tool,
-			Durable: true, Reasons: []string{"the tool has changed"}, Detail: recorder.Detail(map[string]string{"grant": g.ID})})
+			Durable: true, Reasons: []string{"the tool has changed"}, Detail: ledger.Detail(map[string]string{"grant": g.ID})})
 	}
-}
-
-// toolDetail is what the record of a tool's definition says.
-type toolDetail struct {
-	What  string `json:"what,omitempty"`
-	Old   string `json:"old_definition,omitempty"`
-	New   string `json:"new_definition,omitempty"`
-	Tools int    `json:"tools,omitempty"`
-	Hold  string `json:"then,omitempty"`
-}
-
-func toolChanged(e pins.Event) ledger.Record {
-	words := map[pins.Kind]string{
-		pins.FirstContact: "first contact with " + count(e.Tools, "tool"),
-		pins.Appeared:     "a tool that was not there before",
-		pins.Differs:      "its definition has changed",
-		pins.Returned:     "its definition is the accepted one again",
-	}[e.Kind]
-	if e.Hold != pins.Allow || e.Kind == pins.Differs {
-		words += map[pins.Reaction]string{pins.Allow: ": accepted by the configuration", pins.Ask: ": its calls ask"}[e.Hold]
-		if e.Hold == pins.Quarantine {
-			words += ": quarantined"
-		}
-	}
-	return ledger.Record{Event: ledger.ToolChanged, Server: e.Server, Tool: e.Tool, Durable: true, Reasons: []string{words},
-		Detail: recorder.Detail(toolDetail{string(e.Kind), e.From, e.To, e.Tools, string(e.Hold)})}
-}
-
-// flat are the parts of a difference as lines, without the secrets that are
-// known: a careless server may describe itself with them.
-func flat(secrets *recorder.Secrets, parts []pins.Part) []string {
-	var all []string
-	for _, part := range parts {
-		all = append(all, "@"+part.What)
-		for _, line := range part.Lines {
-			all = append(all, secrets.Hide(line))
-		}
-	}
-	return all
-}
-
-// A reviewer is where decisions on tools are made, by people who were found
-// out to be who they are. Each is recorded before it is made.
-type reviewer struct {
-	pins     *pins.Store
-	recorder *recorder.Recorder
-}
-
-// accept accepts a tool as w shows it. The error is pins.ErrUnknown,
-// pins.ErrChanged, or says what failed.
-func (r reviewer) accept(ctx context.Context, w pins.Waiting, by, channel string) error {
-	return r.decide(ctx, ledger.ToolAccepted, w, by, channel, r.pins.Accept)
-}
-
-// block keeps a tool from scripts.
-func (r reviewer) block(ctx context.Context, w pins.Waiting, by, channel string) error {
-	return r.decide(ctx, ledger.ToolBlocked, w, by, channel, r.pins.Block)
-}
-
-func (r reviewer) decide(ctx context.Context, event ledger.Event, w pins.Waiting, by, channel string, do func(server, tool, digest, by string, now time.Time) error) error {
-	now, ok, err := r.pins.Find(w.Server, w.Tool)
-	switch {
-	case err != nil:
-		return err
-	case !ok:
-		return pins.ErrUnknown
-	case now.Digest != w.Digest:
-		return pins.ErrChanged
-	}
-	rec := ledger.Record{Event: event, Time: time.Now(), Server: w.Server, Tool: canon.Visible(w.Tool), Approver: by, Channel: channel, Durable: true,
-		Detail: recorder.Detail(toolDetail{What: string(w.State), Old: w.Was, New: w.Digest})}
-	ctx = context.WithoutCancel(ctx)
-	if err := r.recorder.Record(ctx, rec); err != nil {
-		return fmt.Errorf("recording what %s decided: %w", cmp.Or(by, "nobody"), err)
-	}
-	if err = do(w.Server, w.Tool, w.Digest, by, rec.Time); err != nil {
-		rec.Outcome, rec.Error = ledger.Failed, canon.Visible(err.Error())
-		r.recorder.Enqueue(ctx, rec)
-	}
-	return err
 }
 
 // toolsOf shows the page the tools that wait, and takes what is decided there.
@@ -229,14 +137,14 @@ func (o toolsOf) Waiting(context.Context) ([]admin.Tool, error) {
 func (o toolsOf) Changed() <-chan struct{} { return o.shown.next() }
 
 func (o toolsOf) Accept(ctx context.Context, server, tool, digest, by, channel string) error {
-	return o.decide(ctx, reviewer.accept, server, tool, digest, by, channel)
+	return o.decide(ctx, pins.Reviewer.Accept, server, tool, digest, by, channel)
 }
 
 func (o toolsOf) Block(ctx context.Context, server, tool, digest, by, channel string) error {
-	return o.decide(ctx, reviewer.block, server, tool, digest, by, channel)
+	return o.decide(ctx, pins.Reviewer.Block, server, tool, digest, by, channel)
 }
 
-func (o toolsOf) decide(ctx context.Context, do func(reviewer, context.Context, pins.Waiting, string, string) error, server, tool, digest, by, channel string) error {
+func (o toolsOf) decide(ctx context.Context, do func(pins.Reviewer, context.Context, pins.Waiting, string, string) error, server, tool, digest, by, channel string) error {
 	if o.config().Servers[server] == nil {
 		return admin.ErrUnknown
 	}
@@ -248,7 +156,7 @@ func (o toolsOf) decide(ctx context.Context, do func(reviewer, context.Context, 
 		return admin.ErrUnknown
 	}
 	w.Digest = digest
-	switch err := do(reviewer{o.pins, o.recorder}, ctx, w, by, channel); {
+	switch err := do(pins.Reviewer{Store: o.pins, Recorder: o.recorder}, ctx, w, by, channel); {
 	case errors.Is(err, pins.ErrChanged):
 		return admin.ErrChanged
 	case errors.Is(err, pins.ErrUnknown):

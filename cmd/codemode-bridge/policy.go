@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/admin"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/pending"
 )
 
 // policyOf shows the page a bridge's profiles, and edits the section of the
@@ -84,21 +85,21 @@ func (o *policyOf) Save(ctx context.Context, text, revision, by string) error {
 	return err
 }
 
-// confirm confirms what is about to be written, so that no bridge holds it.
+// confirm confirms what is about to be written, so that it is pending in no bridge.
 func (o *policyOf) confirm(ctx context.Context, cfg *config.Config, by string) error {
 	old, store, now := o.parts.config(), o.parts.desk.store, time.Now()
-	h, err := judge(o.app, cfg, old)
-	if h == nil || err != nil {
+	change, err := judge(o.app, cfg, old)
+	if change == nil || err != nil {
 		return err
 	}
 	// The page shows profiles alone: who saves them confirms nothing else.
-	if len(h.other) > 0 {
-		return fmt.Errorf("the file holds other changes that wait to be confirmed (%s): confirm or take back those first", strings.Join(h.other, "; "))
+	if len(change.Other) > 0 {
+		return fmt.Errorf("the file holds other changes that wait to be confirmed (%s): confirm or take back those first", strings.Join(change.Other, "; "))
 	}
-	if _, err := approval.Hold(ctx, store, h.row(old, o.parts.desk.id), now); err != nil {
+	if _, err := approval.Hold(ctx, store, change.Row(old, o.parts.desk.id), now); err != nil {
 		return fmt.Errorf("confirming the change: %w", err)
 	}
-	if err := approval.Confirm(ctx, store, heldKey(cfg), textDigest(cfg), approval.Confirmation{By: by, Channel: "page", Text: "edited it on the page", At: now}); err != nil {
+	if err := approval.Confirm(ctx, store, pending.Key(cfg), pending.Digest(cfg), approval.Confirmation{By: by, Channel: "page", Text: "edited it on the page", At: now}); err != nil {
 		return fmt.Errorf("confirming the change: %w", err)
 	}
 	return nil

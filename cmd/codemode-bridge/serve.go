@@ -137,12 +137,12 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 		return err
 	}
 	rec.Enqueue(ctx, recorder.BridgeStarted(version, os.Getpid(), recordedAs(cfg)))
-	if err := p.begin(ctx, con, start.file); err != nil {
+	if err := p.reloads.begin(ctx, start.file); err != nil {
 		p.Close(0)
 		return err
 	}
 	watching, stop := context.WithCancel(ctx)
-	p.ended.Go(func() { p.watch(watching, con, start.file) })
+	p.ended.Go(func() { p.reloads.watch(watching, start.file) })
 	p.ended.Go(func() { p.pins.Watch(watching, p.touch) })
 	p.ended.Go(func() { rec.PruneHourly(watching, time.Duration(cfg.Audit.Keep), cfg.Audit.KeepRows) })
 	p.ended.Go(func() { p.tidy(watching, time.Duration(cfg.Audit.Keep)) })

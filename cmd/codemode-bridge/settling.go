@@ -9,9 +9,11 @@ import (
 
 	"codemode-bridge/bridge/alive"
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/approvalview"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/recorder"
 )
 
@@ -32,7 +34,7 @@ func (s settling) Close() error {
 // the bridge's own.
 func openSettling(ctx context.Context, con *console, cfg *config.Config, store approval.Store) (settling, error) {
 	realm := realmOf(cfg)
-	people, err := approversOf(cfg, realm)
+	people, err := pending.Approvers(cfg, realm)
 	if err != nil {
 		return settling{}, err
 	}
@@ -61,16 +63,16 @@ func settleOne(ctx context.Context, con *console, s settling, people *approval.A
 	signed, e, err := s.bring(ctx, people, who, e, v)
 	kept := errors.Is(err, approval.ErrKept)
 	line := map[string]any{"id": e.ID, "by": signed.Who(), "settled": err == nil && e.Verdict != nil}
-	text := fmt.Sprintf("%s: %s, and still needed: %s", e.ID, answered(signed), e.Missing())
+	text := fmt.Sprintf("%s: %s, and still needed: %s", e.ID, approvalview.Answered(signed), e.Missing())
 	switch {
 	case kept:
 		line["kept"] = true
-		text = fmt.Sprintf("%s: not %s yet: %v", e.ID, answered(signed), err)
+		text = fmt.Sprintf("%s: not %s yet: %v", e.ID, approvalview.Answered(signed), err)
 	case err != nil:
 		return uncounted(err)
 	case e.Verdict != nil:
-		line["status"], line["at"], line["verdict"] = answered(*e.Verdict), e.Verdict.Time, e.Verdict.Shown()
-		text = fmt.Sprintf("%s: %s by %s", e.ID, answered(*e.Verdict), e.Verdict.Who())
+		line["status"], line["at"], line["verdict"] = approvalview.Answered(*e.Verdict), e.Verdict.Time, e.Verdict.Shown()
+		text = fmt.Sprintf("%s: %s by %s", e.ID, approvalview.Answered(*e.Verdict), e.Verdict.Who())
 		if e.Verdict.Edited {
 			text += ", with edited arguments"
 		}
@@ -99,23 +101,4 @@ func uncounted(err error) error {
 		return fmt.Errorf("this answer does not count: %w", err)
 	}
 	return err
-}
-
-func answered(v approval.Verdict) string {
-	if v.Approve {
-		return "approved"
-	}
-	return "denied"
-}
-
-// elsewhere names the configuration that asks, if it is another than one's own:
-// its bridge judges whether an answer counts.
-func elsewhere(r approval.Request, own string) string {
-	if r.ConfigurationID() == own {
-		return ""
-	}
-	if r.Configuration == "" {
-		return "another configuration"
-	}
-	return canon.Visible(r.Configuration)
 }

@@ -38,8 +38,8 @@ func storePlace(con *console) (config.Audit, error) {
 		return config.Audit{}, err
 	}
 	// While an edit waits to be confirmed, the log is where it was.
-	if h, err := judge(con, cfg, nil); err == nil && h != nil && h.old != nil {
-		cfg = h.old
+	if change, err := judge(con, cfg, nil); err == nil && change != nil && change.Old != nil {
+		cfg = change.Old
 	}
 	return cfg.Audit, mustHavePath(cfg.Audit)
 }

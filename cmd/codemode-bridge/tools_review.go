@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
@@ -17,44 +16,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A reviewRow is a tool that waits to be looked at, as --json prints it.
-type reviewRow struct {
-	Tool       string      `json:"tool"`  // server__tool
-	Named      string      `json:"named"` // and with its digest, as --accept takes it
-	State      pins.State  `json:"state"`
-	Then       string      `json:"then"` // what becomes of it meanwhile
-	Since      time.Time   `json:"since"`
-	Digest     string      `json:"digest"`
-	Was        string      `json:"was,omitempty"`
-	AcceptedBy string      `json:"accepted_by,omitempty"`
-	AcceptedAt time.Time   `json:"accepted_at,omitzero"`
-	BlockedBy  string      `json:"blocked_by,omitempty"`
-	BlockedAt  time.Time   `json:"blocked_at,omitzero"`
-	Notices    []string    `json:"notices,omitempty"`
-	Difference []pins.Part `json:"difference"`
-}
-
-func newReviewRow(w pins.Waiting, cfg *config.Config, secrets *recorder.Secrets) reviewRow {
-	r := reviewRow{Tool: w.Server + "__" + canon.Visible(w.Tool), State: w.State, Then: string(thenOf(w, cfg)), Since: w.Since, Digest: w.Digest,
-		Was: w.Was, AcceptedBy: w.AcceptedBy, AcceptedAt: w.AcceptedAt, BlockedBy: w.BlockedBy, BlockedAt: w.BlockedAt, Notices: secrets.HideAll(w.Notices), Difference: []pins.Part{}}
-	r.Named = r.Tool + "@" + w.Digest[:min(len(w.Digest), len(digestScheme)+shownDigest)]
-	for _, part := range w.Difference {
-		r.Difference = append(r.Difference, pins.Part{What: part.What, Lines: secrets.HideAll(part.Lines)})
-	}
-	return r
-}
-
 // thenOf is what becomes of a tool until somebody accepts it.
 func thenOf(w pins.Waiting, cfg *config.Config) pins.Reaction {
-	switch s := cfg.Servers[w.Server]; {
-	case s == nil, w.State == pins.Blocked:
+	s := cfg.Servers[w.Server]
+	if s == nil {
 		return pins.Quarantine
-	case w.State == pins.Changed:
-		return pins.Reaction(s.ChangedTools)
-	case w.State == pins.New:
-		return pins.Reaction(s.NewTools)
 	}
-	return pins.Allow
+	return w.Then(pinRules(s))
 }
 
 // toolsReview shows what servers have changed in their tools, and takes what a
@@ -117,42 +85,12 @@ func chooseTools(store *pins.Store, cfg *config.Config, names []string) (chosen 
 		chosen, err = store.Waiting(cfg.ServerNames())
 		return chosen, false, err
 	}
-	seen = true
-	for _, name := range names {
-		digest := ""
-		if i := strings.LastIndex(name, "@"+digestScheme); i >= 0 {
-			name, digest = name[:i], name[i+1:]
-			if hex := digest[len(digestScheme):]; len(hex) < leastDigest || strings.Trim(hex, "0123456789abcdef") != "" {
-				return nil, false, &usageError{fmt.Errorf("%s is not the digest of %s: that takes %d hex digits at least, as tools review shows them", digest, name, leastDigest)}
-			}
-		}
-		seen = seen && digest != ""
-		server, tool, ok := strings.Cut(name, "__") // no server has that in its name
-		if !ok || cfg.Servers[server] == nil {
-			return nil, false, &usageError{fmt.Errorf("there is no server of a tool %q; name it as server__tool", name)}
-		}
-		w, ok, err := store.Find(server, tool)
-		if err != nil {
-			return nil, false, err
-		}
-		if !ok {
-			return nil, false, &usageError{fmt.Errorf("server %s has never listed a tool %q to a bridge with this configuration", server, tool)}
-		}
-		if !strings.HasPrefix(w.Digest, digest) {
-			return nil, false, fmt.Errorf("%s is not what you saw: it is %s now, not %s; look at it again with tools review", name, w.Digest, digest)
-		}
-		chosen = append(chosen, w)
+	chosen, seen, err = store.Choose(names, func(server string) bool { return cfg.Servers[server] != nil })
+	if wrong := (*pins.NameError)(nil); errors.As(err, &wrong) {
+		err = &usageError{err}
 	}
-	return chosen, seen, nil
+	return chosen, seen, err
 }
-
-// A definition is named by a part of its digest that nobody hits by chance:
-// with leastDigest hex digits at least, and shown with more.
-const (
-	digestScheme = "sha256:"
-	leastDigest  = 12
-	shownDigest  = 24
-)
 
 // confirmTools asks whether what was just shown is accepted.
 func confirmTools(con *console, named int, yes bool) error {
@@ -181,7 +119,7 @@ func decideTools(ctx context.Context, con *console, cfg *config.Config, secrets 
 	}
 	if len(chosen) == 0 {
 		if con.json {
-			return con.printJSON([]reviewRow{})
+			return con.printJSON([]pins.Row{})
 		}
 		fmt.Fprintln(con.err, nothingWaits)
 		return nil
@@ -206,9 +144,9 @@ func decideTools(ctx context.Context, con *console, cfg *config.Config, secrets 
 		return err
 	}
 	defer func() { err = errors.Join(err, rec.Close()) }()
-	r, decide, word := reviewer{store, rec.Recorder}, reviewer.accept, "accepted"
+	r, decide, word := pins.Reviewer{Store: store, Recorder: rec}, pins.Reviewer.Accept, "accepted"
 	if !accept {
-		decide, word = reviewer.block, "blocked"
+		decide, word = pins.Reviewer.Block, "blocked"
 	}
 	var failed []error
 	done := []map[string]string{}
@@ -254,9 +192,9 @@ const nothingWaits = "no tool waits to be looked at"
 
 // printReview shows tools with their differences.
 func printReview(con *console, out io.Writer, chosen []pins.Waiting, cfg *config.Config, secrets *recorder.Secrets) error {
-	rows := []reviewRow{}
+	rows := []pins.Row{}
 	for _, w := range chosen {
-		rows = append(rows, newReviewRow(w, cfg, secrets))
+		rows = append(rows, pins.NewRow(w, thenOf(w, cfg), secrets.Hide))
 	}
 	if con.json {
 		if out != con.out {
@@ -272,7 +210,7 @@ func printReview(con *console, out io.Writer, chosen []pins.Waiting, cfg *config
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		lines := r.lines()
+		lines := r.Lines()
 		if out == con.out {
 			lines = append(lines, "  accept this with: "+typed(con, "tools review --accept "+typedName(r.Named)))
 		}
@@ -295,33 +233,4 @@ func typedName(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// lines are a row as a person reads it.
-func (r reviewRow) lines() []string {
-	state := string(r.State)
-	switch r.State {
-	case pins.Changed:
-		since := "since it was first seen on " + r.AcceptedAt.Local().Format(time.DateOnly)
-		if r.AcceptedBy != "" {
-			since = fmt.Sprintf("since %s accepted it on %s", canon.Visible(r.AcceptedBy), r.AcceptedAt.Local().Format(time.DateOnly))
-		}
-		state = "changed " + since
-	case pins.Blocked:
-		state = fmt.Sprintf("blocked by %s on %s", canon.Visible(r.BlockedBy), r.BlockedAt.Local().Format(time.DateOnly))
-	case pins.New:
-		state = "new since " + r.Since.Local().Format(time.DateOnly)
-	}
-	then := map[string]string{string(pins.Ask): "each call asks", string(pins.Quarantine): "hidden from scripts", string(pins.Allow): "not held"}[r.Then]
-	lines := []string{fmt.Sprintf("%s  %s; %s", r.Tool, state, then)}
-	for _, n := range r.Notices {
-		lines = append(lines, "  ! "+n)
-	}
-	for _, part := range r.Difference {
-		lines = append(lines, "  the server's "+part.What+":")
-		for _, line := range part.Lines {
-			lines = append(lines, "    "+line[:1]+" "+line[1:])
-		}
-	}
-	return lines
 }

@@ -1,4 +1,4 @@
-package main
+package pending
 
 import (
 	"maps"
@@ -6,23 +6,18 @@ import (
 	"slices"
 
 	"codemode-bridge/bridge/config"
-	"codemode-bridge/bridge/recorder"
 )
 
-// recordedAs is what records say of a configuration.
-func recordedAs(cfg *config.Config) recorder.Config {
-	return recorder.Config{File: cfg.File, Policy: cfg.Profiles.Revision(), Digest: cfg.Digest.String()}
-}
-
-// changes says which servers, profiles and sections differ. A server differs
-// also where a variable held something else; what that was is not said.
-func changes(old, cfg *config.Config) []string {
+// Changes says which servers, profiles and sections differ. A server differs
+// also where a variable held something else; what that was is not said. RunAs says
+// by name as what a configuration's servers are run, which differs where a
+// document of theirs does.
+func Changes(old, cfg *config.Config, runAs func(*config.Config) map[string]any) []string {
 	var all []string
 	servers := func(c *config.Config) map[string]any {
 		m := map[string]any{}
-		for _, spec := range specs(c) {
-			spec.InProcess = nil // functions have no equals
-			m[spec.Name] = []any{spec, c.Servers[spec.Name]}
+		for name, run := range runAs(c) {
+			m[name] = []any{run, c.Servers[name]}
 		}
 		return m
 	}

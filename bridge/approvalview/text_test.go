@@ -1,4 +1,4 @@
-package main
+package approvalview
 
 import (
 	"encoding/json"
@@ -53,7 +53,7 @@ func TestRequestLines(t *testing.T) {
 	} {
 		e := askedFor(t)
 		row.change(&e)
-		lines := requestLines(e, "", at)
+		lines := Lines(e, "", at)
 		if !slices.Contains(lines, row.want) {
 			t.Errorf("%s: %q is missing from\n%s", name, row.want, strings.Join(lines, "\n"))
 		}
@@ -63,7 +63,7 @@ func TestRequestLines(t *testing.T) {
 		if v := e.Verdict; v != nil && v.Answer(e.Items[0].Call) != "unanswered" {
 			t.Errorf("%s: its call is %s", name, v.Answer(e.Items[0].Call))
 		}
-		text, err := json.Marshal(newRequestRow(e, nil))
+		text, err := json.Marshal(NewRow(e, nil))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package main
+package pending
 
 import (
 	"crypto/sha256"

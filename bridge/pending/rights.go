@@ -1,4 +1,4 @@
-package main
+package pending
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 )
 
 // What a changed configuration gives and takes: plain functions of the old one
-// and the new one. What is done with that is in held.go.
+// and the new one. What is done with that is in pending.go.
 
 // looserBeside says in what a configuration may be looser than another beside
 // its profiles, and whether it changes who may answer, or where.
@@ -280,21 +280,13 @@ func widened(was, is config.Approvals) (why []string) {
 	if was.SeparateApprover && !is.SeparateApprover {
 		why = append(why, "approvals: who asks for a call may allow it")
 	}
-	if anyoneMay(approval.Answer, was) && !anyoneMay(approval.Answer, is) {
+	if AnyoneMay(approval.Answer, was) && !AnyoneMay(approval.Answer, is) {
 		why = append(why, "approvals: nobody would be left who may answer")
 	}
-	if anyoneMay(approval.ConfirmConfig, was) && !anyoneMay(approval.ConfirmConfig, is) {
+	if AnyoneMay(approval.ConfirmConfig, was) && !AnyoneMay(approval.ConfirmConfig, is) {
 		why = append(why, "approvals: nobody would be left who may confirm a configuration")
 	}
 	return why
-}
-
-// anyoneMay reports whether some approver who can prove who they are may do
-// something.
-func anyoneMay(v approval.Verb, a config.Approvals) bool {
-	return slices.ContainsFunc(a.Approvers, func(one config.Approver) bool {
-		return (one.Login != "" || one.Digest != config.Digest{}) && approval.Approver{Role: approval.Role(one.Role)}.May(v)
-	})
 }
 
 // rights are what an approver may do, in words.
@@ -385,7 +377,7 @@ func meanwhile(was, is config.Approvals) config.Approvals {
 		}
 	}
 	both.SeparateApprover = was.SeparateApprover || is.SeparateApprover
-	if !anyoneMay(approval.ConfirmConfig, both) {
+	if !AnyoneMay(approval.ConfirmConfig, both) {
 		for _, one := range was.Approvers {
 			if one.Role != config.RoleAdmin {
 				continue

@@ -18,14 +18,14 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
-	"codemode-bridge/bridge/recorder"
+	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/sqlstore"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
 
-// configCommand shows, confirms and rejects a configuration that is held.
+// configCommand shows, confirms and rejects a pending configuration.
 func configCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "config", Short: "A changed configuration that waits for an approver"}
 	group.AddCommand(configPending(con), configVerdict(con, true), configVerdict(con, false), configAccept(con))
@@ -37,11 +37,11 @@ func configPending(con *console) *cobra.Command {
 		Use: "pending", Short: "Show what waits, in what it is looser, and how the profiles differ", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			w, err := openWaiting(c.Context(), con)
-			if errors.Is(err, errNothingHeld) {
+			if errors.Is(err, errNothingPending) {
 				if con.json {
 					return con.printJSON(nil)
 				}
-				fmt.Fprintln(con.err, errNothingHeld)
+				fmt.Fprintln(con.err, errNothingPending)
 				return nil
 			}
 			if err != nil {
@@ -51,9 +51,9 @@ func configPending(con *console) *cobra.Command {
 				return err
 			}
 			if con.json {
-				return con.printJSON(pendingOf(w.row))
+				return con.printJSON(pending.Show(w.row))
 			}
-			return printHeld(con.out, w.row)
+			return printPending(con.out, w.row)
 		},
 	}
 	con.jsonFlag(c)
@@ -81,7 +81,7 @@ func configVerdict(con *console, confirm bool) *cobra.Command {
 		if w.store == nil {
 			return &configError{errors.New("what waits is in the bridge's memory: audit.enabled is false"), "confirm it on the bridge's page"}
 		}
-		if err := printHeld(con.err, w.row); err != nil {
+		if err := printPending(con.err, w.row); err != nil {
 			return err
 		}
 		_, who, _, err := authenticate(con, w.inForce, fromStdin)
@@ -124,7 +124,7 @@ func configAccept(con *console) *cobra.Command {
 				return &usageError{errors.New("there is no terminal here; without one, an approver uses config confirm")}
 			}
 			w, err := openWaiting(c.Context(), con)
-			var unread *unreadRecord
+			var unread *pending.UnreadableError
 			if errors.As(err, &unread) {
 				w, err = openUnread(c.Context(), con, unread)
 			}
@@ -138,7 +138,7 @@ func configAccept(con *console) *cobra.Command {
 			if slices.ContainsFunc(w.row.Bridges, func(b string) bool { return !alive.Gone(bridgesOf(w.inForce.Audit), b) }) {
 				return &configError{errors.New("a bridge that runs holds the edit"), "an approver confirms it, on its page or with config confirm; or end the bridge first"}
 			}
-			if err := printHeld(con.err, w.row); err != nil {
+			if err := printPending(con.err, w.row); err != nil {
 				return err
 			}
 			if strings.TrimSpace(reason) == "" {
@@ -184,35 +184,35 @@ type waiting struct {
 	store   *sqlstore.Requests // nil where requests are kept in a bridge's memory
 }
 
-// openWaiting finds what waits of the file; errNothingHeld if nothing does.
+// openWaiting finds what waits of the file; errNothingPending if nothing does.
 func openWaiting(ctx context.Context, con *console) (*waiting, error) {
 	cfg, err := con.load()
 	if err != nil {
 		return nil, err
 	}
-	h, err := judge(con, cfg, nil)
+	change, err := judge(con, cfg, nil)
 	switch {
 	case err != nil:
 		return nil, err
-	case h == nil:
-		return nil, errNothingHeld
-	case h.old == nil:
-		return nil, unreadable(cfg, errors.New(strings.Join(h.why, "; ")))
+	case change == nil:
+		return nil, errNothingPending
+	case change.Old == nil:
+		return nil, hinted(&pending.UnreadableError{Config: cfg, Err: errors.New(strings.Join(change.Why, "; "))})
 	}
-	row := h.row(h.old, "")
-	w := &waiting{cfg: cfg, inForce: h.old, row: &row}
+	row := change.Row(change.Old, "")
+	w := &waiting{cfg: cfg, inForce: change.Old, row: &row}
 	row.Bridges = nil
 	if err := w.open(ctx); err != nil {
 		return nil, err
 	}
-	w.inForce = meanwhileOf(h, w.row.Rejected != nil)
+	w.inForce = change.Meanwhile(w.row.Rejected != nil)
 	return w, nil
 }
 
 // openUnread is openWaiting where nobody can tell what was confirmed.
-func openUnread(ctx context.Context, con *console, unread *unreadRecord) (*waiting, error) {
-	w := &waiting{cfg: unread.cfg, inForce: unread.cfg, row: &approval.Held{
-		File: heldKey(unread.cfg), Digest: textDigest(unread.cfg), Since: time.Now(), Why: []string{unread.Error()}, NeedsReason: true,
+func openUnread(ctx context.Context, con *console, unread *pending.UnreadableError) (*waiting, error) {
+	w := &waiting{cfg: unread.Config, inForce: unread.Config, row: &approval.Held{
+		File: pending.Key(unread.Config), Digest: pending.Digest(unread.Config), Since: time.Now(), Why: []string{unread.Error()}, NeedsReason: true,
 	}}
 	return w, w.open(ctx)
 }
@@ -261,8 +261,8 @@ func (w *waiting) confirm(ctx context.Context, a *console, said approval.Confirm
 			return fmt.Errorf("confirming the configuration: %w", err)
 		}
 	}
-	_, err := keepTaken(a, w.cfg, said.By, said.Channel, said.At)
-	return err
+	_, err := history(a).Keep(w.cfg, said.By, said.Channel, said.At)
+	return hinted(err)
 }
 
 // reject records who does not want the configuration, and tells the bridges.
@@ -300,67 +300,36 @@ func (w *waiting) record(ctx context.Context, a *console, verb string, said appr
 	defer func() { err = errors.Join(err, rec.Close()) }()
 	return rec.Record(ctx, ledger.Record{
 		Event: ledger.ConfigChanged, Outcome: ledger.Held, Time: said.At, Durable: true, Approver: said.By, Channel: said.Channel, Reasons: w.row.Why,
-		Detail: recorder.Detail(map[string]string{"file": w.row.File, verb: w.row.Digest, "said": canon.Visible(canon.Redact(said.Text))}),
+		Detail: ledger.Detail(map[string]string{"file": w.row.File, verb: w.row.Digest, "said": canon.Visible(canon.Redact(said.Text))}),
 	})
 }
 
-// A pendingChange is what is held, as --json prints it.
-type pendingChange struct {
-	File     string                 `json:"file"`
-	Digest   string                 `json:"digest"`
-	Since    time.Time              `json:"since"`
-	Why      []string               `json:"why"`
-	Diff     []string               `json:"diff,omitempty"`
-	Reason   bool                   `json:"reason_needed"`
-	Rejected *approval.Confirmation `json:"rejected,omitempty"`
-}
-
-func pendingOf(h *approval.Held) *pendingChange {
-	return &pendingChange{h.File, h.Digest, h.Since, h.Why, h.Diff, h.NeedsReason, h.Rejected}
-}
-
-func printHeld(w io.Writer, h *approval.Held) error {
-	lines := []string{fmt.Sprintf("%s waits for an approver since %s, because of:", h.File, h.Since.Local().Format("15:04:05"))}
-	for _, why := range h.Why {
-		lines = append(lines, "  "+canon.Visible(why))
-	}
-	if len(h.Diff) > 0 {
-		lines = append(lines, "the profiles as they apply:")
-	}
-	for _, l := range h.Diff {
-		lines = append(lines, "  "+canon.Visible(l))
-	}
-	if r := h.Rejected; r != nil {
-		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%s has rejected it: %s", canon.Visible(r.By), canon.Visible(canon.Redact(r.Text))), ": "))
-	}
-	if h.NeedsReason {
-		lines = append(lines, "whoever confirms it says why: --reason")
-	}
-	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
+func printPending(w io.Writer, row *approval.Held) error {
+	_, err := fmt.Fprintln(w, strings.Join(pending.Lines(row), "\n"))
 	return err
 }
 
 // inForce is the configuration that the bridges go by: while cfg waits to be
 // confirmed, what was confirmed last, with the approvers that have lost nothing.
 func inForce(ctx context.Context, con *console, cfg *config.Config) (*config.Config, error) {
-	h, err := judge(con, cfg, nil)
+	change, err := judge(con, cfg, nil)
 	switch {
-	case h == nil || err != nil:
+	case change == nil || err != nil:
 		return cfg, err
-	case h.old == nil:
-		return nil, h.refusal("")
+	case change.Old == nil:
+		return nil, refusal(change, "")
 	}
-	rejected, err := isRejected(ctx, h)
+	rejected, err := isRejected(ctx, change)
 	if err != nil {
 		return nil, err
 	}
-	return meanwhileOf(h, rejected), nil
+	return change.Meanwhile(rejected), nil
 }
 
 // isRejected reports whether somebody has rejected what waits. Without a file
 // of requests nobody has.
-func isRejected(ctx context.Context, h *heldConfig) (bool, error) {
-	place := h.old.Audit
+func isRejected(ctx context.Context, change *pending.Change) (bool, error) {
+	place := change.Old.Audit
 	if _, err := os.Stat(place.Requests()); !place.Enabled || errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -368,32 +337,8 @@ func isRejected(ctx context.Context, h *heldConfig) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	row, err := approval.HeldOf(ctx, store, heldKey(h.cfg))
-	return row != nil && row.Rejected != nil && row.Digest == textDigest(h.cfg), errors.Join(err, store.Close())
+	row, err := approval.HeldOf(ctx, store, change.Key())
+	return row != nil && row.Rejected != nil && row.Digest == change.Digest(), errors.Join(err, store.Close())
 }
 
-// meanwhileOf is what goes on while h waits: what was confirmed last, less the
-// rights that h takes, unless somebody has rejected it.
-func meanwhileOf(h *heldConfig, rejected bool) *config.Config {
-	less := *h.old
-	if !rejected {
-		less.Approvals = meanwhile(less.Approvals, h.cfg.Approvals)
-	}
-	return &less
-}
-
-var errNothingHeld = errors.New("no configuration waits for an approver")
-
-// An unreadRecord is a configuration of which nobody can tell what was confirmed.
-type unreadRecord struct {
-	cfg *config.Config
-	err error
-}
-
-// unreadable is the error of one, and says what to do.
-func unreadable(cfg *config.Config, err error) error {
-	return &configError{&unreadRecord{cfg, err}, "codemode-bridge config accept --offline takes the file as it is, at a terminal, and is recorded"}
-}
-
-func (e *unreadRecord) Error() string { return e.err.Error() }
-func (e *unreadRecord) Unwrap() error { return e.err }
+var errNothingPending = errors.New("no configuration waits for an approver")

@@ -1,4 +1,4 @@
-package main
+package approvalview
 
 import (
 	"encoding/json"

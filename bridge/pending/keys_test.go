@@ -1,4 +1,4 @@
-package main
+package pending
 
 import (
 	"encoding"
@@ -298,8 +298,8 @@ func TestLooseningsOfEveryKeyAreHeld(t *testing.T) {
 	}{{wideText(), wideLoosenings}, {profileText(), profileLoosenings}} {
 		f := newFiles(t, row.first)
 		a := f.app("config.json", "")
-		home := a.env
-		a.env = func(name string) (string, bool) { // a variable with a secret holds its own name
+		home := a.Env
+		a.Env = func(name string) (string, bool) { // a variable with a secret holds its own name
 			if strings.HasPrefix(name, "A_") || strings.HasPrefix(name, "ANOTHER_") {
 				return "it is " + strings.ToLower(name), true
 			}

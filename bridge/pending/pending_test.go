@@ -1,9 +1,9 @@
-package main
+package pending
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/profiles"
 )
 
 // Edits that add up: whatever is taken over first, and however the file is
@@ -132,32 +133,68 @@ func (f files) write(name, text string) {
 	}
 }
 
-// app is the program as somebody starts it with a name of the file.
-func (f files) app(name, environment string) *console {
-	return &console{err: io.Discard, configPath: filepath.Join(f.folder, name), environment: environment, env: func(name string) (string, bool) {
+// A start is the program as somebody starts it with a name of the file.
+type start struct {
+	History
+	name, environment string // of the file, and --env
+}
+
+func (f files) app(name, environment string) *start {
+	a := &start{name: filepath.Join(f.folder, name), environment: environment}
+	a.Policy = func(file string) profiles.Options { return profiles.Options{OwnFiles: []string{file}} }
+	a.Env = func(name string) (string, bool) {
 		if name == "HOME" || name == "USERPROFILE" {
 			return f.folder, true
 		}
 		return "", false
-	}}
+	}
+	return a
+}
+
+func (a *start) load() (*config.Config, error) {
+	if a.environment == "" {
+		return config.Load(a.name, a.Env, a.Policy(a.name))
+	}
+	overlay, err := config.OverlayName(a.name, a.environment)
+	if err != nil {
+		return nil, err
+	}
+	return config.LoadOverlaid(a.name, overlay, a.Env, a.Policy(a.name))
+}
+
+// begin is what a bridge starts with, and what the file says.
+func (a *start) begin() (inForce, file *config.Config, err error) {
+	file, err = a.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := a.Judge(file, nil)
+	switch {
+	case c == nil || err != nil:
+		return file, file, err
+	case !c.CanGoOn():
+		return nil, file, errors.New(strings.Join(c.Why, "; "))
+	}
+	inForce, err = a.GoOn(c)
+	return inForce, file, err
 }
 
 // taken starts with the file, or reloads it where running is not nil. It
 // returns what is in force then, and why the file waits; empty if it does not.
-func (f files) taken(a *console, running *config.Config) (*config.Config, string) {
+func (f files) taken(a *start, running *config.Config) (*config.Config, string) {
 	f.Helper()
 	cfg, err := a.load()
 	if err != nil {
 		f.Fatal(err)
 	}
-	h, err := judge(a, cfg, running)
+	c, err := a.Judge(cfg, running)
 	if err != nil {
 		f.Fatal(err)
 	}
-	if h != nil {
-		return h.old, strings.Join(h.why, "; ")
+	if c != nil {
+		return c.Old, strings.Join(c.Why, "; ")
 	}
-	if _, err := keepTaken(a, cfg, "", "", time.Now()); err != nil {
+	if _, err := a.Keep(cfg, "", "", time.Now()); err != nil {
 		f.Fatal(err)
 	}
 	return cfg, ""
@@ -368,7 +405,7 @@ func TestHeldUnderEveryName(t *testing.T) {
 		if _, why := f.taken(f.app(row.second[0], row.second[1]), nil); (why != "") != row.waits {
 			t.Errorf("%s: waits because of %q", row.name, why)
 		}
-		if start, err := beginServing(f.app(row.second[0], row.second[1])); row.waits && err == nil && start.cfg == start.file {
+		if inForce, file, err := f.app(row.second[0], row.second[1]).begin(); row.waits && err == nil && inForce == file {
 			t.Errorf("%s: started with", row.name)
 		}
 	}
@@ -469,11 +506,11 @@ func TestHeldWhereverTheNameLeads(t *testing.T) {
 		if _, why := f.taken(a, nil); (why != "") != row.waits {
 			t.Errorf("%s: at a start it waits because of %q", row.name, why)
 		}
-		start, err := beginServing(a)
-		if err != nil || (start.cfg != start.file) != row.waits {
-			t.Errorf("%s: started with %+v, %v", row.name, start, err)
+		inForce, file, err := a.begin()
+		if err != nil || (inForce != file) != row.waits {
+			t.Errorf("%s: started with %+v, %v", row.name, inForce, err)
 		}
-		if _, err := keepTaken(a, start.file, "ann", "page", time.Now()); err != nil {
+		if _, err := a.Keep(file, "ann", "page", time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if _, why := f.taken(a, nil); why != "" {
@@ -495,7 +532,7 @@ func TestWhatGoesOnOfSeveralEnvironments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := keepTaken(a, cfg, "ann", "page", at.Add(time.Duration(hour)*time.Hour)); err != nil {
+		if _, err := a.Keep(cfg, "ann", "page", at.Add(time.Duration(hour)*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -507,9 +544,9 @@ func TestWhatGoesOnOfSeveralEnvironments(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 20 { // in no order of a map
-		h, err := judge(a, cfg, nil)
-		if err != nil || h == nil || h.texts == nil || h.texts.File != newest || h.old.Texts() != *h.texts {
-			t.Fatalf("what goes on is %+v, %v", h, err)
+		c, err := a.Judge(cfg, nil)
+		if err != nil || c == nil || c.texts == nil || c.texts.File != newest || c.Old.Texts() != *c.texts {
+			t.Fatalf("what goes on is %+v, %v", c, err)
 		}
 	}
 }
@@ -520,8 +557,8 @@ func TestConfirmedTextsThatCannotBeReadAgain(t *testing.T) {
 	first := confirmedText().with(set("https://${HOST}/mcp", "servers", "kept", "url"))
 	f := newFiles(t, first)
 	a := f.app("config.json", "")
-	env := a.env
-	a.env = func(name string) (string, bool) {
+	env := a.Env
+	a.Env = func(name string) (string, bool) {
 		if name == "HOST" {
 			return "s.example", true
 		}
@@ -530,7 +567,7 @@ func TestConfirmedTextsThatCannotBeReadAgain(t *testing.T) {
 	if _, why := f.taken(a, nil); why != "" {
 		t.Fatal(why)
 	}
-	a.env = env
+	a.Env = env
 	f.write("config.json", first.with(drop("servers", "kept")).String())
 	if _, why := f.taken(a, nil); why != "" {
 		t.Errorf("a server is gone with its variable, and that waits: %s", why)
@@ -540,11 +577,11 @@ func TestConfirmedTextsThatCannotBeReadAgain(t *testing.T) {
 		t.Errorf("it waits because of %q", why)
 	}
 
-	store, err := confirmedStore(a)
+	store, err := a.store()
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := store.Read(a.configPath)
+	record, err := store.Read(a.name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -572,8 +609,8 @@ func TestConfirmedTextsThatCannotBeReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h, err := judge(a, cfg, nil); err == nil || h != nil {
-		t.Errorf("a record that is damaged is taken for none: %+v", h)
+	if c, err := a.Judge(cfg, nil); err == nil || c != nil {
+		t.Errorf("a record that is damaged is taken for none: %+v", c)
 	}
 }
 

@@ -1,0 +1,73 @@
+package approvalview
+
+import (
+	"context"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// A desk is what the screen works with.
+type desk struct {
+	ctx context.Context
+	o   Options
+}
+
+// Messages of the screen.
+type (
+	entriesMsg struct {
+		entries []approval.Entry
+		next    <-chan struct{} // closed after the next change; nil if another load waits for that
+		err     error
+	}
+	settledMsg struct {
+		id   string
+		text string
+		err  error
+	}
+	editedMsg struct {
+		id   string
+		args []byte
+		err  error
+	}
+	secondMsg time.Time
+)
+
+// load reads the open requests.
+func (d *desk) load() tea.Msg {
+	all, err := d.o.Store.Entries(d.ctx, approval.Filter{Open: time.Now()})
+	return entriesMsg{entries: all, err: err}
+}
+
+// wait reads them after a change, and at once if changed is nil.
+func (d *desk) wait(changed <-chan struct{}) tea.Cmd {
+	return func() tea.Msg {
+		if changed != nil {
+			select {
+			case <-changed:
+			case <-d.ctx.Done():
+			}
+		}
+		next := d.o.Store.Requested() // before looking: nothing is missed
+		msg := d.load().(entriesMsg)
+		msg.next = next
+		return msg
+	}
+}
+
+// settle brings a verdict on a request.
+func (d *desk) settle(e approval.Entry, v approval.Verdict) tea.Cmd {
+	return func() tea.Msg {
+		signed, now, err := d.o.Settle(d.ctx, e, v)
+		if err != nil {
+			return settledMsg{id: e.ID, err: err}
+		}
+		text := Answered(signed)
+		if now.Verdict == nil {
+			text += ", and still needed: " + now.Missing()
+		}
+		return settledMsg{id: e.ID, text: text}
+	}
+}

@@ -1,0 +1,288 @@
+package approvalview
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+)
+
+// A Row is a request in a list, as programs read it.
+type Row struct {
+	ID string `json:"id"`
+	approval.Description
+	Asked   time.Time         `json:"asked"`
+	Ends    time.Time         `json:"ends"`
+	Verdict *approval.Verdict `json:"verdict,omitempty"`
+	// Unjudged are answers that wait for the bridge that asked to judge them.
+	Unjudged []approval.Verdict `json:"unjudged,omitempty"`
+	// Outcomes are the calls of a settled request, and Edited how its call was
+	// changed by whoever allowed it.
+	Outcomes []Outcome            `json:"outcomes,omitempty"`
+	Edited   *approval.EditedCall `json:"edited,omitempty"`
+}
+
+// An Outcome is how one call was answered, and what became of it.
+type Outcome struct {
+	Call   int    `json:"call"`
+	Answer string `json:"answer"`          // approved, denied or unanswered
+	State  string `json:"state,omitempty"` // sending, done, failed, refused or unknown; empty if the log was not read or does not know
+	Error  string `json:"error,omitempty"`
+}
+
+// NewRow describes a request; known is what the log has of its run's calls, fit to
+// be shown.
+func NewRow(e approval.Entry, known map[int]ledger.CallState) Row {
+	row := Row{ID: e.ID, Description: approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes}), Asked: e.Asked, Ends: e.Until, Unjudged: e.Unjudged(), Edited: e.EditedCall()}
+	if e.Verdict != nil {
+		v := e.Verdict.Shown()
+		row.Verdict, row.Outcomes = &v, Outcomes(e, known)
+	}
+	return row
+}
+
+// Outcomes are the calls of a settled request.
+func Outcomes(e approval.Entry, known map[int]ledger.CallState) []Outcome {
+	var all []Outcome
+	for _, item := range e.Items {
+		is := known[item.Call]
+		all = append(all, Outcome{item.Call, e.Verdict.Answer(item.Call), is.State, is.Error})
+	}
+	return all
+}
+
+// Lines are a request with all of its arguments, for a terminal. Own is
+// the id of one's configuration.
+func Lines(e approval.Entry, own string, now time.Time) []string {
+	d := approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes})
+	lines := []string{
+		fmt.Sprintf("%s  %s  risk %s", e.ID, d.Headline, strings.ToUpper(d.Risk)),
+		"  " + d.RiskSays,
+		fmt.Sprintf("  tool     %s (server %s)", d.Tool, d.Server),
+	}
+	if asks := Elsewhere(e.Request, own); asks != "" {
+		lines = append(lines, "  asked by "+asks+": its bridge judges whether an answer counts, by its own approvers")
+	}
+	for _, call := range d.Calls {
+		if len(d.Calls) > 1 {
+			lines = append(lines, fmt.Sprintf("  call %d", call.Number))
+		}
+		lines = append(lines, fieldLines(call.Fields)...)
+		for _, s := range call.Sources {
+			lines = append(lines, "  ! "+s)
+		}
+	}
+	lines = append(lines, editedLines(e)...)
+	for _, w := range d.Warnings {
+		lines = append(lines, "  ! "+w)
+	}
+	lines = append(lines, "  why      "+strings.Join(d.Why, "; "), "  a yes    "+d.Covers)
+	for _, n := range d.Needs {
+		lines = append(lines, "  needs    "+n)
+	}
+	if d.Missing != "" {
+		lines = append(lines, "  so far   "+d.Missing)
+	}
+	if len(d.Difference) > 0 {
+		lines = append(lines, "  how the tool differs from what was accepted:")
+		for _, line := range d.Difference {
+			lines = append(lines, "    "+line)
+		}
+	}
+	if len(d.Checks) > 0 {
+		lines = append(lines, "  checks   "+strings.Join(d.Checks, ", "))
+	}
+	lines = append(lines, fmt.Sprintf("  run      %s of %s, %s before", d.Run, OrUnnamed(d.Client), calls(d.Done)))
+	if d.Folder != "" {
+		lines = append(lines, "  folder   "+d.Folder)
+	}
+	if len(d.Model.Calls) > 0 {
+		lines = append(lines, "  written by the model, unchecked: its script has "+strings.Join(d.Model.Calls, ", "))
+	}
+	if d.Model.Says != "" {
+		lines = append(lines, "  written by a model, unchecked: of long arguments it says: "+d.Model.Says)
+	}
+	for _, v := range e.Unjudged() {
+		lines = append(lines, "  brought  "+unjudgedWords(v))
+	}
+	switch {
+	case e.Verdict != nil:
+		lines = append(lines, "  settled  "+VerdictWords(e.Request, *e.Verdict))
+	case !e.Open(now):
+		lines = append(lines, "  settled  nobody answered in time: not sent")
+	default:
+		lines = append(lines, fmt.Sprintf("  unanswered at %s = not sent", d.Until))
+	}
+	return lines
+}
+
+// editedLines say what whoever allowed a call put in the place of its arguments.
+func editedLines(e approval.Entry) []string {
+	edited := e.EditedCall()
+	switch {
+	case edited == nil:
+		return nil
+	case edited.Args == nil: // an older release answered it
+		return []string{"  edited by " + edited.By + ", who was asked about other arguments: audit show has those that took their place"}
+	}
+	lines := []string{"  edited by " + edited.By + ": these arguments take the place of those that were asked about:"}
+	return append(lines, fieldLines(edited.Fields)...)
+}
+
+// AsEdited says what somebody is about to put in the place of a call's arguments.
+func AsEdited(e approval.Entry, args json.RawMessage) []string {
+	e.Verdict = &approval.Verdict{Approve: true, Args: args, By: "you"}
+	return editedLines(e)
+}
+
+// fieldLines are arguments in full.
+func fieldLines(fields []approval.Field) (lines []string) {
+	for _, f := range fields {
+		if len(f.Lines) <= 1 {
+			lines = append(lines, fmt.Sprintf("  %-12s %s", f.Name, strings.Join(f.Lines, "")))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("  %-12s %d characters, %d lines:", f.Name, f.Characters, len(f.Lines)))
+		for _, l := range f.Lines {
+			lines = append(lines, "    | "+l)
+		}
+	}
+	return lines
+}
+
+// Line says what became of a call.
+func (o Outcome) Line() string {
+	text := fmt.Sprintf("  call %-3d  %s", o.Call, o.Answer)
+	if o.State != "" {
+		text += ", " + o.State
+	}
+	if o.Error != "" {
+		text += ": " + o.Error
+	}
+	return text
+}
+
+// OrUnnamed is the name of a client, or that it has none.
+func OrUnnamed(name string) string {
+	if name == "" {
+		return "an unnamed client"
+	}
+	return name
+}
+
+// unjudgedWords are an answer that nobody has judged yet, in a few words.
+func unjudgedWords(v approval.Verdict) string {
+	word := "no"
+	if v.Approve {
+		word = "yes"
+	}
+	return fmt.Sprintf("%s said %s at %s; the bridge that asked has not judged it yet", v.Who(), word, v.Time.Local().Format("15:04:05"))
+}
+
+// VerdictWords are a request's verdict in a few words.
+func VerdictWords(r approval.Request, v approval.Verdict) string {
+	if v.Stopped != "" {
+		return fmt.Sprintf("not answered: %s stopped the run (%s)", canon.Visible(v.Stopped), v.Time.Local().Format("15:04:05"))
+	}
+	word := "no"
+	switch {
+	case v.Approve && v.Rows != nil:
+		word = fmt.Sprintf("yes to %d of %s", len(v.Rows), calls(len(r.Items)))
+	case v.Approve && (v.Edited || v.Args != nil):
+		word = "yes, with edited arguments"
+	case v.Approve:
+		word = "yes"
+	}
+	by := v.Who()
+	if by == "" {
+		by = "nobody, " + v.Channel
+	}
+	text := fmt.Sprintf("%s (%s, %s)", word, canon.Visible(by), v.Time.Local().Format("15:04:05"))
+	if v.Text != "" {
+		text += ": " + canon.Visible(canon.Redact(v.Text))
+	}
+	return text
+}
+
+// A Reader is a store of requests.
+type Reader interface {
+	Entries(context.Context, approval.Filter) ([]approval.Entry, error)
+}
+
+// A FindError says why an id names no request.
+type FindError struct{ text string }
+
+func (e *FindError) Error() string { return e.text }
+
+// Find finds a request by its id, or by how the id begins. The error
+// is a [FindError], or of the store.
+func Find(ctx context.Context, store Reader, id string) (approval.Entry, error) {
+	found, err := store.Entries(ctx, approval.Filter{ID: id})
+	if err != nil {
+		return approval.Entry{}, err
+	}
+	if len(found) == 0 && len(id) >= 3 {
+		if found, err = store.Entries(ctx, approval.Filter{Newest: 1000}); err != nil {
+			return approval.Entry{}, err
+		}
+		found = slices.DeleteFunc(found, func(e approval.Entry) bool { return !strings.HasPrefix(e.ID, id) })
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return approval.Entry{}, &FindError{fmt.Sprintf("there is no request %q; approvals list names those that wait", id)}
+	default:
+		return approval.Entry{}, &FindError{fmt.Sprintf("%d requests begin with %q: write more of it", len(found), id)}
+	}
+}
+
+// WithIdentical adds the open requests that are about the very same call.
+func WithIdentical(ctx context.Context, store Reader, entries []approval.Entry) ([]approval.Entry, error) {
+	open, err := store.Entries(ctx, approval.Filter{Open: time.Now()})
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Clone(entries)
+	for _, o := range open {
+		same := func(e approval.Entry) bool { return e.SameCalls(o.Request) }
+		known := func(e approval.Entry) bool { return e.ID == o.ID }
+		if slices.ContainsFunc(entries, same) && !slices.ContainsFunc(all, known) {
+			all = append(all, o)
+		}
+	}
+	return all, nil
+}
+
+// Answered is what a verdict does, in a word.
+func Answered(v approval.Verdict) string {
+	if v.Approve {
+		return "approved"
+	}
+	return "denied"
+}
+
+// Elsewhere names the configuration that asks, if it is another than one's own:
+// its bridge judges whether an answer counts.
+func Elsewhere(r approval.Request, own string) string {
+	if r.ConfigurationID() == own {
+		return ""
+	}
+	if r.Configuration == "" {
+		return "another configuration"
+	}
+	return canon.Visible(r.Configuration)
+}
+
+func calls(n int) string {
+	if n == 1 {
+		return "1 call"
+	}
+	return fmt.Sprintf("%d calls", n)
+}

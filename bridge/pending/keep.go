@@ -1,0 +1,85 @@
+package pending
+
+import (
+	"slices"
+	"time"
+
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/confirmed"
+)
+
+// Keep notes that a configuration is in force: confirmed by somebody, or
+// taken over because it loosens nothing. Of a file that never had approvers
+// nothing is kept. It reports whether this is the first that is kept of its file.
+func (h *History) Keep(cfg *config.Config, by, channel string, now time.Time) (first bool, err error) {
+	store, err := h.store()
+	if err != nil {
+		if len(cfg.Approvals.Approvers) == 0 {
+			err = nil
+		}
+		return false, err
+	}
+	texts := confirmed.Texts(cfg.Texts())
+	if by == "" {
+		records, err := store.Records(cfg.File)
+		if err != nil {
+			return false, err
+		}
+		first = len(records) == 0
+		if first && len(cfg.Approvals.Approvers) == 0 || !first && keptAlready(store, records[0], cfg) {
+			return false, nil // most starts write nothing
+		}
+	}
+	return first, store.Change(cfg.File, by != "", func(r *confirmed.Record) error {
+		its, known := r.Environments[overlayKey(cfg)]
+		switch {
+		case by != "":
+			dropFormer(r, cfg)
+			fallthrough
+		case !known, !h.guarded(its.Confirmed, cfg):
+			its = confirmed.Standing{Confirmed: texts, By: by, Channel: channel, At: now}
+		default:
+			its.Taken = &texts
+		}
+		r.Environments[overlayKey(cfg)] = its
+		return nil
+	})
+}
+
+// keptAlready reports whether a record, the newest of a configuration's file,
+// says that it is in force.
+func keptAlready(store *confirmed.Store, record confirmed.Record, cfg *config.Config) bool {
+	its, known := record.Environments[overlayKey(cfg)]
+	return known && its.InForce() == confirmed.Texts(cfg.Texts()) && store.Points(cfg.File, record.File)
+}
+
+// dropFormer makes what the overlay's name led to before count no more under
+// that name: somebody confirms what it leads to now.
+func dropFormer(r *confirmed.Record, cfg *config.Config) {
+	if cfg.Overlay == "" {
+		return
+	}
+	names, now := confirmed.Names(cfg.Overlay), overlayKey(cfg)
+	for key, its := range r.Environments {
+		switch {
+		case key == now:
+		case slices.Contains(names, key):
+			delete(r.Environments, key)
+		default: // it is still there by its own name
+			if slices.Contains(names, its.Confirmed.OverlayName) {
+				its.Confirmed.OverlayName = key
+			}
+			if its.Taken != nil && slices.Contains(names, its.Taken.OverlayName) {
+				its.Taken.OverlayName = key
+			}
+			r.Environments[key] = its
+		}
+	}
+}
+
+// guarded reports whether what was confirmed has approvers, so that it stays
+// what edits are compared with until one of them confirms another.
+func (h *History) guarded(was confirmed.Texts, cfg *config.Config) bool {
+	old, err := config.Texts(was).Recall(h.Env, h.Policy(cfg.File))
+	return err != nil || len(old.Approvals.Approvers) > 0
+}

@@ -1,0 +1,336 @@
+// Package pending decides whether a changed configuration may be taken over, or is
+// pending: waits for an approver who confirms it.
+//
+// Where there are approvers, an edit that loosens something must not count before
+// one of them has seen it. Whoever wants to run scripts with a configuration asks
+// [History.Judge], which compares it with everything that was confirmed of its file
+// ([codemode-bridge/bridge/confirmed] keeps that), whichever way the file is named.
+// A [Change] is what it answers where something is looser: the reasons in words,
+// how the profiles differ, and what goes on meanwhile. [History.Keep] notes what was
+// confirmed, or taken over because it loosens nothing.
+//
+// In a bridge that runs, a [Reloader] does that with each edit:
+//
+//	file changes ── Reload ──┬── nothing looser ────────────────▶ Take
+//	   a start ─────┘        └── Submit ── Watch ── confirmed ──▶ Take
+//
+// What is pending is in the store of requests as well (approval.Held), so that a
+// confirmation in one process counts in every bridge with the file. What the edit
+// takes from approvers they have lost at once, unless somebody rejects it.
+//
+// What makes one configuration looser than another is in rights.go, as plain
+// functions of the two, and for profiles in profiles.Looser. Changes says for the
+// record how two differ at all.
+package pending
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/confirmed"
+	"codemode-bridge/profiles"
+)
+
+// A History is what was confirmed of one user's configuration files.
+type History struct {
+	Env config.Env // says where records are, and what variables hold
+	// Policy are the options with which a configuration file is read.
+	Policy func(file string) profiles.Options
+}
+
+// A Change is a configuration that waits for an approver.
+type Change struct {
+	Config      *config.Config
+	Why         []string // in what it may be looser
+	Other       []string // those of Why that are not about profiles
+	NeedsReason bool     // who confirms it says why
+	Diff        []string // how the profiles differ
+
+	// Old is what was confirmed last, and goes on; nil if it cannot be read.
+	Old *config.Config
+	// texts are those of Old; nil if there is nothing to start with instead.
+	texts *config.Texts
+}
+
+// Key names the file that is pending, whatever links lead to it.
+func (c *Change) Key() string { return Key(c.Config) }
+
+// Digest is of the exact text that is pending.
+func (c *Change) Digest() string { return Digest(c.Config) }
+
+// WayOn says how what is pending is taken over.
+func (c *Change) WayOn() string {
+	if c.Old == nil || AnyoneMay(approval.ConfirmConfig, c.Old.Approvals) {
+		return "codemode-bridge config pending shows it, config confirm takes it over"
+	}
+	return "no approver in force may confirm it, which takes the role admin: codemode-bridge config pending shows it, config accept --offline takes it over, at a terminal"
+}
+
+// Meanwhile is what goes on while c is pending: what was confirmed last, less the
+// rights that c takes, unless somebody has rejected it.
+func (c *Change) Meanwhile(rejected bool) *config.Config {
+	less := *c.Old
+	if !rejected {
+		less.Approvals = meanwhile(less.Approvals, c.Config.Approvals)
+	}
+	return &less
+}
+
+// Row is what the store of requests keeps of c, which a bridge has waiting in the
+// place of old.
+func (c *Change) Row(old *config.Config, bridge string) approval.Held {
+	row := approval.Held{Bridges: []string{bridge}, File: c.Key(), Digest: c.Digest(), Since: time.Now(), Why: c.Why, NeedsReason: c.NeedsReason, Diff: c.Diff}
+	less := *old
+	less.Approvals = meanwhile(old.Approvals, c.Config.Approvals)
+	if people, err := Approvers(&less, approval.Realm{}); err == nil { // less than was in force, so it is right
+		row.Approvers = people.All()
+	}
+	row.Delegations = delegations(&less)
+	return row
+}
+
+// Key names the file of a configuration that would be pending, whatever links lead
+// to it: the overlay, where there is one.
+func Key(cfg *config.Config) string {
+	if cfg.Overlay != "" {
+		return confirmed.Resolve(cfg.Overlay)
+	}
+	return confirmed.Resolve(cfg.File)
+}
+
+// Digest is of the exact text of a configuration.
+func Digest(cfg *config.Config) string {
+	if cfg.Overlay != "" {
+		return cfg.Digest.String() + "+" + cfg.OverlayDigest.String()
+	}
+	return cfg.Digest.String()
+}
+
+// An UnreadableError is a configuration of which nobody can tell what was confirmed.
+type UnreadableError struct {
+	Config *config.Config
+	Err    error
+}
+
+func (e *UnreadableError) Error() string { return e.Err.Error() }
+func (e *UnreadableError) Unwrap() error { return e.Err }
+
+// A NoFolderError says that the environment names no folder for what was confirmed.
+type NoFolderError struct{ Err error }
+
+func (e *NoFolderError) Error() string {
+	return fmt.Sprintf("there is no folder for what was confirmed of the configuration: %v", e.Err)
+}
+func (e *NoFolderError) Unwrap() error { return e.Err }
+
+// Judge compares a configuration with what was confirmed of its file, with what
+// was taken over since and, in a bridge that runs, with what is in force. Nil
+// means that it may be taken over. The error is an [UnreadableError], a
+// [NoFolderError], or of reading.
+//
+// A file is also compared with those that its name led to before. With an
+// overlay, the file alone is compared as well: it is also what other
+// environments are made of. The first start with an overlay, or without one, is
+// compared with the file as the other environments have it.
+func (h *History) Judge(cfg, running *config.Config) (*Change, error) {
+	records, err := h.records(cfg)
+	if err != nil {
+		return nil, err
+	}
+	change := &Change{Config: cfg, Old: running}
+	if len(records) == 1 {
+		own := standings(records[0], cfg)
+		if len(own) == 1 && own[0].Taken == nil && own[0].Confirmed == confirmed.Texts(cfg.Texts()) {
+			return nil, nil // confirmed as it is
+		}
+	}
+	past, goesOn := comparedWith(records, cfg)
+	if running != nil && !slices.Contains(past, running.Texts()) {
+		change.compare(running, cfg)
+	}
+	for i, texts := range past {
+		old := h.compareWith(change, texts)
+		if i == 0 && goesOn {
+			change.texts = &texts
+		}
+		if i == 0 && change.Old == nil {
+			change.Old = old
+		}
+	}
+	if len(change.Why) == 0 {
+		return nil, nil
+	}
+	return change, nil
+}
+
+// comparedWith returns the texts that a configuration is compared with, those
+// that were in force last first, and whether these can go on in its place: not
+// where the file was never started with its overlay.
+func comparedWith(records []confirmed.Record, cfg *config.Config) (past []config.Texts, goesOn bool) {
+	add := func(texts ...confirmed.Texts) {
+		for _, t := range texts {
+			if !slices.Contains(past, config.Texts(t)) {
+				past = append(past, config.Texts(t))
+			}
+		}
+	}
+	for i, record := range records {
+		own := standings(record, cfg)
+		for _, its := range own {
+			add(its.InForce(), its.Confirmed)
+		}
+		if len(own) == 0 {
+			for _, other := range newestFirst(record) {
+				add(confirmed.Texts(config.Texts(other.InForce()).WithoutOverlay()), confirmed.Texts(config.Texts(other.Confirmed).WithoutOverlay()))
+			}
+		}
+		if i == 0 {
+			goesOn = len(own) > 0 || cfg.Overlay == ""
+		}
+	}
+	return past, goesOn
+}
+
+// standings are what counts of a configuration's environment, the newest first:
+// also what its overlay's name led to before.
+func standings(record confirmed.Record, cfg *config.Config) []confirmed.Standing {
+	if cfg.Overlay == "" {
+		if its, known := record.Environments[""]; known {
+			return []confirmed.Standing{its}
+		}
+		return nil
+	}
+	names := confirmed.Names(cfg.Overlay)
+	its := confirmed.Record{Environments: map[string]confirmed.Standing{}}
+	for key, s := range record.Environments {
+		if slices.Contains(names, key) || slices.Contains(names, s.Confirmed.OverlayName) || slices.Contains(names, s.InForce().OverlayName) {
+			its.Environments[key] = s
+		}
+	}
+	return newestFirst(its)
+}
+
+// newestFirst are the environments of a record, those confirmed last first.
+func newestFirst(record confirmed.Record) []confirmed.Standing {
+	var all []confirmed.Standing
+	for _, key := range slices.Sorted(maps.Keys(record.Environments)) {
+		all = append(all, record.Environments[key])
+	}
+	slices.SortStableFunc(all, func(x, y confirmed.Standing) int { return y.At.Compare(x.At) })
+	return all
+}
+
+// compareWith compares c with texts and, where it has an overlay, the file
+// alone with the file alone. It returns what the texts mean, nil if they cannot
+// be read.
+func (h *History) compareWith(c *Change, texts config.Texts) *config.Config {
+	policy := h.Policy(c.Config.File)
+	old, err := texts.Recall(h.Env, policy)
+	if err != nil {
+		c.say("what was confirmed of it cannot be read any more: " + firstLine(err))
+		return nil
+	}
+	c.compare(old, c.Config)
+	if c.Config.Overlay == "" {
+		return old
+	}
+	file, err := c.Config.Texts().WithoutOverlay().Recall(h.Env, policy)
+	alone := old
+	if err == nil {
+		alone, err = texts.WithoutOverlay().Recall(h.Env, policy)
+	}
+	if err != nil {
+		c.say("the file without its overlay cannot be compared: " + firstLine(err))
+		return old
+	}
+	c.compare(alone, file)
+	return old
+}
+
+// firstLine is what an error says up to its first line break.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// compare notes in what cfg may be looser than old. Where old has no approvers
+// there is nobody who could confirm it.
+func (c *Change) compare(old, cfg *config.Config) {
+	if len(old.Approvals.Approvers) == 0 {
+		return
+	}
+	policy, other := profiles.Looser(old.Profiles, cfg.Profiles), looserBeside(old, cfg)
+	if len(policy)+len(other) == 0 {
+		return
+	}
+	for _, why := range policy {
+		if !slices.Contains(c.Why, why) {
+			c.Why = append(c.Why, why)
+		}
+	}
+	c.say(other...)
+	c.NeedsReason = c.NeedsReason || grave(old, cfg)
+	if c.Diff == nil {
+		c.Diff = profileDiff(old.Profiles, cfg.Profiles)
+	}
+}
+
+// say adds what is not about profiles.
+func (c *Change) say(other ...string) {
+	for _, why := range other {
+		if !slices.Contains(c.Other, why) {
+			c.Why, c.Other = append(c.Why, why), append(c.Other, why)
+		}
+	}
+}
+
+// overlayKey is what a record calls the environment of a configuration.
+func overlayKey(cfg *config.Config) string {
+	if cfg.Overlay == "" {
+		return ""
+	}
+	return confirmed.Resolve(cfg.Overlay)
+}
+
+// store is where records of configurations are kept. It depends on nothing that a
+// configuration says.
+func (h *History) store() (*confirmed.Store, error) {
+	places, err := config.Paths(h.Env)
+	if err != nil {
+		return nil, &NoFolderError{err}
+	}
+	return confirmed.Open(filepath.Join(places.StateDir, "confirmed")), nil
+}
+
+// records are what is kept of a configuration's file, and of those that its
+// name led to before. Without a state folder nothing can be kept, which is right
+// only where nobody could confirm anything.
+func (h *History) records(cfg *config.Config) ([]confirmed.Record, error) {
+	store, err := h.store()
+	if err != nil {
+		if len(cfg.Approvals.Approvers) == 0 {
+			err = nil
+		}
+		return nil, err
+	}
+	records, err := store.Records(cfg.File)
+	if err != nil {
+		return nil, &UnreadableError{cfg, err}
+	}
+	return records, nil
+}
+
+// CanGoOn reports whether what was confirmed last can go on in the place of c: it
+// cannot where the file was never started with its overlay.
+func (c *Change) CanGoOn() bool { return c.texts != nil }
+
+// GoOn reads what was confirmed last, which goes on in the place of c.
+func (h *History) GoOn(c *Change) (*config.Config, error) {
+	return c.texts.Parse(h.Env, h.Policy(c.Config.File))
+}

@@ -1,0 +1,205 @@
+package pending
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/config"
+)
+
+// Options are what a Reloader stands on. All of it is needed.
+type Options struct {
+	History *History
+	Store   approval.Store           // of requests: there approvers see what is pending
+	Bridge  string                   // the name of this bridge in it
+	Gone    func(bridge string) bool // reports whether another bridge has ended
+	Log     *slog.Logger
+
+	// InForce is the configuration that the bridge goes by.
+	InForce func() *config.Config
+	// Take makes a configuration the one in force, and says who confirmed it, if
+	// anybody had to. There is one call of it at a time, as of Follow and Submitted.
+	Take func(ctx context.Context, cfg *config.Config, confirmed approval.Held) error
+	// Follow sets who may answer, while something is pending.
+	Follow func(meanwhile *config.Config) error
+	// Submitted hears of each change that begins to wait in the place of old.
+	Submitted func(ctx context.Context, old *config.Config, c *Change)
+}
+
+// A Reloader takes over what the configuration file of a bridge says, or lets it
+// wait for an approver. Its methods may be called by any number of goroutines.
+type Reloader struct {
+	o         Options
+	mu        sync.Mutex // one change of the configuration at a time
+	pending   atomic.Pointer[Change]
+	submitted chan struct{} // holds one token when something has been submitted
+}
+
+// NewReloader returns a Reloader with nothing pending.
+func NewReloader(o Options) *Reloader {
+	return &Reloader{o: o, submitted: make(chan struct{}, 1)}
+}
+
+// Pending is what waits for an approver; nil if nothing does.
+func (r *Reloader) Pending() *Change { return r.pending.Load() }
+
+// Reload takes over what the file says now, or lets it wait.
+func (r *Reloader) Reload(ctx context.Context, cfg *config.Config) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.o.InForce()
+	c, err := r.o.History.Judge(cfg, old)
+	if err != nil {
+		return err
+	}
+	if c == nil {
+		r.withdrawLocked(ctx)
+		return r.o.Take(ctx, cfg, approval.Held{})
+	}
+	r.pending.Store(c) // before it is kept, which tells those who then look here
+	row, err := approval.Hold(ctx, r.o.Store, c.Row(old, r.o.Bridge), time.Now())
+	switch {
+	case err != nil:
+		r.o.Log.Error("nobody can confirm the pending configuration", "err", err)
+	case row.By != "": // in another process, or who wrote it on the page
+		r.pending.Store(nil)
+		return r.o.Take(ctx, cfg, row)
+	}
+	if err := r.o.Follow(c.Meanwhile(row.Rejected != nil)); err != nil {
+		return err
+	}
+	r.o.Submitted(ctx, old, c)
+	r.o.Log.Warn("the configuration loosens what was confirmed, so it waits for an approver, on the page or at the command line", "why", c.Why, "hint", c.WayOn())
+	select {
+	case r.submitted <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// Withdraw drops what is pending: the file says something else, or the bridge ends.
+func (r *Reloader) Withdraw(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.withdrawLocked(ctx)
+}
+
+func (r *Reloader) withdrawLocked(ctx context.Context) {
+	c := r.pending.Swap(nil)
+	if c == nil {
+		return
+	}
+	r.o.Log.Info("no configuration waits for an approver any more")
+	if err := approval.Release(context.WithoutCancel(ctx), r.o.Store, c.Key(), r.withdraws); err != nil {
+		r.o.Log.Warn("dropping what was pending", "err", err)
+	}
+}
+
+// withdraws reports whether a bridge does not wait for what it submitted: this
+// one, which says so, or one that has ended.
+func (r *Reloader) withdraws(bridge string) bool { return bridge == r.o.Bridge || r.o.Gone(bridge) }
+
+// WithdrawGone drops what bridges that have ended may have left pending of a file
+// that need not be confirmed. What a living bridge waits for stays.
+func (r *Reloader) WithdrawGone(ctx context.Context, cfg *config.Config) {
+	row, err := approval.HeldOf(ctx, r.o.Store, Key(cfg))
+	if err == nil && row != nil && row.By == "" {
+		err = approval.Release(ctx, r.o.Store, Key(cfg), r.withdraws)
+	}
+	if err != nil {
+		r.o.Log.Warn("looking for a pending configuration", "err", err)
+	}
+}
+
+// Watch takes over what is pending once it is confirmed, until ctx ends.
+func (r *Reloader) Watch(ctx context.Context) {
+	for {
+		var changed <-chan struct{} // nobody looks while nothing is pending
+		if r.pending.Load() != nil {
+			changed = r.o.Store.Requested()
+			r.look(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-r.submitted:
+		}
+	}
+}
+
+// look takes over what is pending if it is confirmed now.
+func (r *Reloader) look(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.pending.Load()
+	if c == nil {
+		return
+	}
+	row, err := approval.HeldOf(ctx, r.o.Store, c.Key())
+	if err == nil && row == nil { // dropped by a bridge that has started since, and had nothing to submit
+		_, err = approval.Hold(ctx, r.o.Store, c.Row(r.o.InForce(), r.o.Bridge), time.Now())
+	}
+	switch {
+	case err != nil:
+		r.o.Log.Error("looking whether the configuration is confirmed", "err", err)
+	case row != nil && row.By != "" && row.Digest == c.Digest():
+		r.pending.Store(nil)
+		if err := r.o.Take(ctx, c.Config, *row); err != nil {
+			r.o.Log.Error("the confirmed configuration was not taken over", "err", err)
+		}
+	case row != nil && row.Digest == c.Digest():
+		if err := r.o.Follow(c.Meanwhile(row.Rejected != nil)); err != nil {
+			r.o.Log.Error("following who may answer", "err", err)
+		}
+	}
+}
+
+// Text says for codemode_status what waits to be confirmed; "" if nothing does.
+func (r *Reloader) Text() string {
+	c := r.pending.Load()
+	if c == nil {
+		return ""
+	}
+	return "waits for an approver (the approval page, or codemode-bridge config confirm): " + strings.Join(c.Why, "; ")
+}
+
+// Held is what this bridge has waiting, for the page; nil if nothing is.
+func (r *Reloader) Held(ctx context.Context) (*approval.Held, error) {
+	c := r.pending.Load()
+	if c == nil {
+		return nil, nil
+	}
+	row, err := approval.HeldOf(ctx, r.o.Store, c.Key())
+	if err != nil {
+		return nil, fmt.Errorf("reading the pending configuration: %w", err)
+	}
+	if row == nil || row.By != "" || row.Digest != c.Digest() {
+		return nil, nil // it is just being taken over, or dropped
+	}
+	return row, nil
+}
+
+// Confirm lets what is pending under a digest be taken over.
+func (r *Reloader) Confirm(ctx context.Context, digest string, said approval.Confirmation) error {
+	c := r.pending.Load()
+	if c == nil {
+		return approval.ErrUnknown
+	}
+	return approval.Confirm(ctx, r.o.Store, c.Key(), digest, said)
+}
+
+// Reject notes that what is pending under a digest is not wanted.
+func (r *Reloader) Reject(ctx context.Context, digest string, said approval.Confirmation) error {
+	c := r.pending.Load()
+	if c == nil {
+		return approval.ErrUnknown
+	}
+	return approval.Reject(ctx, r.o.Store, c.Key(), digest, said)
+}

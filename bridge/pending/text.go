@@ -1,0 +1,48 @@
+package pending
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+)
+
+// A Shown is what is pending, as programs read it.
+type Shown struct {
+	File     string                 `json:"file"`
+	Digest   string                 `json:"digest"`
+	Since    time.Time              `json:"since"`
+	Why      []string               `json:"why"`
+	Diff     []string               `json:"diff,omitempty"`
+	Reason   bool                   `json:"reason_needed"`
+	Rejected *approval.Confirmation `json:"rejected,omitempty"`
+}
+
+// Show is what is pending for programs.
+func Show(row *approval.Held) *Shown {
+	return &Shown{row.File, row.Digest, row.Since, row.Why, row.Diff, row.NeedsReason, row.Rejected}
+}
+
+// Lines are what is pending for people: where, why, how the profiles differ, and
+// who has rejected it.
+func Lines(row *approval.Held) []string {
+	lines := []string{fmt.Sprintf("%s waits for an approver since %s, because of:", row.File, row.Since.Local().Format("15:04:05"))}
+	for _, why := range row.Why {
+		lines = append(lines, "  "+canon.Visible(why))
+	}
+	if len(row.Diff) > 0 {
+		lines = append(lines, "the profiles as they apply:")
+	}
+	for _, l := range row.Diff {
+		lines = append(lines, "  "+canon.Visible(l))
+	}
+	if r := row.Rejected; r != nil {
+		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%s has rejected it: %s", canon.Visible(r.By), canon.Visible(canon.Redact(r.Text))), ": "))
+	}
+	if row.NeedsReason {
+		lines = append(lines, "whoever confirms it says why: --reason")
+	}
+	return lines
+}

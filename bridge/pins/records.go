@@ -1,0 +1,63 @@
+package pins
+
+import (
+	"fmt"
+	"time"
+
+	"codemode-bridge/bridge/ledger"
+)
+
+// MaxRecords bounds the records of one list of tools: a server may list
+// thousands, and others each time.
+const MaxRecords = 50
+
+// Records are what the audit log says of events: of each of the first MaxRecords,
+// and how many more there were.
+func Records(events []Event) []ledger.Record {
+	var all []ledger.Record
+	for i, e := range events {
+		if i == MaxRecords {
+			return append(all, ledger.Record{Event: ledger.ToolChanged, Server: e.Server, Durable: true,
+				Reasons: []string{fmt.Sprintf("and %s more", tools(len(events)-i))}})
+		}
+		all = append(all, toolChanged(e))
+	}
+	return all
+}
+
+// toolDetail is what the record of a tool's definition says.
+type toolDetail struct {
+	What  string `json:"what,omitempty"`
+	Old   string `json:"old_definition,omitempty"`
+	New   string `json:"new_definition,omitempty"`
+	Tools int    `json:"tools,omitempty"`
+	Hold  string `json:"then,omitempty"`
+}
+
+func toolChanged(e Event) ledger.Record {
+	words := map[Kind]string{
+		FirstContact: "first contact with " + tools(e.Tools),
+		Appeared:     "a tool that was not there before",
+		Differs:      "its definition has changed",
+		Returned:     "its definition is the accepted one again",
+	}[e.Kind]
+	if e.Hold != Allow || e.Kind == Differs {
+		words += map[Reaction]string{Allow: ": accepted by the configuration", Ask: ": its calls ask", Quarantine: ": quarantined"}[e.Hold]
+	}
+	return ledger.Record{Event: ledger.ToolChanged, Server: e.Server, Tool: e.Tool, Durable: true, Reasons: []string{words},
+		Detail: ledger.Detail(toolDetail{string(e.Kind), e.From, e.To, e.Tools, string(e.Hold)})}
+}
+
+// Imported is the record of a server whose tools are about to be pinned in
+// somebody's name, before any bridge connects to it.
+func Imported(server string, listed int, by string, now time.Time) ledger.Record {
+	return ledger.Record{Event: ledger.ToolAccepted, Time: now, Server: server, Approver: by, Channel: "terminal", Durable: true,
+		Reasons: []string{"imported by init with " + tools(listed)}, Detail: ledger.Detail(toolDetail{What: "pinned", Tools: listed})}
+}
+
+func tools(n int) string {
+	if n == 1 {
+		return "1 tool"
+	}
+	return fmt.Sprintf("%d tools", n)
+}

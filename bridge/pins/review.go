@@ -1,0 +1,122 @@
+package pins
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+)
+
+// A Recorder keeps records of tools.
+type Recorder interface {
+	ledger.Recorder
+	// Enqueue keeps what has happened and cannot be refused, as soon as that is
+	// possible.
+	Enqueue(context.Context, ledger.Record)
+}
+
+// A Reviewer is where decisions on tools are made, by people who were found
+// out to be who they are. Each is recorded before it is made.
+type Reviewer struct {
+	Store    *Store
+	Recorder Recorder
+}
+
+// Accept accepts a tool as w shows it. The error is ErrUnknown, ErrChanged, or
+// says what failed.
+func (r Reviewer) Accept(ctx context.Context, w Waiting, by, channel string) error {
+	return r.decide(ctx, ledger.ToolAccepted, w, by, channel, r.Store.Accept)
+}
+
+// Block keeps a tool from scripts.
+func (r Reviewer) Block(ctx context.Context, w Waiting, by, channel string) error {
+	return r.decide(ctx, ledger.ToolBlocked, w, by, channel, r.Store.Block)
+}
+
+func (r Reviewer) decide(ctx context.Context, event ledger.Event, w Waiting, by, channel string, do func(server, tool, digest, by string, now time.Time) error) error {
+	is, ok, err := r.Store.Find(w.Server, w.Tool)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return ErrUnknown
+	case is.Digest != w.Digest:
+		return ErrChanged
+	}
+	rec := ledger.Record{Event: event, Time: time.Now(), Server: w.Server, Tool: canon.Visible(w.Tool), Approver: by, Channel: channel, Durable: true,
+		Detail: ledger.Detail(toolDetail{What: string(w.State), Old: w.Was, New: w.Digest})}
+	ctx = context.WithoutCancel(ctx)
+	if err := r.Recorder.Record(ctx, rec); err != nil {
+		return fmt.Errorf("recording what %s decided: %w", cmp.Or(by, "nobody"), err)
+	}
+	if err = do(w.Server, w.Tool, w.Digest, by, rec.Time); err != nil {
+		rec.Outcome, rec.Error = ledger.Failed, canon.Visible(err.Error())
+		r.Recorder.Enqueue(ctx, rec)
+	}
+	return err
+}
+
+// Then is what becomes of the tool under its server's rules until somebody accepts
+// it.
+func (w Waiting) Then(r Rules) Reaction {
+	switch w.State {
+	case Blocked:
+		return Quarantine
+	case Changed:
+		return r.Changed
+	case New:
+		return r.New
+	}
+	return Allow
+}
+
+// A NameError says why a tool that somebody names is none.
+type NameError struct{ text string }
+
+func (e *NameError) Error() string { return e.text }
+
+// Choose returns the tools that a person names as server__tool, with the digest of
+// what they saw (server__tool@sha256:...) or without. Seen reports that each had
+// one, so that it is what they saw. The error is a [NameError], says that a tool is
+// another by now, or is of reading.
+func (s *Store) Choose(names []string, isServer func(string) bool) (chosen []Waiting, seen bool, err error) {
+	seen = true
+	for _, name := range names {
+		digest := ""
+		if i := strings.LastIndex(name, "@"+digestScheme); i >= 0 {
+			name, digest = name[:i], name[i+1:]
+			if hex := digest[len(digestScheme):]; len(hex) < leastDigest || strings.Trim(hex, "0123456789abcdef") != "" {
+				return nil, false, &NameError{fmt.Sprintf("%s is not the digest of %s: that takes %d hex digits at least, as tools review shows them", digest, name, leastDigest)}
+			}
+		}
+		seen = seen && digest != ""
+		server, tool, ok := strings.Cut(name, "__") // no server has that in its name
+		if !ok || !isServer(server) {
+			return nil, false, &NameError{fmt.Sprintf("there is no server of a tool %q; name it as server__tool", name)}
+		}
+		w, ok, err := s.Find(server, tool)
+		if err != nil {
+			return nil, false, err
+		}
+		if !ok {
+			return nil, false, &NameError{fmt.Sprintf("server %s has never listed a tool %q to a bridge with this configuration", server, tool)}
+		}
+		if !strings.HasPrefix(w.Digest, digest) {
+			return nil, false, fmt.Errorf("%s is not what you saw: it is %s now, not %s; look at it again with tools review", name, w.Digest, digest)
+		}
+		chosen = append(chosen, w)
+	}
+	return chosen, seen, nil
+}
+
+// A definition is named by a part of its digest that nobody hits by chance:
+// with leastDigest hex digits at least, and shown with more.
+const (
+	digestScheme = "sha256:"
+	leastDigest  = 12
+	shownDigest  = 24
+)

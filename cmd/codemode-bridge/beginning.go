@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/pending"
+	"codemode-bridge/bridge/recorder"
+)
+
+// What was confirmed of a configuration file is compared with what it says by
+// package pending. Here its errors get their hints.
+
+// history is what was confirmed of this user's configuration files.
+func history(con *console) *pending.History {
+	return &pending.History{Env: con.env, Policy: con.policy}
+}
+
+// judge compares a configuration with what was confirmed of its file and, in a
+// bridge that runs, with what is in force. Nil means that it may be taken over.
+func judge(con *console, cfg, running *config.Config) (*pending.Change, error) {
+	change, err := history(con).Judge(cfg, running)
+	return change, hinted(err)
+}
+
+// hinted gives the errors of package pending a hint.
+func hinted(err error) error {
+	switch unreadable, folder := (*pending.UnreadableError)(nil), (*pending.NoFolderError)(nil); {
+	case errors.As(err, &unreadable):
+		return &configError{err, "codemode-bridge config accept --offline takes the file as it is, at a terminal, and is recorded"}
+	case errors.As(err, &folder):
+		return &configError{err, "set XDG_STATE_HOME, or HOME"}
+	}
+	return err
+}
+
+// refusal is the error of what cannot be done while a configuration is pending.
+func refusal(c *pending.Change, more string) error {
+	return &configError{fmt.Errorf("%s waits for an approver: %s%s", c.Key(), strings.Join(c.Why, "; "), more), c.WayOn() + "; or take the edit back"}
+}
+
+// recordedAs is what records say of a configuration.
+func recordedAs(cfg *config.Config) recorder.Config {
+	return recorder.Config{File: cfg.File, Policy: cfg.Profiles.Revision(), Digest: cfg.Digest.String()}
+}
+
+// A beginning is what a bridge starts with.
+type beginning struct {
+	cfg    *config.Config // that is in force
+	file   *config.Config // what the file says: another one if that waits for an approver
+	looked []string       // the variables that cfg was read with
+}
+
+// beginServing reads the configuration for a bridge that goes on running. Where the
+// file waits for an approver, what was confirmed last goes on.
+func beginServing(con *console) (beginning, error) {
+	cfg, looked, err := con.loadLooked()
+	if err != nil {
+		return beginning{}, err
+	}
+	change, err := judge(con, cfg, nil)
+	if change == nil || err != nil {
+		return beginning{cfg, cfg, looked}, err
+	}
+	if !change.CanGoOn() {
+		return beginning{}, refusal(change, "")
+	}
+	names := rememberLookups(con)
+	old, err := history(con).GoOn(change)
+	looked = names()
+	if err != nil {
+		return beginning{}, refusal(change, ", and what was confirmed last cannot go on: "+firstLine(err.Error()))
+	}
+	return beginning{old, cfg, looked}, nil
+}
+
+// mayRun refuses a configuration that waits for an approver.
+func mayRun(con *console, cfg *config.Config) error {
+	change, err := judge(con, cfg, nil)
+	if change == nil || err != nil {
+		return err
+	}
+	return refusal(change, "")
+}

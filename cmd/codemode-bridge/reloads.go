@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/instance"
+	"codemode-bridge/bridge/pending"
+	"codemode-bridge/bridge/recorder"
+)
+
+// A reloads swaps in the configuration whenever its file changes. A file that is
+// wrong changes nothing: what was last good goes on. One that loosens may have to
+// wait for an approver: see package pending.
+type reloads struct {
+	bridge  *parts
+	con     *console
+	first   *config.Config         // that the bridge was built with
+	problem atomic.Pointer[string] // what is wrong with the file on disk
+	pending *pending.Reloader
+}
+
+func newReloads(con *console, p *parts, first *config.Config) *reloads {
+	r := &reloads{bridge: p, con: con, first: first}
+	r.pending = pending.NewReloader(pending.Options{
+		History: history(con), Store: p.desk.store, Bridge: p.desk.id, Gone: p.desk.gone, Log: p.log,
+		InForce: p.config, Take: r.take, Follow: p.desk.follow,
+		Submitted: func(ctx context.Context, old *config.Config, c *pending.Change) {
+			p.recorder.Enqueue(context.WithoutCancel(ctx), recorder.ConfigPending(recordedAs(old), recordedAs(c.Config), c.Why))
+		},
+	})
+	return r
+}
+
+// begin keeps what a bridge was started with, and lets what the file says wait if
+// that is something else.
+func (r *reloads) begin(ctx context.Context, file *config.Config) error {
+	if cfg := r.bridge.config(); file == cfg {
+		first, err := r.keep(cfg, approval.Held{})
+		if err != nil {
+			return &configError{err, "what is confirmed later is compared with it: make the state folder writable"}
+		}
+		if first {
+			r.bridge.recorder.Enqueue(ctx, recorder.ConfigFirst(recordedAs(cfg)))
+		}
+		r.pending.WithdrawGone(ctx, cfg)
+		return nil
+	}
+	if err := r.reload(ctx, file); err != nil {
+		return err
+	}
+	if c := r.pending.Pending(); c != nil {
+		r.con.told("%s waits for an approver, and what was confirmed last goes on: %s (%s)", c.Key(), strings.Join(c.Why, "; "), c.WayOn())
+	}
+	return nil
+}
+
+// keep notes for the next start that cfg is in force.
+func (r *reloads) keep(cfg *config.Config, confirmed approval.Held) (first bool, err error) {
+	return history(r.con).Keep(cfg, confirmed.By, confirmed.Channel, time.Now())
+}
+
+// watch follows the file until ctx ends. Seen is what it said last.
+func (r *reloads) watch(ctx context.Context, seen *config.Config) {
+	r.bridge.ended.Go(func() { r.bridge.followSaved(ctx, r.first) })
+	r.bridge.ended.Go(func() { r.pending.Watch(ctx) })
+	watchFiles(ctx, r.con, seen, func(cfg *config.Config, looked []string) {
+		var err error
+		if r.con.covers != nil {
+			err = r.con.covers(cfg, looked)
+		}
+		if err == nil {
+			err = r.reload(ctx, cfg)
+		}
+		if err != nil {
+			r.refused(ctx, err)
+		}
+	}, func(err error) { r.refused(ctx, err) })
+	r.pending.Withdraw(ctx)
+}
+
+// reload takes over what the file says now, or lets it wait.
+func (r *reloads) reload(ctx context.Context, cfg *config.Config) error {
+	if _, err := pending.Approvers(cfg, r.bridge.desk.realm); err != nil {
+		return err
+	}
+	r.problem.Store(nil)
+	return hinted(r.pending.Reload(ctx, cfg))
+}
+
+// refused says and records that the file is wrong; what was last good goes on.
+func (r *reloads) refused(ctx context.Context, err error) {
+	if problems := (config.Problems)(nil); errors.As(err, &problems) || errors.Is(err, instance.ErrNotShared) {
+		r.pending.Withdraw(ctx) // the file holds something else now
+	}
+	text := fmt.Sprint(err)
+	if old := r.problem.Swap(&text); old == nil || *old != text {
+		r.bridge.recorder.Enqueue(context.WithoutCancel(ctx), recorder.ConfigRefused(recordedAs(r.bridge.config()), text))
+	}
+	r.bridge.log.Error("the configuration was not taken over; the last good one goes on", "err", err)
+}
+
+// take makes cfg what is in force. Confirmed says who confirmed it, if anybody
+// had to.
+func (r *reloads) take(ctx context.Context, cfg *config.Config, confirmed approval.Held) error {
+	if err := r.bridge.desk.follow(cfg); err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(fixedOf(cfg), fixedOf(r.first)) {
+		r.bridge.log.Warn("id, sandbox, surface, windows, scripts, runs, audit, approvals.oidc, http.listen and whether tokens are needed at all take effect at the next start")
+	}
+	r.bridge.recorder.Secrets().Learn(given(specs(cfg)), r.con.env)
+	old := r.bridge.config()
+	rec := recorder.ConfigTaken(recordedAs(old), recordedAs(cfg), pending.Changes(old, cfg, runAs), confirmed.Text)
+	rec.Approver, rec.Channel = confirmed.By, confirmed.Channel
+	r.bridge.recorder.Enqueue(context.WithoutCancel(ctx), rec)
+	if _, err := r.keep(cfg, confirmed); err != nil {
+		r.bridge.log.Error("the next start will not know that this configuration was taken over", "err", err)
+	}
+	r.bridge.reconfigure(cfg)
+	r.bridge.log.Info("the configuration was taken over", "servers", len(cfg.Servers), "profiles", len(cfg.Profiles.Names()))
+	return nil
+}
+
+// trouble is what is wrong with the configuration file on disk.
+func (r *reloads) trouble() string {
+	if text := r.problem.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
+
+// fixed is the part of a configuration that takes effect at the next start alone.
+type fixed struct {
+	id      string
+	sandbox config.Sandbox
+	surface config.Surface
+	windows config.Windows
+	scripts config.Scripts
+	runs    config.Runs
+	audit   config.Audit
+	signOn  config.OIDC
+	listen  string
+	tokens  bool // clients need one
+}
+
+func fixedOf(cfg *config.Config) fixed {
+	return fixed{
+		cfg.ID, cfg.Sandbox, cfg.Surface, cfg.Windows, cfg.Scripts, cfg.Runs, cfg.Audit,
+		cfg.Approvals.OIDC, cfg.HTTP.Listen.Reveal(), len(cfg.HTTP.Tokens) > 0,
+	}
+}
+
+// runAs says as what each server of a configuration is run.
+func runAs(cfg *config.Config) map[string]any {
+	are := map[string]any{}
+	for _, spec := range specs(cfg) {
+		spec.InProcess = nil // functions have no equals
+		are[spec.Name] = spec
+	}
+	return are
+}
