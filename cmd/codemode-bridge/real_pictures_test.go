@@ -129,9 +129,12 @@ func TestRealPictures(t *testing.T) {
 	watch.shows(title(1))
 	watch.types("v") // all of the arguments
 	watch.shows("arrived broken")
-	eventually(t, "the screen is not whole", func() bool { g := newGrid(80, 24); g.write(watch.all()); return strings.Contains(g.text(), "approve") })
-	drawn := newGrid(80, 24)
-	drawn.write(watch.all())
+	var drawn *grid
+	eventually(t, "the screen is not whole", func() bool {
+		drawn = newGrid(80, 24)
+		drawn.write(watch.all())
+		return strings.Contains(drawn.text(), "unanswered at") && strings.Contains(drawn.text(), "q quit")
+	})
 	if drawn.unknown != nil {
 		t.Errorf("the terminal was sent what the picture cannot show: %q", drawn.unknown)
 	}
@@ -141,7 +144,7 @@ func TestRealPictures(t *testing.T) {
 	w.do(chromedp.EmulateViewport(1100, 820))
 	w.open("/")
 	w.send("#token", ann+kb.Enter)
-	w.until(`document.querySelector("#detail article") !== null && document.body.innerText.includes("arrived broken")`)
+	w.until(`document.querySelector("#link.on") !== null && document.querySelector("#detail article") !== null && document.body.innerText.includes("arrived broken")`)
 	w.ready()
 	kept(t, "page.txt", inPage[string](w, `document.body.innerText`)+"\n", func(s string) string { return s })
 	if *update {
