@@ -67,7 +67,7 @@ func (c *checker) warn(at, message, hint string) {
 func (c *checker) run() {
 	for _, list := range []struct {
 		says    Disposition
-		entries []entry
+		entries []listEntry
 	}{{Deny, c.p.deny}, {Ask, c.p.ask}, {Allow, c.p.allow}} {
 		for i, e := range list.entries {
 			if e.profile != c.p.name {
@@ -95,9 +95,9 @@ func (c *checker) run() {
 		c.decidable(r, matched)
 		c.contradicted(r, matched)
 	}
-	if c.p.setsDefault && c.p.hasAllowlist && c.p.otherwise != otherwiseDeny {
+	if c.p.setsDefault && c.p.hasAllowlist && c.p.defaultAction != defaultDeny {
 		c.warn(pointer("/profiles", c.p.name)+"/default",
-			fmt.Sprintf("default %q has no effect: there is an allowlist, so what is on no list is denied", otherwiseWords[c.p.otherwise]), "")
+			fmt.Sprintf("default %q has no effect: there is an allowlist, so what is on no list is denied", defaultActionWords[c.p.defaultAction]), "")
 	}
 }
 

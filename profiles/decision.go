@@ -268,7 +268,7 @@ func (d *Decision) rank() int {
 
 // Stricter merges two decisions on one call, such as that of the policy its
 // run started with and that of today's. The stricter disposition counts; of
-// two asks, every duty of either. Reasons and what to hide come from both;
+// two asks, whatever either demands of the answer. Reasons and what to hide come from both;
 // profile and revision from the stricter, a's if they are equal.
 func Stricter(a, b Decision) Decision {
 	d, other := a, b

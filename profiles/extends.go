@@ -34,7 +34,7 @@ func (b *builder) resolve(l *layer, base *Profile, global *RiskTable) *Profile {
 			if up := b.resolve(parent, base, global); up != nil {
 				p.deny, p.ask, p.allow = slices.Clone(up.deny), slices.Clone(up.ask), slices.Clone(up.allow)
 				p.hasAllowlist, p.rules = up.hasAllowlist, slices.Clone(up.rules)
-				p.otherwise, p.fallback, p.limits = up.otherwise, up.fallback, up.limits
+				p.defaultAction, p.fallback, p.limits = up.defaultAction, up.fallback, up.limits
 				chain = b.chain(*l.spec.Extends)
 				b.notWeaker(l, at, chain)
 			}
@@ -45,7 +45,7 @@ func (b *builder) resolve(l *layer, base *Profile, global *RiskTable) *Profile {
 	p.hasAllowlist = p.hasAllowlist || l.spec.Allowlist != nil
 	p.rules = append(p.rules, l.rules...)
 	if p.setsDefault = l.spec.Default != nil; p.setsDefault {
-		p.otherwise = otherwise(max(0, slices.Index(otherwiseWords, *l.spec.Default)))
+		p.defaultAction = defaultAction(max(0, slices.Index(defaultActionWords, *l.spec.Default)))
 	}
 	if l.spec.ElicitationFallback != nil {
 		p.fallback = Fallback(max(0, slices.Index(fallbackWords, *l.spec.ElicitationFallback)))
@@ -53,7 +53,7 @@ func (b *builder) resolve(l *layer, base *Profile, global *RiskTable) *Profile {
 	if l.spec.Limits != nil {
 		p.limits = p.limits.tighter(*l.spec.Limits)
 	}
-	b.setDuties(p, chain, global)
+	b.buildAskSettings(p, chain, global)
 	p.effective = effective(p, chain)
 	l.profile = p
 	return p
@@ -104,8 +104,8 @@ func (b *builder) notWeaker(l *layer, at string, parents []*ProfileSpec) {
 		return nil
 	}
 	theirs := nearest(func(p *ProfileSpec) *string { return p.Default })
-	if mine := l.spec.Default; mine != nil && theirs != nil && slices.Index(otherwiseWords, *mine) >= 0 &&
-		slices.Index(otherwiseWords, *mine) < slices.Index(otherwiseWords, *theirs) {
+	if mine := l.spec.Default; mine != nil && theirs != nil && slices.Index(defaultActionWords, *mine) >= 0 &&
+		slices.Index(defaultActionWords, *mine) < slices.Index(defaultActionWords, *theirs) {
 		weaker("/default", *mine, *theirs)
 	}
 	theirs = nearest(func(p *ProfileSpec) *string { return p.ElicitationFallback })
@@ -157,17 +157,17 @@ func (t *RiskTable) of(r Risk) *RiskPolicySpec {
 	return nil
 }
 
-// setDuties works out how to ask at each risk. For the time: the risk tables,
+// buildAskSettings works out how to ask at each risk. For the time: the risk tables,
 // the profile's before the section's, then the profile's own, then the
 // section's, then 300 s.
-func (b *builder) setDuties(p *Profile, chain []*ProfileSpec, global *RiskTable) {
+func (b *builder) buildAskSettings(p *Profile, chain []*ProfileSpec, global *RiskTable) {
 	for r := Low; r <= Critical; r++ {
 		var rows []*RiskPolicySpec
 		for _, spec := range chain {
 			rows = append(rows, spec.Risk.of(r))
 		}
 		rows = append(rows, global.of(r))
-		d := duty{remember: r <= Medium, requireReason: r == Critical}
+		d := askSettings{remember: r <= Medium, requireReason: r == Critical}
 		for i := len(rows) - 1; i >= 0; i-- { // the nearest last, so that it stays
 			if row := rows[i]; row != nil {
 				if row.Timeout != nil {
@@ -196,14 +196,14 @@ func (b *builder) setDuties(p *Profile, chain []*ProfileSpec, global *RiskTable)
 		if d.timeout == 0 {
 			d.timeout = defaultTimeout
 		}
-		p.duties[r] = d
+		p.askSettings[r] = d
 	}
 }
 
 // effective spells out what a profile comes to.
 func effective(p *Profile, chain []*ProfileSpec) ProfileSpec {
 	var e ProfileSpec
-	texts := func(entries []entry) []string {
+	texts := func(entries []listEntry) []string {
 		var all []string
 		for _, x := range entries {
 			all = appendNew(all, x.text)
@@ -217,13 +217,13 @@ func effective(p *Profile, chain []*ProfileSpec) ProfileSpec {
 	for i := len(chain) - 1; i >= 0; i-- {
 		e.Rules = append(e.Rules, chain[i].Rules...)
 	}
-	otherwise, fallback, limits := otherwiseWords[p.otherwise], p.fallback.String(), p.limits
-	e.Default, e.ElicitationFallback = &otherwise, &fallback
+	action, fallback, limits := defaultActionWords[p.defaultAction], p.fallback.String(), p.limits
+	e.Default, e.ElicitationFallback = &action, &fallback
 	if limits != (Limits{}) {
 		e.Limits = &limits
 	}
 	row := func(r Risk) *RiskPolicySpec {
-		d := p.duties[r]
+		d := p.askSettings[r]
 		timeout := Duration(d.timeout)
 		s := &RiskPolicySpec{Timeout: &timeout, Remember: &d.remember, RequireReason: &d.requireReason}
 		if d.quorum != nil {

@@ -85,16 +85,16 @@ func (l *loosening) find() []string {
 }
 
 func (l *loosening) lists() (all []string) {
-	say := func(list string, e entry, what string) {
+	say := func(list string, e listEntry, what string) {
 		all = append(all, fmt.Sprintf("%s: %q %s", list, e.text, what))
 	}
 	for _, e := range l.before.deny {
-		if !covered(e.pattern, l.after.saying(Deny)) {
+		if !covered(e.pattern, l.after.patternsWith(Deny)) {
 			say("denylist", e, "is gone")
 		}
 	}
 	for _, e := range l.before.ask {
-		if !covered(e.pattern, l.after.saying(Ask)) {
+		if !covered(e.pattern, l.after.patternsWith(Ask)) {
 			say("asklist", e, "is gone")
 		}
 	}
@@ -108,27 +108,27 @@ func (l *loosening) lists() (all []string) {
 			say("allowlist", e, "is new")
 		}
 	}
-	if was, is := l.before.beyond(), l.after.beyond(); is < was {
+	if was, is := l.before.unlisted(), l.after.unlisted(); is < was {
 		what := "default"
 		if l.before.hasAllowlist && !l.after.hasAllowlist {
 			what = "the allowlist is gone, and what nothing names"
 		}
-		all = append(all, fmt.Sprintf("%s: %s instead of %s", what, otherwiseWords[is], otherwiseWords[was]))
+		all = append(all, fmt.Sprintf("%s: %s instead of %s", what, defaultActionWords[is], defaultActionWords[was]))
 	}
 	return all
 }
 
-// beyond is what happens to a call that nothing speaks of.
-func (p *Profile) beyond() otherwise {
+// unlisted is what happens to a call that nothing speaks of.
+func (p *Profile) unlisted() defaultAction {
 	if p.hasAllowlist {
-		return otherwiseDeny
+		return defaultDeny
 	}
-	return p.otherwise
+	return p.defaultAction
 }
 
-// saying are the patterns whose tools get at least a disposition, whatever
+// patternsWith are the patterns whose tools get at least a disposition, whatever
 // their arguments.
-func (p *Profile) saying(d Disposition) []pattern {
+func (p *Profile) patternsWith(d Disposition) []pattern {
 	all := patterns(p.deny)
 	if d <= Ask {
 		all = append(all, patterns(p.ask)...)
@@ -144,7 +144,7 @@ func (p *Profile) saying(d Disposition) []pattern {
 	return all
 }
 
-func patterns(entries []entry) []pattern {
+func patterns(entries []listEntry) []pattern {
 	var all []pattern
 	for _, e := range entries {
 		all = append(all, e.pattern)
@@ -156,13 +156,13 @@ func patterns(entries []entry) []pattern {
 // nothing named them, or that they are denied now in any case: one more ask
 // cannot loosen them.
 func (l *loosening) answered(p pattern) bool {
-	return l.before.beyond() != otherwiseDeny || covered(p, l.before.saying(Allow)) || covered(p, l.after.saying(Deny))
+	return l.before.unlisted() != defaultDeny || covered(p, l.before.patternsWith(Allow)) || covered(p, l.after.patternsWith(Deny))
 }
 
 // passed reports that nothing but a name kept calls of these tools: an allow
 // more cannot loosen them.
 func (l *loosening) passed(p pattern) bool {
-	return l.before.beyond() == otherwiseAllow || covered(p, patterns(l.before.allow)) || covered(p, l.after.saying(Deny))
+	return l.before.unlisted() == defaultAllow || covered(p, patterns(l.before.allow)) || covered(p, l.after.patternsWith(Deny))
 }
 
 // covered reports whether every tool that p matches is matched by one of the
@@ -221,7 +221,7 @@ func (l *loosening) addedRules() (all []string) {
 
 // added says how a rule more could loosen what there was; empty if it cannot.
 func (l *loosening) added(r *rule) string {
-	if r.action == ActionDeny || allCovered(r.tools, l.after.saying(Deny)) {
+	if r.action == ActionDeny || allCovered(r.tools, l.after.patternsWith(Deny)) {
 		return ""
 	}
 	had := func(wanted func(o *rule) bool) bool { return twin(r, l.before.rules, wanted) }
@@ -254,23 +254,23 @@ func (l *loosening) added(r *rule) string {
 		return "lets a yes be remembered"
 	case isFalse(r.requireReason) && !had(func(o *rule) bool { return isFalse(o.requireReason) }):
 		return "needs no reason"
-	case r.timeout != 0 && !l.everyDuty(func(d duty) bool { return r.timeout <= d.timeout }) && !had(func(o *rule) bool { return o.timeout != 0 }):
+	case r.timeout != 0 && !l.everyAskSetting(func(d askSettings) bool { return r.timeout <= d.timeout }) && !had(func(o *rule) bool { return o.timeout != 0 }):
 		return fmt.Sprintf("waits %v for an answer", r.timeout)
-	case r.quorum != nil && !l.everyDuty(func(d duty) bool { return meets(r.quorum, d.quorum) }) && !had(func(o *rule) bool { return o.quorum != nil }):
+	case r.quorum != nil && !l.everyAskSetting(func(d askSettings) bool { return meets(r.quorum, d.quorum) }) && !had(func(o *rule) bool { return o.quorum != nil }):
 		return "sets another quorum"
 	}
 	return ""
 }
 
-func (l *loosening) everyDuty(ok func(duty) bool) bool {
-	return !slices.ContainsFunc(l.before.duties[Low:], func(d duty) bool { return !ok(d) })
+func (l *loosening) everyAskSetting(ok func(askSettings) bool) bool {
+	return !slices.ContainsFunc(l.before.askSettings[Low:], func(d askSettings) bool { return !ok(d) })
 }
 
 // steady reports that people were asked at no risk in a looser way than at a
 // lower one, so that a raised risk loosens nothing.
 func (l *loosening) steady() bool {
 	for r := Low; r < Critical; r++ {
-		if looserDuty(l.before.duties[r], l.before.duties[r+1]) != "" {
+		if looserAsking(l.before.askSettings[r], l.before.askSettings[r+1]) != "" {
 			return false
 		}
 	}
@@ -287,7 +287,7 @@ func (q Quorum) Meets(other Quorum) bool {
 
 func (l *loosening) lostRules() (all []string) {
 	for _, r := range l.before.rules {
-		if allCovered(r.tools, l.after.saying(Deny)) {
+		if allCovered(r.tools, l.after.patternsWith(Deny)) {
 			continue // denied in any case
 		}
 		if why := l.lost(r); why != "" {
@@ -311,7 +311,7 @@ func (l *loosening) lost(r *rule) string {
 			return "wanted calls confirmed by hand"
 		}
 	case ActionAsk:
-		if !has(func(n *rule) bool { return n.action >= ActionAsk }) && !allCovered(r.tools, l.after.saying(Ask)) {
+		if !has(func(n *rule) bool { return n.action >= ActionAsk }) && !allCovered(r.tools, l.after.patternsWith(Ask)) {
 			return "asked"
 		}
 	case ActionNotify:
@@ -363,7 +363,7 @@ func (l *loosening) settings() (all []string) {
 		all = append(all, "elicitationFallback: critical, manual and quorum calls wait, and were refused")
 	}
 	for r := Low; r <= Critical; r++ {
-		if why := looserDuty(l.before.duties[r], l.after.duties[r]); why != "" {
+		if why := looserAsking(l.before.askSettings[r], l.after.askSettings[r]); why != "" {
 			all = append(all, fmt.Sprintf("risk %s: %s", r, why))
 		}
 	}
@@ -373,8 +373,8 @@ func (l *loosening) settings() (all []string) {
 	return all
 }
 
-// looserDuty says in what people are asked in a looser way; empty if in none.
-func looserDuty(was, is duty) string {
+// looserAsking says in what people are asked in a looser way; empty if in none.
+func looserAsking(was, is askSettings) string {
 	var all []string
 	switch {
 	case is.timeout > was.timeout:

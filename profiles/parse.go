@@ -42,7 +42,7 @@ type builder struct {
 type layer struct {
 	name             string
 	spec             *ProfileSpec
-	deny, ask, allow []entry
+	deny, ask, allow []listEntry
 	rules            []*rule
 	profile          *Profile // once it is resolved
 	resolving        bool
@@ -91,7 +91,7 @@ func (b *builder) build(own ownFiles) *Set {
 	base := Profile{enabled: s.enabled, revision: revision, own: own, unknown: unknown}
 	s.unrestricted = &Profile{}
 	*s.unrestricted = base
-	b.setDuties(s.unrestricted, nil, &global)
+	b.buildAskSettings(s.unrestricted, nil, &global)
 
 	b.checkNames()
 	for _, name := range sortedKeys(b.spec.Profiles) {
@@ -157,7 +157,7 @@ func (b *builder) compile(name string, spec *ProfileSpec) *layer {
 	l.allow = b.entries(l, at+"/allowlist", spec.Allowlist)
 	l.deny = b.entries(l, at+"/denylist", spec.Denylist)
 	l.ask = b.entries(l, at+"/asklist", spec.Asklist)
-	b.oneOf(at+"/default", spec.Default, otherwiseWords, 0)
+	b.oneOf(at+"/default", spec.Default, defaultActionWords, 0)
 	b.oneOf(at+"/elicitationFallback", spec.ElicitationFallback, fallbackWords, 0)
 	b.checkTime(at+"/timeout", spec.Timeout)
 	if spec.Risk != nil {
@@ -178,10 +178,10 @@ func (b *builder) compile(name string, spec *ProfileSpec) *layer {
 	return l
 }
 
-func (b *builder) entries(l *layer, at string, texts []string) []entry {
-	var entries []entry
+func (b *builder) entries(l *layer, at string, texts []string) []listEntry {
+	var entries []listEntry
 	for i, p := range b.patterns(at, texts) {
-		entries = append(entries, entry{pattern: p, profile: l.name, at: pointer(at, strconv.Itoa(i))})
+		entries = append(entries, listEntry{pattern: p, profile: l.name, at: pointer(at, strconv.Itoa(i))})
 	}
 	return entries
 }

@@ -17,19 +17,19 @@ type Profile struct {
 	unknown  Risk
 
 	// The three lists, each with what `extends` brought.
-	deny, ask, allow []entry
+	deny, ask, allow []listEntry
 	hasAllowlist     bool
 	rules            []*rule
-	otherwise        otherwise
+	defaultAction    defaultAction
 	setsDefault      bool // it sets its default itself
 	fallback         Fallback
-	duties           [Critical + 1]duty
+	askSettings      [Critical + 1]askSettings
 	limits           Limits
 	effective        ProfileSpec
 }
 
-// An entry is one pattern of a list.
-type entry struct {
+// An listEntry is one pattern of a list.
+type listEntry struct {
 	pattern
 	profile string // where it is written
 	at      string // JSON pointer
@@ -57,20 +57,21 @@ type rule struct {
 	display       Display
 }
 
-// otherwise is a profile's default, from the loosest to the strictest.
-type otherwise int
+// A defaultAction is what a profile does with a call that nothing speaks of, from the
+// loosest to the strictest.
+type defaultAction int
 
 const (
-	otherwiseAllow otherwise = iota
-	otherwiseRisk
-	otherwiseAsk
-	otherwiseDeny
+	defaultAllow defaultAction = iota
+	defaultByRisk
+	defaultAsk
+	defaultDeny
 )
 
-var otherwiseWords = []string{"allow", "risk", "ask", "deny"}
+var defaultActionWords = []string{"allow", "risk", "ask", "deny"}
 
-// A duty is how people are asked at one risk.
-type duty struct {
+// A askSettings is how people are asked at one risk.
+type askSettings struct {
 	timeout                 time.Duration
 	explicit                bool // the timeout is not the section's
 	remember, requireReason bool
@@ -104,20 +105,20 @@ func (p *Profile) Decide(call Call) Decision {
 //	rules ─────┘ their order has no meaning: the strictest match wins
 //	risk          of rules, annotations and words; needed for the default
 //	repeatable    of rules and annotations
-//	otherwise     nothing matched: the allowlist's existence, or the default
+//	default       nothing matched: not on the allowlist, or the default action
 //	changed       an allowed call of a changed tool is asked
 //	gate          evaluation.enabled is false: an ask is allowed
-//	duties        how to ask, if it is still to be asked
+//	asking        how to ask, if it is still to be asked
 var steps = []func(*tally) error{
 	(*tally).tryOwnFiles,
 	(*tally).tryLists,
 	(*tally).tryRules,
 	(*tally).weighRisk,
 	(*tally).weighRepeating,
-	(*tally).fallThrough,
+	(*tally).applyDefault,
 	(*tally).checkChanged,
 	(*tally).checkGate,
-	(*tally).setDuties,
+	(*tally).applyAskSettings,
 }
 
 // decide runs the steps. They are a parameter so that a test can make each of
@@ -204,7 +205,7 @@ func (t *tally) tryLists() error {
 	for _, list := range []struct {
 		kind    Kind
 		says    Disposition
-		entries []entry
+		entries []listEntry
 	}{
 		{KindDenylist, Deny, t.p.deny},
 		{KindAsklist, Ask, t.p.ask},
@@ -343,28 +344,28 @@ func strictest(reasons []Reason) (most Reason) {
 // accepted nothing is believed: what was said is about another one.
 func (t *tally) weighRepeating() error {
 	t.d.ReadOnly = t.call.reads()
-	var said verdicts
+	var said opinions
 	for _, r := range t.applied {
 		said.add(r.repeatable, r.undecided)
 	}
-	t.d.Repeatable = t.call.Changed == "" && said.settle(false, t.call.repeatable())
+	t.d.Repeatable = t.call.Changed == "" && said.result(false, t.call.repeatable())
 	return nil
 }
 
-// fallThrough decides a call that no list and no rule speaks of.
-func (t *tally) fallThrough() error {
+// applyDefault decides a call that no list and no rule speaks of.
+func (t *tally) applyDefault() error {
 	if t.d.Disposition != 0 {
 		return nil
 	}
-	r := Reason{Kind: KindDefault, Profile: t.p.name, Detail: "default: " + otherwiseWords[t.p.otherwise]}
+	r := Reason{Kind: KindDefault, Profile: t.p.name, Detail: "default: " + defaultActionWords[t.p.defaultAction]}
 	switch {
 	case t.p.hasAllowlist:
 		r.Kind, r.Disposition, r.Detail = KindNotListed, Deny, "not on the allowlist"
-	case t.p.otherwise == otherwiseDeny:
+	case t.p.defaultAction == defaultDeny:
 		r.Disposition = Deny
-	case t.p.otherwise == otherwiseAsk, t.p.otherwise == otherwiseRisk && t.d.Risk >= Medium:
+	case t.p.defaultAction == defaultAsk, t.p.defaultAction == defaultByRisk && t.d.Risk >= Medium:
 		r.Disposition = Ask
-	case t.p.otherwise == otherwiseRisk, t.p.otherwise == otherwiseAllow:
+	case t.p.defaultAction == defaultByRisk, t.p.defaultAction == defaultAllow:
 		r.Disposition = Allow
 	default:
 		return errors.New("the profile's default is none of the known")
@@ -396,10 +397,10 @@ func (t *tally) checkGate() error {
 	return nil
 }
 
-// setDuties says how to ask. A rule overrides what the risk says; among
+// applyAskSettings says how to ask. A rule overrides what the risk says; among
 // rules the strictest counts, and one that only might have matched loosens
 // nothing.
-func (t *tally) setDuties() error {
+func (t *tally) applyAskSettings() error {
 	d := &t.d
 	for _, r := range t.applied {
 		d.Hidden = r.hidden.addTo(d.Hidden)
@@ -409,9 +410,9 @@ func (t *tally) setDuties() error {
 		d.Manual = false
 		return nil
 	}
-	base := t.p.duties[d.Risk]
+	base := t.p.askSettings[d.Risk]
 	var timeout time.Duration
-	var remember, requireReason verdicts
+	var remember, requireReason opinions
 	keepQuorum := true
 	for _, r := range t.applied {
 		if r.timeout > 0 && (timeout == 0 || r.timeout < timeout) {
@@ -432,9 +433,9 @@ func (t *tally) setDuties() error {
 	if timeout > 0 {
 		d.Timeout, d.TimeoutExplicit = timeout, true
 	}
-	d.RequireReason = requireReason.settle(true, base.requireReason)
+	d.RequireReason = requireReason.result(true, base.requireReason)
 	// What takes more than a key each time is not waved through the next time.
-	d.Remember = remember.settle(false, base.remember) && !d.Manual && !d.RequireReason && len(d.Quorums) == 0
+	d.Remember = remember.result(false, base.remember) && !d.Manual && !d.RequireReason && len(d.Quorums) == 0
 	d.Fallback = t.p.fallback
 	d.limitFallback()
 	if d.Timeout <= 0 {
@@ -443,27 +444,27 @@ func (t *tally) setDuties() error {
 	return nil
 }
 
-// verdicts gathers what rules say of one yes-or-no setting.
-type verdicts struct{ yes, no, maybeYes, maybeNo bool }
+// opinions gathers what rules say of one yes-or-no setting.
+type opinions struct{ yes, no, maybeYes, maybeNo bool }
 
-func (v *verdicts) add(said *bool, undecided bool) {
+func (o *opinions) add(said *bool, undecided bool) {
 	if said == nil {
 		return
 	}
-	v.maybeYes = v.maybeYes || *said
-	v.maybeNo = v.maybeNo || !*said
+	o.maybeYes = o.maybeYes || *said
+	o.maybeNo = o.maybeNo || !*said
 	if !undecided {
-		v.yes = v.yes || *said
-		v.no = v.no || !*said
+		o.yes = o.yes || *said
+		o.no = o.no || !*said
 	}
 }
 
-// settle takes the strict answer if any rule may give it, else the loose one
+// result takes the strict answer if any rule may give it, else the loose one
 // if a rule does give it, else what stands below the rules.
-func (v *verdicts) settle(strict, below bool) bool {
-	maybeStrict, loose := v.maybeNo, v.yes
+func (o *opinions) result(strict, below bool) bool {
+	maybeStrict, loose := o.maybeNo, o.yes
 	if strict {
-		maybeStrict, loose = v.maybeYes, v.no
+		maybeStrict, loose = o.maybeYes, o.no
 	}
 	switch {
 	case maybeStrict:
@@ -587,10 +588,10 @@ func (p *Profile) Sees(server, tool string) bool {
 			mayPass = true
 		}
 	}
-	if mayPass || !p.hasAllowlist && p.otherwise != otherwiseDeny {
+	if mayPass || !p.hasAllowlist && p.defaultAction != defaultDeny {
 		return true
 	}
-	for _, list := range [][]entry{p.ask, p.allow} {
+	for _, list := range [][]listEntry{p.ask, p.allow} {
 		for i := range list {
 			if list[i].match(name) {
 				return true

@@ -182,10 +182,10 @@ func trace(r ledger.Record) string {
 	return r.Run + "." + strconv.Itoa(r.Call)
 }
 
-// settles reports whether a verdict is the one that the call went by, and not
+// actedOn reports whether a verdict is the one that the call went by, and not
 // one of several yeses or one that does not count. Those had no decision in
 // records of before.
-func settles(r ledger.Record) bool {
+func actedOn(r ledger.Record) bool {
 	return r.Disposition != "" && counts(r) && r.Outcome != ledger.Vote
 }
 

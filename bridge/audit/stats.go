@@ -181,7 +181,7 @@ func Measure(rows Rows) (*Stats, error) {
 			questions[id] = r
 			rule(rules, r).Asked++
 		case ledger.Verdict:
-			if !settles(r) {
+			if !actedOn(r) {
 				break
 			}
 			asked, wasAsked := questions[id]

@@ -351,7 +351,7 @@ func TestReportKeepsApartWhatDidNotCount(t *testing.T) {
 		!strings.Contains(others, "| eve | page | let me; nobody here |") || strings.Contains(others, "bob") {
 		t.Errorf("verdicts are%sand others%s", verdicts, others)
 	}
-	if settles(void) || settles(vote) || !settles(record("bob", "cat", "", true)) {
+	if actedOn(void) || actedOn(vote) || !actedOn(record("bob", "cat", "", true)) {
 		t.Error("another verdict than the last settles the request")
 	}
 }

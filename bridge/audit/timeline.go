@@ -180,7 +180,7 @@ func (c *Call) add(r ledger.Record) {
 		return
 	}
 	c.Tool = cmp.Or(r.Path(), c.Tool)
-	if r.Event == ledger.Verdict && !settles(r) { // somebody said it while the call went on
+	if r.Event == ledger.Verdict && !actedOn(r) { // somebody said it while the call went on
 		q := Question{Request: r.Request, Answer: r.Answer, Approver: by(r), Channel: r.Channel, Text: words(r), Settled: new(false), Counted: new(counts(r))}
 		c.Questions = slices.Insert(c.Questions, max(0, len(c.Questions)-1), q)
 		return

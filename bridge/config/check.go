@@ -157,7 +157,7 @@ func (d *decoder) checkKind(s *Server, at string) {
 		}
 		switch len(said) {
 		case 0:
-			if d.strangers[at] {
+			if d.unknownKeys[at] {
 				return
 			}
 			d.key(at, fmt.Sprintf("the server %q says neither how it is started nor where it is", s.Name),
@@ -175,11 +175,11 @@ func (d *decoder) checkKind(s *Server, at string) {
 		}
 	}
 	main := map[Kind]string{KindStdio: "command", KindHTTP: "url", KindSSE: "url", KindBuiltin: "builtin", KindOpenAPI: "openapi"}[s.Type]
-	if s.Type == KindOpenAPI && d.has(at+"/"+main) && !d.has(at+"/url") && !d.strangers[at] {
+	if s.Type == KindOpenAPI && d.has(at+"/"+main) && !d.has(at+"/url") && !d.unknownKeys[at] {
 		d.key(at, fmt.Sprintf("the server %q has a document, and no \"url\" that its paths are appended to", s.Name),
 			`add "url": "https://host/path"; the document may not say where credentials go`)
 	}
-	if !d.has(at+"/"+main) && !d.strangers[at] {
+	if !d.has(at+"/"+main) && !d.unknownKeys[at] {
 		hint := ""
 		if s.Type == KindBuiltin {
 			hint = fmt.Sprintf("the built-in servers are %s", strings.Join(builtins, ", "))

@@ -436,7 +436,7 @@ func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, l
 	text := string(src.text)
 	c := &Config{File: file, Digest: sha256.Sum256(src.text), places: map[string]filed{}, text: &text}
 	c.setDefaults()
-	d := &decoder{src: src, env: env, lenient: lenient, places: map[string]place{}, unusable: map[string]bool{}, strangers: map[string]bool{}}
+	d := &decoder{src: src, env: env, lenient: lenient, places: map[string]place{}, unusable: map[string]bool{}, unknownKeys: map[string]bool{}}
 	d.decode(tree, reflect.ValueOf(c).Elem(), spot{name: "the configuration"})
 	d.checkIdentity(c)
 	d.checkServers(c)

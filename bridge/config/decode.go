@@ -33,9 +33,9 @@ type decoder struct {
 	// unusable has the pointers of values that have been complained of, or
 	// that need a variable which nobody has to set.
 	unusable map[string]bool
-	// strangers has the pointers of objects with unknown keys: what they seem
+	// unknownKeys has the pointers of objects with unknown keys: what they seem
 	// to lack may be what those keys were meant for.
-	strangers map[string]bool
+	unknownKeys map[string]bool
 }
 
 // A place is where a value and its key stand, and its text if it is a string.
@@ -280,7 +280,7 @@ func (d *decoder) object(v hujson.Value, dst reflect.Value, s spot) {
 	d.members(v, s, func(key string, m hujson.ObjectMember) {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.key == key || f.alias != "" && f.alias == key })
 		if i < 0 {
-			d.strangers[s.path] = true
+			d.unknownKeys[s.path] = true
 			if len(d.problems) > maxProblems {
 				// Only counted: looking for near names takes its time.
 				d.complain(m.Name.StartOffset, s.below(key).path, "unknown key", "")

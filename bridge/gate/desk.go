@@ -40,7 +40,7 @@ type Desk struct {
 // recorder has said so.
 func (d *Desk) Listen() {
 	d.Broker.OnJudged(func(e approval.Entry, v approval.Verdict, wrong error) {
-		_ = d.judged(context.Background(), e.ID, e, v, wrong)
+		_ = d.recordOutcome(context.Background(), e.ID, e, v, wrong)
 	})
 }
 
@@ -65,7 +65,7 @@ func (d *Desk) Settle(ctx context.Context, id string, about canon.Digest, v appr
 			return approval.Entry{}, err
 		}
 	}
-	if err = d.fitting(e, v); err == nil {
+	if err = d.checkEdit(e, v); err == nil {
 		e, err = d.Broker.Settle(ctx, id, about, v)
 	}
 	if brought := (*approval.BroughtError)(nil); errors.As(err, &brought) { // whoever judges it records what becomes of it
@@ -73,7 +73,7 @@ func (d *Desk) Settle(ctx context.Context, id string, about canon.Digest, v appr
 		defer cancel()
 		return d.Broker.Outcome(ctx, id, brought.ID)
 	}
-	if lost := d.judged(ctx, id, e, v, err); err == nil {
+	if lost := d.recordOutcome(ctx, id, e, v, err); err == nil {
 		err = lost
 	}
 	return e, err
@@ -103,10 +103,10 @@ func (d *Desk) entry(ctx context.Context, id string) (approval.Entry, error) {
 	return found[0], nil
 }
 
-// fitting refuses a yes with edited arguments that the tool would not take:
+// checkEdit refuses a yes with edited arguments that the tool would not take:
 // the person who wrote them can mend them, the script could not. The tools of
 // another configuration are not known here.
-func (d *Desk) fitting(e approval.Entry, v approval.Verdict) error {
+func (d *Desk) checkEdit(e approval.Entry, v approval.Verdict) error {
 	if d.Fits == nil || !v.Approve || v.Args == nil || e.ID == "" || e.Verdict != nil || d.Broker.FromOtherConfiguration(e.Request) {
 		return nil
 	}
@@ -116,10 +116,10 @@ func (d *Desk) fitting(e approval.Entry, v approval.Verdict) error {
 	return nil
 }
 
-// judged records what became of a verdict that did not settle its request: that
+// recordOutcome records what became of a verdict that did not settle its request: that
 // it is one of several yeses, or why it counts for nothing. One that did is
 // recorded by its call, which acts on it.
-func (d *Desk) judged(ctx context.Context, id string, e approval.Entry, v approval.Verdict, wrong error) error {
+func (d *Desk) recordOutcome(ctx context.Context, id string, e approval.Entry, v approval.Verdict, wrong error) error {
 	if wrong == nil && e.Verdict != nil {
 		return nil
 	}

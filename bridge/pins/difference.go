@@ -50,7 +50,7 @@ func difference(was *catalog.Definition, accepted bool, is *catalog.Definition) 
 		{"description", prose(was.Description), prose(is.Description), nil},
 		{"input schema", leaves(was.Input), leaves(is.Input), nil},
 		{"output schema", leaves(was.Output), leaves(is.Output), nil},
-		{"annotations", hints(was), hints(is), claims(was, is)},
+		{"annotations", hints(was), hints(is), annotationNotices(was, is)},
 	} {
 		lines := changed(one.old, one.new)
 		for _, r := range one.remarks {
@@ -152,8 +152,8 @@ func hints(d *catalog.Definition) []string {
 	return all
 }
 
-// claims say what changed annotations come to.
-func claims(was, is *catalog.Definition) []string {
+// annotationNotices say what changed annotations come to.
+func annotationNotices(was, is *catalog.Definition) []string {
 	var all []string
 	if was.Name == "" {
 		return nil // there was none

@@ -30,23 +30,23 @@ const (
 // The file, see the package comment.
 type (
 	file struct {
-		Version int               `json:"version"`
-		Server  string            `json:"server"`
-		Tools   map[string]*entry `json:"tools"`
+		Version int             `json:"version"`
+		Server  string          `json:"server"`
+		Tools   map[string]*pin `json:"tools"`
 	}
-	// An entry has at least one of Accepted and Seen.
-	entry struct {
-		Accepted *version `json:"accepted,omitempty"`
-		Seen     *version `json:"seen,omitempty"`
-		Blocked  *block   `json:"blocked,omitempty"`
+	// An pin has at least one of Accepted and Seen.
+	pin struct {
+		Accepted *snapshot  `json:"accepted,omitempty"`
+		Seen     *snapshot  `json:"seen,omitempty"`
+		Blocked  *blockNote `json:"blocked,omitempty"`
 	}
-	version struct {
+	snapshot struct {
 		Digest     string      `json:"digest"`
 		At         time.Time   `json:"at"`
 		By         string      `json:"by,omitempty"`
 		Definition *definition `json:"definition,omitempty"`
 	}
-	block struct {
+	blockNote struct {
 		At time.Time `json:"at"`
 		By string    `json:"by"`
 	}
@@ -63,8 +63,8 @@ type (
 	}
 )
 
-// A loaded file, with how it looked on disk.
-type loaded struct {
+// A cachedFile file, with how it looked on disk.
+type cachedFile struct {
 	file *file
 	info fs.FileInfo // nil: there was none
 }
@@ -77,8 +77,8 @@ func key(name string) string {
 	return strconv.QuoteToASCII(name)
 }
 
-func newVersion(d catalog.Definition, by string, now time.Time) *version {
-	return &version{Digest: d.Digest(), At: now.UTC(), By: by, Definition: keep(d)}
+func newSnapshot(d catalog.Definition, by string, now time.Time) *snapshot {
+	return &snapshot{Digest: d.Digest(), At: now.UTC(), By: by, Definition: keep(d)}
 }
 
 // keep is a definition as the file holds it; nil if it can't be held exactly,
@@ -102,7 +102,7 @@ func keep(d catalog.Definition) *definition {
 }
 
 // whole is the definition that is held; nil if none is.
-func (v *version) whole() *catalog.Definition {
+func (v *snapshot) whole() *catalog.Definition {
 	if v == nil || v.Definition == nil {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (v *version) whole() *catalog.Definition {
 }
 
 // current is what the server lists, as far as the file knows.
-func (e *entry) current() *version {
+func (e *pin) current() *snapshot {
 	if e.Seen != nil {
 		return e.Seen
 	}
@@ -120,15 +120,15 @@ func (e *entry) current() *version {
 }
 
 // rule is what applies to a tool that is not as accepted.
-func (e *entry) rule(rules Rules) Reaction {
+func (e *pin) rule(rules Rules) Reaction {
 	if e.Accepted != nil {
 		return rules.Changed
 	}
 	return rules.New
 }
 
-// moves reports whether observe would change anything.
-func (f *file) moves(listed []catalog.Definition, rules Rules) bool {
+// wouldChange reports whether observe would change anything.
+func (f *file) wouldChange(listed []catalog.Definition, rules Rules) bool {
 	pending := 0
 	for _, d := range listed {
 		e, ok := f.Tools[key(d.Name)]
@@ -163,7 +163,7 @@ func (f *file) observe(server string, listed []catalog.Definition, rules Rules, 
 			continue // judge holds it
 		}
 		if !known {
-			e = &entry{Seen: newVersion(d, "", now)}
+			e = &pin{Seen: newSnapshot(d, "", now)}
 			f.Tools[name] = e
 			if hold := rules.New; !first || hold != Allow {
 				events = append(events, Event{Server: server, Tool: d.Name, Kind: Appeared, To: digest, Hold: hold})
@@ -173,7 +173,7 @@ func (f *file) observe(server string, listed []catalog.Definition, rules Rules, 
 			if e.Accepted != nil && e.Accepted.Digest == digest {
 				e.Seen, step.Kind, step.Hold = nil, Returned, Allow
 			} else {
-				e.Seen = newVersion(d, "", now)
+				e.Seen = newSnapshot(d, "", now)
 			}
 			events = append(events, step)
 		}
@@ -211,20 +211,20 @@ func (f *file) judgeOne(d catalog.Definition, rules Rules) Standing {
 	case !known && len(f.Tools) >= maxTools:
 		return Standing{State: New, Hold: Quarantine, Why: fmt.Sprintf("its server has listed more than %d different tools", maxTools)}
 	case !known:
-		return held(Standing{State: New, Hold: rules.New, Why: "it is new, and nobody has accepted it yet"}, d)
+		return describeHold(Standing{State: New, Hold: rules.New, Why: "it is new, and nobody has accepted it yet"}, d)
 	case e.Blocked != nil: // nobody sees a difference of what is never asked
 		return Standing{State: Blocked, Hold: Quarantine, Was: e.Accepted.whole(), Why: fmt.Sprintf("%s blocked it on %s", canon.Visible(e.Blocked.By), day(e.Blocked.At))}
 	case e.Accepted == nil:
-		return held(Standing{State: New, Hold: rules.New, Why: "it is new, and nobody has accepted it yet"}, d)
+		return describeHold(Standing{State: New, Hold: rules.New, Why: "it is new, and nobody has accepted it yet"}, d)
 	case e.Accepted.Digest == d.Digest():
 		return Standing{State: Accepted, Hold: Allow}
 	}
-	return held(Standing{State: Changed, Hold: rules.Changed, Was: e.Accepted.whole(), Why: "its definition changed since " + e.Accepted.words()}, d)
+	return describeHold(Standing{State: Changed, Hold: rules.Changed, Was: e.Accepted.whole(), Why: "its definition changed since " + e.Accepted.words()}, d)
 }
 
-// held fills in the difference of what is held; a Reaction that is none of the
+// describeHold fills in the difference of what is held; a Reaction that is none of the
 // words holds the most.
-func held(s Standing, d catalog.Definition) Standing {
+func describeHold(s Standing, d catalog.Definition) Standing {
 	switch s.Hold {
 	case Allow:
 		s.State, s.Why, s.Was = Accepted, "", nil
@@ -238,7 +238,7 @@ func held(s Standing, d catalog.Definition) Standing {
 }
 
 // words say who accepted a version, and when.
-func (v *version) words() string {
+func (v *snapshot) words() string {
 	if v.By == "" {
 		return "it was first seen on " + day(v.At)
 	}
@@ -247,7 +247,7 @@ func (v *version) words() string {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-func (e *entry) waiting(server, name string) Waiting {
+func (e *pin) unreviewed(server, name string) Waiting {
 	now := e.current()
 	w := Waiting{Server: server, Tool: name, State: Accepted, Since: now.At, Digest: now.Digest}
 	switch {
@@ -285,7 +285,7 @@ func (s *Store) readLocked(server string) (*file, error) {
 	known := s.loaded[server]
 	if s.dir == "" {
 		if known == nil {
-			known = &loaded{file: &file{fileVersion, server, map[string]*entry{}}}
+			known = &cachedFile{file: &file{fileVersion, server, map[string]*pin{}}}
 			s.loaded[server] = known
 		}
 		return known.file, nil
@@ -307,13 +307,13 @@ func (s *Store) readLocked(server string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.loaded[server] = &loaded{f, info}
+	s.loaded[server] = &cachedFile{f, info}
 	return f, nil
 }
 
 // parse reads a server's file anew; the caller may modify what it returns.
 func (s *Store) parse(server string, exists bool) (*file, error) {
-	f := &file{fileVersion, server, map[string]*entry{}}
+	f := &file{fileVersion, server, map[string]*pin{}}
 	if !exists {
 		return f, nil
 	}
@@ -357,7 +357,7 @@ func (f *file) parse(raw []byte, server string) error {
 		if e == nil || e.Accepted == nil && e.Seen == nil {
 			return fmt.Errorf("the file is damaged: tool %q has no definition", name)
 		}
-		for _, v := range []*version{e.Accepted, e.Seen} {
+		for _, v := range []*snapshot{e.Accepted, e.Seen} {
 			if whole := v.whole(); whole != nil && whole.Digest() != v.Digest {
 				return fmt.Errorf("the file is damaged: a definition of tool %q does not have its digest", name)
 			}
@@ -399,7 +399,7 @@ func (s *Store) changeLocked(server string, change func(*file) error) error {
 	if err != nil {
 		return err
 	}
-	s.loaded[server] = &loaded{f, info}
+	s.loaded[server] = &cachedFile{f, info}
 	return nil
 }
 

@@ -139,12 +139,12 @@ type Store struct {
 	dir string // empty: in memory
 
 	mu     sync.Mutex
-	loaded map[string]*loaded // by server
+	loaded map[string]*cachedFile // by server
 }
 
 // Open returns the store in a folder, which is made when something is written.
 // An empty name keeps pins in memory.
-func Open(dir string) *Store { return &Store{dir: dir, loaded: map[string]*loaded{}} }
+func Open(dir string) *Store { return &Store{dir: dir, loaded: map[string]*cachedFile{}} }
 
 // Observe compares what a server lists with what was accepted, writes down
 // what is new, and returns the standing of each tool by its raw name. Events
@@ -155,7 +155,7 @@ func (s *Store) Observe(server string, listed []catalog.Definition, rules Rules,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f, err := s.readLocked(server)
-	if err == nil && !f.moves(listed, rules) {
+	if err == nil && !f.wouldChange(listed, rules) {
 		return f.judge(listed, rules), nil, nil
 	}
 	var events []Event
@@ -205,7 +205,7 @@ func (s *Store) Pin(server string, tools []catalog.Definition, by string, now ti
 	defer s.mu.Unlock()
 	err := s.changeLocked(server, func(f *file) error {
 		for _, d := range tools {
-			pinned := &entry{Accepted: newVersion(d, by, now)}
+			pinned := &pin{Accepted: newSnapshot(d, by, now)}
 			if was := f.Tools[key(d.Name)]; was != nil {
 				pinned.Blocked = was.Blocked
 			}
@@ -233,7 +233,7 @@ func (s *Store) Forget(server string) error {
 // block. The digest is of what the person saw. The error is ErrUnknown,
 // ErrChanged, or about the files.
 func (s *Store) Accept(server, tool, digest, by string, now time.Time) error {
-	return s.decide(server, tool, digest, func(e *entry) {
+	return s.decide(server, tool, digest, func(e *pin) {
 		if e.Seen != nil {
 			e.Accepted, e.Seen = e.Seen, nil
 		}
@@ -245,10 +245,10 @@ func (s *Store) Accept(server, tool, digest, by string, now time.Time) error {
 // is accepted. The digest is of what the person saw; empty stands for whatever
 // it is. Errors are as with Accept.
 func (s *Store) Block(server, tool, digest, by string, now time.Time) error {
-	return s.decide(server, tool, digest, func(e *entry) { e.Blocked = &block{At: now, By: by} })
+	return s.decide(server, tool, digest, func(e *pin) { e.Blocked = &blockNote{At: now, By: by} })
 }
 
-func (s *Store) decide(server, tool, digest string, do func(*entry)) error {
+func (s *Store) decide(server, tool, digest string, do func(*pin)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.changeLocked(server, func(f *file) error {
@@ -301,7 +301,7 @@ func (s *Store) Find(server, tool string) (Waiting, bool, error) {
 	if !ok {
 		return Waiting{}, false, nil
 	}
-	return e.waiting(server, key(tool)), true, nil
+	return e.unreviewed(server, key(tool)), true, nil
 }
 
 // Waiting lists what waits of some servers, by server and name.
@@ -318,7 +318,7 @@ func (s *Store) Waiting(servers []string) ([]Waiting, error) {
 		}
 		for name, e := range f.Tools {
 			if e.Seen != nil || e.Blocked != nil {
-				all = append(all, e.waiting(server, name))
+				all = append(all, e.unreviewed(server, name))
 			}
 		}
 	}

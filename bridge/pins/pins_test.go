@@ -498,7 +498,7 @@ func FuzzFile(f *testing.F) {
 		}
 		listed := []catalog.Definition{tool("a", "x"), tool("b", "y")}
 		read.observe("fs", listed, usual, noon)
-		if read.moves(listed, usual) {
+		if read.wouldChange(listed, usual) {
 			t.Error("what was taken down would be taken down again")
 		}
 		for _, e := range read.Tools {
