@@ -18,6 +18,7 @@ import (
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/memstore"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
@@ -277,7 +278,7 @@ func TestAStatelessRetryReachesAnotherBridge(t *testing.T) {
 	f := newFleet()
 	first, second := f.bridge(t, "one", asks()), f.bridge(t, "two", asks())
 	const code = `const free = await codemode.b__echo({n: 1}); return [free, await codemode.a__echo({n: 2}), await codemode.a__echo({n: 3})]`
-	at := []string{serveHTTP(t, first, HTTPOptions{}).URL, serveHTTP(t, second, HTTPOptions{}).URL}
+	at := []string{serveHTTP(t, first, mcphttp.Options{}).URL, serveHTTP(t, second, mcphttp.Options{}).URL}
 	state, yes := askedBy(t, rawEval(t, at[0], code, ""))
 	state, yes = askedBy(t, rawEval(t, at[1], code, yes+fmt.Sprintf(`"requestState":%q,`, state)))
 	for range 3 { // the same, again and again, at either
