@@ -272,7 +272,7 @@ func (a aPause) resumed(t *testing.T, c *mcp.ClientSession) string {
 func (a aPause) finished(t *testing.T, c *mcp.ClientSession, b *bench) string {
 	t.Helper()
 	a.resumed(t, c) // which may be answered "paused" before the person is heard
-	waitUntil(t, func() bool { state, _ := b.Run(a.Run); return state.Over() })
+	waitUntil(t, func() bool { state, _ := b.Run(t.Context(), a.Run); return state.Over() })
 	return a.resumed(t, c)
 }
 
@@ -289,7 +289,7 @@ func TestAYesAfterThePauseCounts(t *testing.T) {
 				t.Errorf("the client is told: %s", paused.Next)
 			}
 			p.says("once")
-			waitUntil(t, func() bool { state, _ := b.Run(paused.Run); return state.Over() })
+			waitUntil(t, func() bool { state, _ := b.Run(t.Context(), paused.Run); return state.Over() })
 			got := ""
 			if how == "eval" {
 				got = eval(t, c, tryEcho)
@@ -314,7 +314,7 @@ func TestAResumeBesideAnOpenDialog(t *testing.T) {
 		t.Errorf("asked %d more times: %s", len(p.asked), out)
 	}
 	p.says("once")
-	waitUntil(t, func() bool { state, _ := b.Run(paused.Run); return state.Over() })
+	waitUntil(t, func() bool { state, _ := b.Run(t.Context(), paused.Run); return state.Over() })
 	if out := paused.resumed(t, c); !strings.Contains(out, "/tmp/x") {
 		t.Errorf("got %s", out)
 	}
