@@ -30,7 +30,7 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge/upstream
 # holds the list to that.
 RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval ./bridge/approvalview ./bridge/bench ./bridge/catalog \
 	./bridge/config ./bridge/confirmed ./bridge/elicit ./bridge/gate ./bridge/handles \
-	./bridge/instance ./bridge/ledger ./bridge/login ./bridge/memstore ./bridge/notify \
+	./bridge/instance ./bridge/ledger ./bridge/login ./bridge/mcphttp ./bridge/memstore ./bridge/notify \
 	./bridge/observed ./bridge/openapi ./bridge/pending ./bridge/pins ./bridge/provenance ./bridge/recorder \
 	./bridge/rpc ./bridge/scripts ./bridge/sqlstore ./bridge/sso ./bridge/upstream \
 	./bridge/upstream/tap ./bridge/webguard ./cmd/codemode-bridge ./profiles ./sandbox ./sandbox/intl \

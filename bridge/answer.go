@@ -91,6 +91,13 @@ func (r *run) failure() *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, StructuredContent: structured, Content: content}
 }
 
+// failure is an answer that says what went wrong where there is no run to
+// speak of.
+func failure(text string) *mcp.CallToolResult {
+	body := map[string]any{"error": scriptError{Name: "RequestError", Message: text}}
+	return &mcp.CallToolResult{IsError: true, StructuredContent: body, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}
+
 // notes are what the model should know of the run besides its result. What a
 // person changed comes first: it must not believe that its own words were sent.
 func (r *run) notes() []string {

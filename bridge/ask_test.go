@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -58,7 +59,7 @@ func says(decision string) func(int, *mcp.ElicitParams) (*mcp.ElicitResult, erro
 
 // eras connects clients of both protocols over HTTP.
 func eras(t *testing.T, b *bench, o func() *mcp.ClientOptions, test func(t *testing.T, c *mcp.ClientSession)) {
-	server := serveHTTP(t, b, HTTPOptions{})
+	server := serveHTTP(t, b, mcphttp.Options{})
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
 			c, err := mcp.NewClient(&mcp.Implementation{Name: "tester"}, o()).Connect(t.Context(),
@@ -251,7 +252,7 @@ func askedBy(t *testing.T, answer string) (state, responses string) {
 // is refused, and one that was used executes nothing.
 func TestRequestState(t *testing.T) {
 	b := newBench(t, asks())
-	server := serveHTTP(t, b, HTTPOptions{})
+	server := serveHTTP(t, b, mcphttp.Options{})
 	do := func(code, extra string) string { return rawEval(t, server.URL, code, extra) }
 	first := do(tryEcho, "")
 	state, responses := askedBy(t, first)
@@ -284,7 +285,7 @@ func TestRequestState(t *testing.T) {
 func TestRequestStateBringsOneAnswer(t *testing.T) {
 	clock := newClock()
 	b := newBench(t, asks(), func(o *Options) { o.Now = clock.Now })
-	server := serveHTTP(t, b, HTTPOptions{})
+	server := serveHTTP(t, b, mcphttp.Options{})
 	first, yes := askedBy(t, rawEval(t, server.URL, tryEcho, ""))
 	used := fmt.Sprintf(`"requestState":%q,`, first)
 	clock.pass(time.Minute)
@@ -322,7 +323,7 @@ func TestRequestStateOfAMachine(t *testing.T) {
 	clock := newClock()
 	b := newBench(t, impatient(asks()), func(o *Options) { o.Now = clock.Now })
 	b.approvers.Store(true)
-	server := serveHTTP(t, b, HTTPOptions{})
+	server := serveHTTP(t, b, mcphttp.Options{})
 	first, yes := askedBy(t, rawEval(t, server.URL, tryEcho, ""))
 	used := fmt.Sprintf(`"requestState":%q,`, first)
 	rawEval(t, server.URL, tryEcho, strings.ReplaceAll(yes, `"accept"`, `"decline"`)+used)

@@ -2,8 +2,6 @@ package bridge
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +12,6 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/elicit"
-	"codemode-bridge/bridge/gate"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -276,40 +273,6 @@ func (a *attachment) names() string {
 		return "the run and resume of this answer"
 	}
 	return fmt.Sprintf("run %q", a.r.id)
-}
-
-// reach says how the client of a request can reach a person. Only what the
-// client declared counts; a declaration of URLs alone is no form.
-func reach(req *mcp.CallToolRequest) gate.Reach {
-	caps := req.ClientCapabilities()
-	switch {
-	case caps == nil || caps.Elicitation == nil:
-		return gate.NoElicitation
-	case caps.Elicitation.Form == nil && caps.Elicitation.URL != nil:
-		return gate.ByAddress // it has a person, and we have no form for them
-	default:
-		return gate.ByElicitation
-	}
-}
-
-// principal is who a request comes from: the bearer of a token, or nobody in
-// particular.
-func principal(req *mcp.CallToolRequest) string {
-	if req.Extra != nil && req.Extra.TokenInfo != nil {
-		return req.Extra.TokenInfo.UserID
-	}
-	return ""
-}
-
-// callDigest is over the tool and the arguments that a state belongs to.
-func callDigest(req *mcp.CallToolRequest) string {
-	args, err := canon.Parse(req.Params.Arguments)
-	text := args.Bytes()
-	if err != nil {
-		text = req.Params.Arguments
-	}
-	sum := sha256.Sum256(append([]byte(req.Params.Name+"\x00"), text...))
-	return hex.EncodeToString(sum[:])
 }
 
 // evalResume attaches to a run that its request has left. It can approve nothing:

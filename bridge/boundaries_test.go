@@ -712,7 +712,7 @@ func (n *neighbourhood) look() {
 	began, runs := maps.Clone(n.model.began), slices.Clone(n.runs)
 	n.mu.Unlock()
 	for _, p := range n.alive {
-		for _, st := range p.Runs() {
+		for _, st := range p.Runs(n.ctx) {
 			if b, ok := began[st.ID]; ok && b.config != p.config.ID {
 				n.problem("%s lists a run of %s", p.name, b.config)
 			}
@@ -721,7 +721,7 @@ func (n *neighbourhood) look() {
 			if began[id].config == p.config.ID {
 				continue
 			}
-			if _, ok := p.Run(id); ok {
+			if _, ok := p.Run(n.ctx, id); ok {
 				n.problem("%s knows a run of %s", p.name, began[id].config)
 			}
 		}

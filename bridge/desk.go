@@ -96,12 +96,12 @@ func (s *Server) fetched(requester string) int {
 
 // Run returns the state of a run that is live, whose answer is kept, or that is
 // paused and no bridge has.
-func (s *Server) Run(id string) (RunState, bool) {
+func (s *Server) Run(ctx context.Context, id string) (RunState, bool) {
 	r, ok := s.lookup(id)
 	if !ok {
-		paused := s.paused(context.Background())
+		paused := s.paused(ctx)
 		if i := slices.IndexFunc(paused, func(k ledger.Kept) bool { return k.Run == id }); i >= 0 {
-			return s.pausedState(context.Background(), paused[i]), true
+			return s.pausedState(ctx, paused[i]), true
 		}
 		if r, ok = s.lookup(id); !ok { // it may have been resumed since
 			return RunState{}, false
@@ -118,7 +118,7 @@ func (s *Server) Run(id string) (RunState, bool) {
 
 // Runs returns the runs that are live, those whose answers are kept, and those
 // that are paused and no bridge has, the newest first.
-func (s *Server) Runs() []RunState {
+func (s *Server) Runs(ctx context.Context) []RunState {
 	s.mu.Lock()
 	all := slices.Clone(s.ended)
 	for _, r := range s.live {
@@ -129,9 +129,9 @@ func (s *Server) Runs() []RunState {
 	for _, r := range all {
 		states = append(states, s.state(r))
 	}
-	for _, k := range s.paused(context.Background()) {
+	for _, k := range s.paused(ctx) {
 		if !slices.ContainsFunc(all, func(r *run) bool { return r.id == k.Run }) {
-			states = append(states, s.pausedState(context.Background(), k))
+			states = append(states, s.pausedState(ctx, k))
 		}
 	}
 	slices.SortStableFunc(states, func(a, b RunState) int { return b.Started.Compare(a.Started) })

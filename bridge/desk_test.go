@@ -52,7 +52,7 @@ func (b *bench) result(t *testing.T, id string) string {
 	t.Helper()
 	for {
 		changed := b.RunsChanged()
-		st, ok := b.Run(id)
+		st, ok := b.Run(t.Context(), id)
 		switch {
 		case !ok:
 			t.Fatalf("run %s is not there", id)
@@ -88,7 +88,7 @@ func TestRunOfTheAPIAsksApprovers(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := b.asked(t)
-			if st, ok := b.Run(id); !ok || st.State != RunWaiting || st.Calls != 1 || st.Requester != "ann" {
+			if st, ok := b.Run(t.Context(), id); !ok || st.State != RunWaiting || st.Calls != 1 || st.Requester != "ann" {
 				t.Errorf("state %+v, %v", st, ok)
 			}
 			if e.Requester != "ann" || e.Run != id {
@@ -101,7 +101,7 @@ func TestRunOfTheAPIAsksApprovers(t *testing.T) {
 			if got := b.up.made(); len(got) != row.calls {
 				t.Errorf("made %q", got)
 			}
-			if all := b.Runs(); len(all) != 1 || !all[0].Over() || all[0].Result != nil {
+			if all := b.Runs(t.Context()); len(all) != 1 || !all[0].Over() || all[0].Result != nil {
 				t.Errorf("runs %+v", all)
 			}
 		})
@@ -113,7 +113,7 @@ func TestRunsThatCannotStart(t *testing.T) {
 	if _, err := b.Start(t.Context(), "nobody", "return 1", nil, "ann"); err == nil || !strings.Contains(err.Error(), `there is no profile "nobody"; there are p`) {
 		t.Errorf("got %v", err)
 	}
-	if st, ok := b.Run("r0"); ok {
+	if st, ok := b.Run(t.Context(), "r0"); ok {
 		t.Errorf("got %+v", st)
 	}
 	if b.StopRun("r0", "ann") {
@@ -265,7 +265,7 @@ func TestRunNamesTheProfileThatBindsIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.result(t, id)
-		if st, ok := b.Run(id); !ok || st.Profile != want {
+		if st, ok := b.Run(t.Context(), id); !ok || st.Profile != want {
 			t.Errorf("the run is under %q, want %q", st.Profile, want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -52,7 +53,7 @@ func ways(t *testing.T, policy func() profiles.Spec, test func(t *testing.T, w w
 					if w.pipe {
 						return w.bench.connectAt(t, o, version)
 					}
-					server := serveHTTP(t, w.bench, HTTPOptions{})
+					server := serveHTTP(t, w.bench, mcphttp.Options{})
 					c, err := mcp.NewClient(&mcp.Implementation{Name: "tester"}, o).Connect(t.Context(),
 						&mcp.StreamableClientTransport{Endpoint: server.URL + "/mcp"}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 					if err != nil {
@@ -271,7 +272,7 @@ func (a aPause) resumed(t *testing.T, c *mcp.ClientSession) string {
 func (a aPause) finished(t *testing.T, c *mcp.ClientSession, b *bench) string {
 	t.Helper()
 	a.resumed(t, c) // which may be answered "paused" before the person is heard
-	waitUntil(t, func() bool { state, _ := b.Run(a.Run); return state.Over() })
+	waitUntil(t, func() bool { state, _ := b.Run(t.Context(), a.Run); return state.Over() })
 	return a.resumed(t, c)
 }
 
@@ -288,7 +289,7 @@ func TestAYesAfterThePauseCounts(t *testing.T) {
 				t.Errorf("the client is told: %s", paused.Next)
 			}
 			p.says("once")
-			waitUntil(t, func() bool { state, _ := b.Run(paused.Run); return state.Over() })
+			waitUntil(t, func() bool { state, _ := b.Run(t.Context(), paused.Run); return state.Over() })
 			got := ""
 			if how == "eval" {
 				got = eval(t, c, tryEcho)
@@ -313,7 +314,7 @@ func TestAResumeBesideAnOpenDialog(t *testing.T) {
 		t.Errorf("asked %d more times: %s", len(p.asked), out)
 	}
 	p.says("once")
-	waitUntil(t, func() bool { state, _ := b.Run(paused.Run); return state.Over() })
+	waitUntil(t, func() bool { state, _ := b.Run(t.Context(), paused.Run); return state.Over() })
 	if out := paused.resumed(t, c); !strings.Contains(out, "/tmp/x") {
 		t.Errorf("got %s", out)
 	}
@@ -326,7 +327,7 @@ func TestTheDialogOfAnHTTPSessionEndsWithItsCall(t *testing.T) {
 	spec.ClientPatience.Default = ptr(profiles.Duration(50 * time.Millisecond)) // what is over sooner is not asked at all
 	spec.PausedFor = ptr(profiles.Duration(72 * time.Hour))
 	b, p := newBench(t, spec), newSlowPerson()
-	server := serveHTTP(t, b, HTTPOptions{})
+	server := serveHTTP(t, b, mcphttp.Options{})
 	c, err := mcp.NewClient(&mcp.Implementation{Name: "tester"}, p.options()).Connect(t.Context(),
 		&mcp.StreamableClientTransport{Endpoint: server.URL + "/mcp"}, &mcp.ClientSessionOptions{ProtocolVersion: newestSessionProtocol})
 	if err != nil {
@@ -508,7 +509,7 @@ func TestAClientThatOnlyOpensAddresses(t *testing.T) {
 func TestLateAnswersOfAStatelessClient(t *testing.T) {
 	clock := newClock()
 	b := newBench(t, asks(), func(o *Options) { o.Now = clock.Now })
-	server := serveHTTP(t, b, HTTPOptions{})
+	server := serveHTTP(t, b, mcphttp.Options{})
 	state, yes := askedBy(t, rawEval(t, server.URL, tryEcho, ""))
 	state = fmt.Sprintf(`"requestState":%q,`, state)
 	clock.pass(2 * time.Hour)

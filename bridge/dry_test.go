@@ -59,7 +59,7 @@ func TestReplaysGoAsFarAsTheRunDid(t *testing.T) {
 		if tt.stopped {
 			b.StopRun(id, "ann")
 		}
-		waitUntil(t, func() bool { st, _ := b.Run(id); return st.Over() })
+		waitUntil(t, func() bool { st, _ := b.Run(t.Context(), id); return st.Over() })
 		res, err := b.Replay(t.Context(), id, func(Step) {})
 		if err != nil {
 			t.Fatal(err)

@@ -5,26 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"reflect"
-	"regexp"
-	"slices"
 	"time"
 
 	"codemode-bridge/bridge/approval"
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// evalArgs are the arguments of an eval tool. There are no others: nothing
-// that a model says can choose a profile.
-type evalArgs struct {
-	Code  string          `json:"code"`
-	Input json.RawMessage `json:"input"`
-}
 
 // eval runs a script under a profile and answers with its result. The run is
 // owned by the server; the request is attached to it, and stops it when the
@@ -72,24 +60,6 @@ func (s *Server) runOf(ctx context.Context, id string, c claimant) (*run, error)
 	}
 	return s.resume(ctx, id, c)
 }
-
-// traceOf is the client's own trace of a request, as W3C Trace Context writes
-// it; empty if it has none.
-func traceOf(req *mcp.CallToolRequest) string {
-	parent, _ := req.Params.Meta["traceparent"].(string)
-	if parts := traceparent.FindStringSubmatch(parent); parts != nil {
-		return parts[1]
-	}
-	return ""
-}
-
-var traceparent = regexp.MustCompile(`^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$`)
-
-// Why a run is stopped that did not end by itself.
-var (
-	errClientGone   error = &approval.StoppedError{By: "the client", Why: "the client cancelled the call"}
-	errSessionEnded error = &approval.StoppedError{By: "the client", Why: "the client ended its session"}
-)
 
 // Eval runs one script outside any MCP session, for the command line, and
 // returns what an eval tool would answer. It stops when ctx ends. There is
@@ -145,63 +115,6 @@ func asObject(v json.RawMessage) any {
 		return v
 	}
 	return map[string]json.RawMessage{"result": v}
-}
-
-// failure is an answer that says what went wrong where there is no run to
-// speak of.
-func failure(text string) *mcp.CallToolResult {
-	body := map[string]any{"error": scriptError{Name: "RequestError", Message: text}}
-	return &mcp.CallToolResult{IsError: true, StructuredContent: body, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
-}
-
-// readArguments reads a tool's arguments strictly: what the tool does not
-// take is an error and not ignored.
-func readArguments(raw json.RawMessage, into any) error {
-	if len(raw) == 0 {
-		raw = json.RawMessage("{}")
-	}
-	// encoding/json takes what is doubled, and what is spelt in another case.
-	if _, err := canon.Parse(raw); err != nil {
-		return err
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) {
-			if wrong.Field == "" {
-				return fmt.Errorf("the arguments must be an object, not a %s", wrong.Value)
-			}
-			return fmt.Errorf("%q must be a %s, not a %s", wrong.Field, wrong.Type, wrong.Value)
-		}
-		return errors.New(unprefixed(err))
-	}
-	return exactKeys(raw, into)
-}
-
-// exactKeys refuses keys that encoding/json took for a field of into although
-// they are spelt in another case.
-func exactKeys(raw json.RawMessage, into any) error {
-	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &keys); err != nil {
-		return err
-	}
-	t := reflect.TypeOf(into).Elem()
-	for key := range keys {
-		if !slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.Tag.Get("json") == key }) {
-			return fmt.Errorf("unknown field %q", key)
-		}
-	}
-	return nil
-}
-
-// unprefixed is an error of encoding/json without the package's name.
-func unprefixed(err error) string {
-	text := err.Error()
-	if len(text) > 6 && text[:6] == "json: " {
-		return text[6:]
-	}
-	return text
 }
 
 // report tells the client what upstream servers log and, if it asked to be

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/profiles"
 )
 
@@ -26,7 +26,7 @@ type door struct {
 	late atomic.Int64 // how much later it is, in nanoseconds
 }
 
-func newDoor(t *testing.T, o HTTPOptions) *door {
+func newDoor(t *testing.T, o mcphttp.Options) *door {
 	d := &door{T: t}
 	began := time.Now()
 	d.bench = newBench(t, profiles.Spec{}, func(o *Options) {
@@ -73,7 +73,7 @@ func (d *door) runs(session string, headers ...string) int {
 }
 
 func TestSessionsWithoutUseGoFirst(t *testing.T) {
-	d := newDoor(t, HTTPOptions{})
+	d := newDoor(t, mcphttp.Options{})
 	works, unused := d.opens(), d.opens()
 	if status := d.runs(works); status != http.StatusOK {
 		t.Fatalf("status %d", status)
@@ -96,7 +96,7 @@ func TestSessionsWithoutUseGoFirst(t *testing.T) {
 
 // Sessions that are used are ended for others once they rest, the longest first.
 func TestSessionsInUseStay(t *testing.T) {
-	d := newDoor(t, HTTPOptions{})
+	d := newDoor(t, mcphttp.Options{})
 	var all []string
 	for range 4 {
 		all = append(all, d.opens())
@@ -105,7 +105,7 @@ func TestSessionsInUseStay(t *testing.T) {
 	if status, _ := d.asks(initialize); status != http.StatusServiceUnavailable {
 		t.Errorf("a fifth session where four are used: status %d", status)
 	}
-	d.late.Add(int64(restFor))
+	d.late.Add(int64(mcphttp.Quiet))
 	d.runs(all[0])
 	d.opens()
 	for i, want := range []int{http.StatusOK, http.StatusNotFound, http.StatusOK, http.StatusOK} {
@@ -117,7 +117,7 @@ func TestSessionsInUseStay(t *testing.T) {
 
 // A session whose script runs does not rest, however long that takes.
 func TestRunningSessionsStay(t *testing.T) {
-	d := newDoor(t, HTTPOptions{})
+	d := newDoor(t, mcphttp.Options{})
 	began, goOn := make(chan struct{}), make(chan struct{})
 	d.up.tools["a__wait"] = func(context.Context, json.RawMessage) (string, error) {
 		began <- struct{}{}
@@ -134,7 +134,7 @@ func TestRunningSessionsStay(t *testing.T) {
 		})
 		<-began
 	}
-	d.late.Add(int64(restFor))
+	d.late.Add(int64(mcphttp.Quiet))
 	if status, _ := d.asks(initialize); status != http.StatusServiceUnavailable {
 		t.Errorf("a fifth session beside four whose scripts run: status %d", status)
 	}
@@ -143,8 +143,8 @@ func TestRunningSessionsStay(t *testing.T) {
 }
 
 func TestNobodyHasAllSessions(t *testing.T) {
-	token := func(name string) Token { return Token{Name: name, SHA256: sha256.Sum256([]byte(name))} }
-	d := newDoor(t, HTTPOptions{Tokens: func() []Token { return []Token{token("a"), token("b")} }})
+	token := func(name string) mcphttp.Token { return mcphttp.Token{Name: name, SHA256: sha256.Sum256([]byte(name))} }
+	d := newDoor(t, mcphttp.Options{Tokens: func() []mcphttp.Token { return []mcphttp.Token{token("a"), token("b")} }})
 	a, b := []string{"Authorization", "Bearer a"}, []string{"Authorization", "Bearer b"}
 	for range 2 {
 		d.runs(d.opens(a...), a...)
@@ -155,34 +155,11 @@ func TestNobodyHasAllSessions(t *testing.T) {
 	d.opens(b...)
 }
 
-func TestNoMachineHasAllSessions(t *testing.T) {
-	handler := newBench(t, profiles.Spec{}).Handler(HTTPOptions{MaxSessions: 4})
-	from := func(address, body, session string) (status int, opened string) {
-		r := httptest.NewRequest("POST", "http://127.0.0.1/mcp", strings.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Accept", "application/json, text/event-stream")
-		r.Header.Set("Mcp-Session-Id", session)
-		r.RemoteAddr = address
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, r)
-		return w.Code, w.Header().Get("Mcp-Session-Id")
-	}
-	_, first := from("192.0.2.1:4711", initialize, "")
-	for i := range 10 {
-		if status, _ := from(fmt.Sprintf("192.0.2.2:%d", 1000+i), initialize, ""); status != http.StatusOK {
-			t.Errorf("status %d", status)
-		}
-	}
-	if status, _ := from("192.0.2.1:4712", `{"jsonrpc":"2.0","id":2,"method":"ping"}`, first); status != http.StatusOK {
-		t.Errorf("another machine's session was taken: status %d", status)
-	}
-}
-
 // A principal who has sessions to give, at a machine that has none, loses none
 // for a session that is refused.
 func TestRefusedSessionEndsNoOther(t *testing.T) {
-	token := func(name string) Token { return Token{Name: name, SHA256: sha256.Sum256([]byte(name))} }
-	handler := newBench(t, profiles.Spec{}).Handler(HTTPOptions{MaxSessions: 6, Tokens: func() []Token { return []Token{token("a"), token("b")} }})
+	token := func(name string) mcphttp.Token { return mcphttp.Token{Name: name, SHA256: sha256.Sum256([]byte(name))} }
+	handler := mcphttp.Handler(newBench(t, profiles.Spec{}), mcphttp.Options{MaxSessions: 6, Tokens: func() []mcphttp.Token { return []mcphttp.Token{token("a"), token("b")} }})
 	from := func(address, name, body, session string) (status int, opened string) {
 		r := httptest.NewRequest("POST", "http://127.0.0.1/mcp", strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
@@ -254,7 +231,7 @@ func TestSessionThatBeginsAScriptStays(t *testing.T) {
 			}
 		}})
 	})
-	d.url = serveHTTP(t, b, HTTPOptions{MaxSessions: 1}).URL + "/mcp"
+	d.url = serveHTTP(t, b, mcphttp.Options{MaxSessions: 1}).URL + "/mcp"
 	first := d.opens()
 	go func() { status <- d.runs(first) }()
 	<-reached
@@ -283,7 +260,7 @@ func TestEndedSessionBeginsNoScript(t *testing.T) {
 			}
 		}})
 	})
-	d.url = serveHTTP(t, b, HTTPOptions{MaxSessions: 1}).URL + "/mcp"
+	d.url = serveHTTP(t, b, mcphttp.Options{MaxSessions: 1}).URL + "/mcp"
 	first = d.opens()
 	second := d.opens()
 	if status != http.StatusNotFound || len(b.up.made()) > 0 {

@@ -3,7 +3,6 @@ package bridge
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,9 +22,10 @@ import (
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 
 // serveHTTP serves a bridge on a loopback port.
-func serveHTTP(t *testing.T, b *bench, o HTTPOptions) *httptest.Server {
+func serveHTTP(t *testing.T, b *bench, o mcphttp.Options) *httptest.Server {
 	t.Helper()
-	server := httptest.NewServer(b.Handler(o))
+	o.Logger, o.Now = b.o.Logger, b.o.Now
+	server := httptest.NewServer(mcphttp.Handler(b, o))
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
@@ -59,119 +60,9 @@ func post(t *testing.T, method, url, body string, headers ...string) *http.Respo
 	return res
 }
 
-// Trials M1 and M2: other origins and other hosts, whatever the method.
-func TestForeignOriginsAndHostsAreRefused(t *testing.T) {
-	server := serveHTTP(t, newBench(t, profiles.Spec{}), HTTPOptions{Hosts: []string{"bridge.example"}, Origins: []string{"https://app.example"}})
-	_, port, _ := strings.Cut(strings.TrimPrefix(server.URL, "http://"), ":")
-	own := "127.0.0.1:" + port
-	for _, row := range []struct {
-		headers []string
-		allowed bool
-	}{
-		{nil, true},
-		{[]string{"Origin", "http://" + own}, true},
-		{[]string{"Origin", "https://app.example"}, true},
-		{[]string{"Host", "localhost:" + port}, true},
-		{[]string{"Host", "LOCALHOST:" + port}, true},
-		{[]string{"Host", "[::1]:" + port}, true},
-		{[]string{"Host", "[::1]"}, true},
-		{[]string{"Host", "bridge.example"}, true},
-		{[]string{"Host", "bridge.example:8443"}, true},
-		{[]string{"Sec-Fetch-Site", "none"}, true},
-		{[]string{"Origin", "http://evil.example"}, false},
-		{[]string{"Origin", "null"}, false},
-		{[]string{"Origin", "http://127.0.0.1:1"}, false},
-		{[]string{"Origin", "http://127.0.0.1.evil.example:" + port}, false},
-		{[]string{"Origin", "http://" + own + "/path"}, false},
-		{[]string{"Origin", "file://"}, false},
-		{[]string{"Origin", "http://" + own, "Origin", "http://evil.example"}, false},
-		{[]string{"Sec-Fetch-Site", "cross-site"}, false},
-		{[]string{"Sec-Fetch-Site", "same-site"}, false},
-		{[]string{"Host", "evil.example"}, false},
-		{[]string{"Host", "evil.example:" + port}, false},
-		{[]string{"Host", "localhost.:" + port}, false},
-		{[]string{"Host", "127.0.0.1.evil.example"}, false},
-		{[]string{"Host", "127.1:" + port}, false},
-		{[]string{"Host", "0.0.0.0:" + port}, false},
-		{[]string{"Host", "localhost:http"}, false},
-	} {
-		for _, method := range []string{"POST", "GET", "DELETE", "OPTIONS"} {
-			res := post(t, method, server.URL+"/mcp", initialize, row.headers...)
-			if refused := res.StatusCode == http.StatusForbidden; refused == row.allowed {
-				t.Errorf("%s with %q: status %d, want allowed %v", method, row.headers, res.StatusCode, row.allowed)
-			}
-		}
-	}
-}
-
-// Trial M3.
-func TestOtherContentTypesAreRefused(t *testing.T) {
-	server := serveHTTP(t, newBench(t, profiles.Spec{}), HTTPOptions{})
-	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""} {
-		req, _ := http.NewRequest("POST", server.URL+"/mcp", strings.NewReader(initialize))
-		req.Header.Set("Accept", "application/json, text/event-stream")
-		req.Header["Content-Type"] = []string{kind}
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		if res.StatusCode != http.StatusUnsupportedMediaType {
-			t.Errorf("content type %q: status %d", kind, res.StatusCode)
-		}
-	}
-}
-
-func TestBodiesAreBounded(t *testing.T) {
-	server := serveHTTP(t, newBench(t, profiles.Spec{}), HTTPOptions{MaxBody: 1000})
-	large := strings.Replace(initialize, `"t"`, `"`+strings.Repeat("t", 1000)+`"`, 1)
-	if res := post(t, "POST", server.URL+"/mcp", large); res.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Errorf("a large body: status %d", res.StatusCode)
-	}
-}
-
-// Trials M5 and M11: a session belongs to the bearer that opened it.
-func TestTokens(t *testing.T) {
-	o := HTTPOptions{Tokens: func() []Token {
-		return []Token{{Name: "a", SHA256: sha256.Sum256([]byte("token-a"))}, {Name: "b", SHA256: sha256.Sum256([]byte("token-b"))}}
-	}}
-	server := serveHTTP(t, newBench(t, profiles.Spec{}), o)
-	bearer := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
-	for _, headers := range [][]string{nil, bearer("wrong"), bearer(""), {"Authorization", "Basic token-a"}, bearer("token-a\x00")[:0]} {
-		if res := post(t, "POST", server.URL+"/mcp", initialize, headers...); res.StatusCode != http.StatusUnauthorized {
-			t.Errorf("with %q: status %d", headers, res.StatusCode)
-		}
-	}
-	opened := post(t, "POST", server.URL+"/mcp", initialize, bearer("token-a")...)
-	id := opened.Header.Get("Mcp-Session-Id")
-	if opened.StatusCode != http.StatusOK || id == "" {
-		t.Fatalf("status %d, session %q", opened.StatusCode, id)
-	}
-	list := `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
-	for _, row := range []struct {
-		token, session string
-		status         int
-	}{{"token-a", id, 200}, {"token-b", id, 403}, {"token-a", "guessed", 404}} {
-		headers := append(bearer(row.token), "Mcp-Session-Id", row.session, "Mcp-Protocol-Version", "2025-06-18")
-		if res := post(t, "POST", server.URL+"/mcp", list, headers...); res.StatusCode != row.status {
-			body, _ := io.ReadAll(res.Body)
-			t.Errorf("session %q with %s: status %d %s", row.session, row.token, res.StatusCode, body)
-		}
-	}
-	post(t, "DELETE", server.URL+"/mcp", "", append(bearer("token-a"), "Mcp-Session-Id", id)...)
-	if res := post(t, "POST", server.URL+"/mcp", list, append(bearer("token-a"), "Mcp-Session-Id", id)...); res.StatusCode != http.StatusNotFound {
-		t.Errorf("a deleted session: status %d", res.StatusCode)
-	}
-	for _, path := range []string{"/healthz", "/readyz"} {
-		if res := post(t, "GET", server.URL+path, ""); res.StatusCode != http.StatusOK {
-			t.Errorf("%s: status %d", path, res.StatusCode)
-		}
-	}
-}
-
 // Trial M4: the body says which protocol a request speaks.
 func TestBothProtocolsOnOneEndpoint(t *testing.T) {
-	server := serveHTTP(t, newBench(t, profiles.Spec{}), HTTPOptions{})
+	server := serveHTTP(t, newBench(t, profiles.Spec{}), mcphttp.Options{})
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		client := mcp.NewClient(&mcp.Implementation{Name: "tester"}, nil)
 		c, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: server.URL + "/mcp"}, &mcp.ClientSessionOptions{ProtocolVersion: version})
@@ -199,7 +90,7 @@ func TestBothProtocolsOnOneEndpoint(t *testing.T) {
 // An initialize that asks for the stateless protocol is answered with the
 // newest that has sessions.
 func TestInitializeIsClamped(t *testing.T) {
-	server := serveHTTP(t, newBench(t, profiles.Spec{}), HTTPOptions{})
+	server := serveHTTP(t, newBench(t, profiles.Spec{}), mcphttp.Options{})
 	res := post(t, "POST", server.URL+"/mcp", strings.Replace(initialize, "2025-06-18", "2026-07-28", 1))
 	body, err := io.ReadAll(res.Body)
 	if err != nil || !bytes.Contains(body, []byte(`"protocolVersion":"2025-11-25"`)) {
@@ -211,7 +102,7 @@ func TestInitializeIsClamped(t *testing.T) {
 func TestSessionsAreApart(t *testing.T) {
 	const sessions, evals = 20, 5
 	b := newBench(t, profiles.Spec{})
-	server := serveHTTP(t, b, HTTPOptions{})
+	server := serveHTTP(t, b, mcphttp.Options{})
 	var group sync.WaitGroup
 	for i := range sessions {
 		group.Go(func() {
@@ -250,7 +141,7 @@ func TestStatelessRequestEndsWithItsClient(t *testing.T) {
 		close(ended)
 		return "", ctx.Err()
 	}
-	server := serveHTTP(t, b, HTTPOptions{})
+	server := serveHTTP(t, b, mcphttp.Options{})
 	c, err := mcp.NewClient(&mcp.Implementation{Name: "tester"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: server.URL + "/mcp"}, &mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"})
 	if err != nil {
 		t.Fatal(err)
@@ -281,7 +172,7 @@ func (b *bench) sessionsHeld() int {
 // Trial M26: what has more than one reading is refused.
 func TestBodiesHaveOneReading(t *testing.T) {
 	b := newBench(t, profiles.Spec{})
-	server := serveHTTP(t, b, HTTPOptions{})
+	server := serveHTTP(t, b, mcphttp.Options{})
 	for name, body := range map[string]string{
 		"two messages":   initialize + initialize,
 		"not UTF-8":      strings.Replace(initialize, `"t"`, "\"\xff\"", 1),
@@ -310,7 +201,7 @@ func TestDeletedSessionStopsItsRuns(t *testing.T) {
 		ended <- context.Cause(ctx)
 		return "", ctx.Err()
 	}
-	server := serveHTTP(t, b, HTTPOptions{})
+	server := serveHTTP(t, b, mcphttp.Options{})
 	id := post(t, "POST", server.URL+"/mcp", initialize).Header.Get("Mcp-Session-Id")
 	headers := []string{"Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-06-18"}
 	post(t, "POST", server.URL+"/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, headers...)

@@ -131,9 +131,9 @@ func TestARunThatIsAcquiredIsKnown(t *testing.T) {
 	if _, _, err := b.acquire(t.Context(), id, false); err != nil {
 		t.Fatal(err)
 	}
-	st, ok := b.Run(id)
-	if !ok || st.State != RunPaused || len(b.Runs()) != 1 || b.Status().Paused != 1 {
-		t.Errorf("it is %q (%v), %d are listed", st.State, ok, len(b.Runs()))
+	st, ok := b.Run(t.Context(), id)
+	if !ok || st.State != RunPaused || len(b.Runs(t.Context())) != 1 || b.Status(t.Context()).Paused != 1 {
+		t.Errorf("it is %q (%v), %d are listed", st.State, ok, len(b.Runs(t.Context())))
 	}
 }
 

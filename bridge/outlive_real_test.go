@@ -26,8 +26,8 @@ func TestRealThousandPausedRuns(t *testing.T) {
 		waitUntil(t, func() bool { _, live := one.lookup(id); return !live })
 		ids = append(ids, id)
 	}
-	if st := one.Status(); st.Paused != runs || st.Runs != 0 || len(one.Runs()) != runs {
-		t.Errorf("%d are paused and %d run, %d are listed", st.Paused, st.Runs, len(one.Runs()))
+	if st := one.Status(t.Context()); st.Paused != runs || st.Runs != 0 || len(one.Runs(t.Context())) != runs {
+		t.Errorf("%d are paused and %d run, %d are listed", st.Paused, st.Runs, len(one.Runs(t.Context())))
 	}
 	for _, e := range f.open(t, runs) {
 		f.answer(t, e, yes)

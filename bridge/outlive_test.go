@@ -294,8 +294,8 @@ func undisturbed(t *testing.T, code string) (answer string, calls []string, entr
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitUntil(t, func() bool { st, _ := b.Run(id); return st.Over() })
-	st, _ := b.Run(id)
+	waitUntil(t, func() bool { st, _ := b.Run(t.Context(), id); return st.Over() })
+	st, _ := b.Run(t.Context(), id)
 	answer = answerOf(t, st.Result)
 	w.replayed(t, b, id, answer)
 	return answer, w.made(), l.entries

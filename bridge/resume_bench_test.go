@@ -16,7 +16,7 @@ func BenchmarkReplay(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	waitUntil(b, func() bool { st, _ := one.Run(id); return st.Over() })
+	waitUntil(b, func() bool { st, _ := one.Run(b.Context(), id); return st.Over() })
 	steps := 0
 	for b.Loop() {
 		if _, err := one.Replay(b.Context(), id, func(Step) { steps++ }); err != nil {

@@ -18,6 +18,7 @@ import (
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/memstore"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
@@ -132,7 +133,7 @@ func (f *fleet) startPaused(t testing.TB, b *bench, code string, n int) string {
 		t.Fatal(err)
 	}
 	waitUntil(t, func() bool {
-		st, _ := b.Run(id)
+		st, _ := b.Run(t.Context(), id)
 		if st.Over() {
 			t.Fatalf("it ended: %s", st.Result)
 		}
@@ -155,7 +156,7 @@ func TestARunGoesOnElsewhere(t *testing.T) {
 		f.answer(t, e, yes)
 	}
 	second := f.bridge(t, "two", queued())
-	if st, ok := second.Run(id); !ok || st.State != RunPaused || st.Requester != "ci" {
+	if st, ok := second.Run(t.Context(), id); !ok || st.State != RunPaused || st.Requester != "ci" {
 		t.Errorf("before: %+v", st)
 	}
 	res, err := second.Resume(t.Context(), id, "the test", nil)
@@ -242,7 +243,7 @@ func TestInterruptedAndEndedRuns(t *testing.T) {
 		if _, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.Kept) error { k.State, k.Owner = kept.State, kept.Owner; return nil }); err != nil {
 			t.Fatal(err)
 		}
-		if st, ok := b.Run(id); !ok || st.State != want || st.Over() || len(b.Runs()) != 1 || b.Runs()[0].State != want {
+		if st, ok := b.Run(t.Context(), id); !ok || st.State != want || st.Over() || len(b.Runs(t.Context())) != 1 || b.Runs(t.Context())[0].State != want {
 			t.Errorf("it is %+v (%v), want %s", st, ok, want)
 		}
 	}
@@ -256,7 +257,7 @@ func TestInterruptedAndEndedRuns(t *testing.T) {
 	}
 	waitUntil(t, func() bool { return b.o.Gate.Broker().Waiting(id) == 1 })
 	f.answer(t, f.open(t, 1)[0], yes)
-	waitUntil(t, func() bool { st, ok := b.Run(id); return ok && st.Over() })
+	waitUntil(t, func() bool { st, ok := b.Run(t.Context(), id); return ok && st.Over() })
 	if err := b.GoOn(t.Context(), id, "the test"); !errors.Is(err, ErrEnded) {
 		t.Errorf("once it has ended: %v", err)
 	}
@@ -277,7 +278,7 @@ func TestAStatelessRetryReachesAnotherBridge(t *testing.T) {
 	f := newFleet()
 	first, second := f.bridge(t, "one", asks()), f.bridge(t, "two", asks())
 	const code = `const free = await codemode.b__echo({n: 1}); return [free, await codemode.a__echo({n: 2}), await codemode.a__echo({n: 3})]`
-	at := []string{serveHTTP(t, first, HTTPOptions{}).URL, serveHTTP(t, second, HTTPOptions{}).URL}
+	at := []string{serveHTTP(t, first, mcphttp.Options{}).URL, serveHTTP(t, second, mcphttp.Options{}).URL}
 	state, yes := askedBy(t, rawEval(t, at[0], code, ""))
 	state, yes = askedBy(t, rawEval(t, at[1], code, yes+fmt.Sprintf(`"requestState":%q,`, state)))
 	for range 3 { // the same, again and again, at either
@@ -444,7 +445,7 @@ func TestAPausedRunExpires(t *testing.T) {
 		if err := b.expire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if st, ok := b.Run(id); !ok || st.State != RunPaused {
+		if st, ok := b.Run(t.Context(), id); !ok || st.State != RunPaused {
 			t.Fatalf("%v later: %+v", jump, st)
 		}
 	}
@@ -483,7 +484,7 @@ func TestTheVerdictMovesAPausedRunOn(t *testing.T) {
 		t.Errorf("after one of two answers: %v, %v", answered, err)
 	}
 	f.answer(t, f.open(t, 1)[0], yes)
-	waitUntil(t, func() bool { st, ok := second.Run(id); return ok && st.Over() })
+	waitUntil(t, func() bool { st, ok := second.Run(t.Context(), id); return ok && st.Over() })
 	if made := second.up.made(); len(made) != 3 {
 		t.Errorf("made %q", made)
 	}
@@ -588,7 +589,7 @@ func TestTheSameScriptAgainIsAnotherRun(t *testing.T) {
 	if err := b.GoOn(t.Context(), id, "ann answered"); err != nil { // as the answer brings it about
 		t.Fatal(err)
 	}
-	waitUntil(t, func() bool { st, ok := b.Run(id); return ok && st.Over() })
+	waitUntil(t, func() bool { st, ok := b.Run(t.Context(), id); return ok && st.Over() })
 	if got := eval(t, c, leftScript); !strings.Contains(got, `{\"n\":2}`) || len(b.up.made()) != 2 {
 		t.Errorf("got %s after %q", got, b.up.made())
 	}
@@ -627,7 +628,7 @@ func TestARunOnItsWayIsPutOff(t *testing.T) {
 	if err := <-over; !errors.Is(err, left) {
 		t.Errorf("it ends with %v", err)
 	}
-	if st, ok := second.Run(id); !ok || st.State != RunPaused {
+	if st, ok := second.Run(t.Context(), id); !ok || st.State != RunPaused {
 		t.Errorf("it is %+v (%v)", st, ok)
 	}
 	second.StopRun(other, "the test")

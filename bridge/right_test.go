@@ -71,8 +71,8 @@ func TestARunBelongsToItsConfiguration(t *testing.T) {
 					t.Errorf("eval_resume of %s: %v", what, err)
 				}
 			}
-			if _, ok := other.Run(id); ok || len(other.Runs()) > 0 || other.Status().Paused > 0 {
-				t.Errorf("it is listed: %v", other.Runs())
+			if _, ok := other.Run(t.Context(), id); ok || len(other.Runs(t.Context())) > 0 || other.Status(t.Context()).Paused > 0 {
+				t.Errorf("it is listed: %v", other.Runs(t.Context()))
 			}
 			if last, err := other.answeredUnowned(t.Context(), time.Time{}); err != nil || len(last) > 0 {
 				t.Errorf("it is moved on: %v, %v", last, err)
@@ -81,7 +81,7 @@ func TestARunBelongsToItsConfiguration(t *testing.T) {
 				t.Errorf("made %q", made)
 			}
 			own := f.under("three", "staging", "s", profiles.Spec{})(t)
-			if _, ok := own.Run(id); !ok {
+			if _, ok := own.Run(t.Context(), id); !ok {
 				t.Error("a bridge of its own configuration does not know it")
 			}
 			if err := own.CancelRun(t.Context(), id, "ann"); err != nil {
@@ -149,7 +149,7 @@ func TestAServerThatBecameAnother(t *testing.T) {
 		view.Identities = map[string]string{"a": "production", "b": "b"}
 		b.Replace(view)
 		<-r.done
-		st, _ := b.Run(id)
+		st, _ := b.Run(t.Context(), id)
 		stale(t, b, string(st.Result))
 		f.open(t, 0)
 	})
@@ -182,7 +182,7 @@ return got`
 			f.answer(t, f.open(t, 1)[0], yes) // the second call is asked about as well
 			r, _ := second.lookup(id)
 			<-r.done
-			st, _ := second.Run(id)
+			st, _ := second.Run(t.Context(), id)
 			if want := `"result":["declined","{\"n\":2}","denied"]`; !strings.Contains(string(st.Result), want) {
 				t.Errorf("got  %s\nwant %s", st.Result, want)
 			}

@@ -259,18 +259,6 @@ func (s *Server) Running() int {
 	return len(s.live)
 }
 
-// clampInitialize answers an initialize that asks for the stateless protocol
-// with the newest one that has an initialize: the two do not go together, and
-// the SDK would take the answer for a stateless session.
-func clampInitialize(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil && p.ProtocolVersion >= statelessProtocol {
-			p.ProtocolVersion = newestSessionProtocol
-		}
-		return next(ctx, method, req)
-	}
-}
-
 // awaitTools answers a list of tools when it is worth reading: a client that asks at
 // once, and perhaps never again, is not shown tools of which some servers'
 // are missing because these are just being started.
@@ -282,11 +270,6 @@ func (s *Server) awaitTools(next mcp.MethodHandler) mcp.MethodHandler {
 		return next(ctx, method, req)
 	}
 }
-
-const (
-	statelessProtocol     = "2026-07-28"
-	newestSessionProtocol = "2025-11-25"
-)
 
 // newID returns a new name for a run or session: a letter and 60 random bits.
 func newID(kind string) string {

@@ -146,15 +146,3 @@ func (s *Server) twinLocked(sess *session) *session {
 	}
 	return nil
 }
-
-// abandon stops the runs of the HTTP session that its owner ends. The SDK
-// waits for them, and would wait as long as they like.
-func (s *Server) abandon(id, owner string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.live {
-		if conn := r.session.conn; conn != nil && id != "" && conn.ID() == id && r.session.owner == owner {
-			r.stop(errSessionEnded)
-		}
-	}
-}

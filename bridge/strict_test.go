@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/profiles"
 )
 
@@ -26,7 +27,7 @@ func opened(t *testing.T, url, version string) []string {
 }
 
 func TestHTTPAnswersAsJSONRPC(t *testing.T) {
-	server := serveHTTP(t, newBench(t, profiles.Spec{}), HTTPOptions{})
+	server := serveHTTP(t, newBench(t, profiles.Spec{}), mcphttp.Options{})
 	old, session := opened(t, server.URL, "2025-03-26"), opened(t, server.URL, "2025-11-25")
 	stateless := []string{"Mcp-Protocol-Version", "2026-07-28"}
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`

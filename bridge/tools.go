@@ -208,7 +208,7 @@ type ServerStatus struct {
 }
 
 // Status returns how the bridge is.
-func (s *Server) Status() Status {
+func (s *Server) Status(ctx context.Context) Status {
 	view := s.o.Gate.View()
 	var out Status
 	for _, st := range s.o.Upstreams.Status() {
@@ -232,13 +232,13 @@ func (s *Server) Status() Status {
 	s.mu.Lock()
 	out.Runs = len(s.live)
 	s.mu.Unlock()
-	out.Paused = len(s.paused(context.Background()))
+	out.Paused = len(s.paused(ctx))
 	return out
 }
 
 // status answers codemode_status.
 func (s *Server) status(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
-	out := s.Status()
+	out := s.Status(ctx)
 	if sess, err := s.session(req); err == nil {
 		open, err := s.o.Gate.Broker().Entries(ctx, approval.Filter{Open: s.o.Now()})
 		if err != nil {

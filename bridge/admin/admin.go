@@ -78,9 +78,9 @@ type Runs interface {
 	// what was asked.
 	Start(ctx context.Context, profile, code string, input json.RawMessage, requester string) (id string, err error)
 	// Run returns a run that is live or paused, or ended lately.
-	Run(id string) (Run, bool)
+	Run(ctx context.Context, id string) (Run, bool)
 	// List returns those runs, the newest first.
-	List() []Run
+	List(context.Context) []Run
 	// Stop ends a run, and Resume goes on with one that is paused. By is who.
 	// ErrUnknown means that there is no such run.
 	Stop(ctx context.Context, id, by string) error
@@ -187,7 +187,7 @@ type Options struct {
 	Tools         Tools
 	Logins        Logins
 	// Status returns servers, sandbox and profiles, as codemode_status has them.
-	Status func() any
+	Status func(context.Context) any
 	// Record keeps what is done here and is not recorded elsewhere: who came
 	// in and who was refused, revocations, stops, edits.
 	Record ledger.Recorder

@@ -364,7 +364,7 @@ func TestStartRun(t *testing.T) {
 		if list := bob.do("GET", "/api/runs", "").want(200).says(`"run":"r3"`); strings.Contains(list.body, "sent") {
 			t.Errorf("the list has results: %s", list.body)
 		}
-		b.runs.set(append(b.runs.List(), Run{ID: "r4", State: Paused}, Run{ID: "r5", State: Interrupted}))
+		b.runs.set(append(b.runs.List(t.Context()), Run{ID: "r4", State: Paused}, Run{ID: "r5", State: Interrupted}))
 		b.as("ada").do("GET", "/api/result/r5", "").want(202).says(`"state":"interrupted"`)
 		b.atPage("ada").do("GET", "/runs", "").want(200).says(`data-do="resume-run" data-id="r4"`, `data-do="resume-run" data-id="r5"`)
 		bob.do("POST", "/api/runs/r4/resume", `{}`).want(200)

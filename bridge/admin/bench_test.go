@@ -59,7 +59,7 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 	o := Options{
 		Approvers: func() *approval.Approvers { b.mu.Lock(); defer b.mu.Unlock(); return b.approvers },
 		Desk:      desk, Requests: b.broker, Runs: b.runs, Records: b.records, Sessions: b.session, Policy: b.policy, Record: b.records,
-		Status: func() any {
+		Status: func(context.Context) any {
 			return map[string]any{"servers": []map[string]any{{"name": "mail", "state": "connected", "tools": 9}}, "profiles": []string{"supervised"}}
 		},
 		Base: "http://" + host,
@@ -369,7 +369,7 @@ func (f *fakeRuns) Start(_ context.Context, profile, code string, input json.Raw
 	return id, nil
 }
 
-func (f *fakeRuns) Run(id string) (Run, bool) {
+func (f *fakeRuns) Run(_ context.Context, id string) (Run, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := slices.IndexFunc(f.all, func(r Run) bool { return r.ID == id })
@@ -379,14 +379,14 @@ func (f *fakeRuns) Run(id string) (Run, bool) {
 	return f.all[i], true
 }
 
-func (f *fakeRuns) List() []Run {
+func (f *fakeRuns) List(context.Context) []Run {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.all)
 }
 
-func (f *fakeRuns) Stop(_ context.Context, id, by string) error {
-	run, ok := f.Run(id)
+func (f *fakeRuns) Stop(ctx context.Context, id, by string) error {
+	run, ok := f.Run(ctx, id)
 	if !ok || run.State.Over() {
 		return ErrUnknown
 	}
@@ -397,8 +397,8 @@ func (f *fakeRuns) Stop(_ context.Context, id, by string) error {
 	return nil
 }
 
-func (f *fakeRuns) Resume(_ context.Context, id, by string) error {
-	run, ok := f.Run(id)
+func (f *fakeRuns) Resume(ctx context.Context, id, by string) error {
+	run, ok := f.Run(ctx, id)
 	switch {
 	case !ok:
 		return ErrUnknown
@@ -500,6 +500,6 @@ func (b *bench) state() string {
 	entries, _ := b.broker.Entries(context.Background(), approval.Filter{})
 	grants, _ := b.broker.Grants(context.Background())
 	head, _, _ := b.records.Head(context.Background())
-	json.NewEncoder(&out).Encode([]any{entries, grants, head, b.runs.List(), b.policy.text, b.session.List()})
+	json.NewEncoder(&out).Encode([]any{entries, grants, head, b.runs.List(b.t.Context()), b.policy.text, b.session.List()})
 	return out.String()
 }

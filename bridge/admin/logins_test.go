@@ -22,7 +22,7 @@ func (fakeLogins) Begin(_ context.Context, server, by string) (string, error) {
 func TestLoginsAreBegun(t *testing.T) {
 	b := newBench(t, func(o *Options) {
 		o.Logins = fakeLogins{}
-		o.Status = func() any {
+		o.Status = func(context.Context) any {
 			return map[string]any{"servers": []map[string]any{{"name": "mail", "state": "needs-login", "why": "log in"}, {"name": "time", "state": "connected"}}}
 		}
 	})

@@ -372,7 +372,7 @@ func (s *Site) requestPage(who *caller, w http.ResponseWriter, r *http.Request) 
 }
 
 func (s *Site) runsPage(who *caller, w http.ResponseWriter, r *http.Request) error {
-	return s.page(who, w, r, "runs", "Runs", s.runs())
+	return s.page(who, w, r, "runs", "Runs", s.runs(r.Context()))
 }
 
 func (s *Site) grantsPage(who *caller, w http.ResponseWriter, r *http.Request) error {
@@ -402,7 +402,7 @@ func (s *Site) serversPage(who *caller, w http.ResponseWriter, r *http.Request) 
 	if s.o.Status == nil {
 		return missing("status")
 	}
-	text, err := json.Marshal(s.o.Status())
+	text, err := json.Marshal(s.o.Status(r.Context()))
 	if err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}

@@ -82,7 +82,7 @@ func (s *Site) result(who *caller, w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	id := r.PathValue("id")
-	run, ok := s.o.Runs.Run(id)
+	run, ok := s.o.Runs.Run(r.Context(), id)
 	switch {
 	case !ok:
 		return ErrUnknown
@@ -99,7 +99,7 @@ func (s *Site) sendResult(w http.ResponseWriter, r *http.Request, id string, wai
 	defer cancel()
 	for {
 		changed, requested := s.o.Runs.Changed(), s.o.Requests.Requested() // before looking: nothing is missed
-		run, ok := s.o.Runs.Run(id)
+		run, ok := s.o.Runs.Run(r.Context(), id)
 		if !ok {
 			return ErrUnknown
 		}
@@ -136,19 +136,19 @@ func (s *Site) sendResult(w http.ResponseWriter, r *http.Request, id string, wai
 	}
 }
 
-func (s *Site) runs() []Run {
+func (s *Site) runs(ctx context.Context) []Run {
 	if s.o.Runs == nil {
 		return nil
 	}
-	all := s.o.Runs.List()
+	all := s.o.Runs.List(ctx)
 	for i := range all {
 		all[i].Client, all[i].Requester = canon.Visible(all[i].Client), canon.Visible(all[i].Requester)
 	}
 	return all
 }
 
-func (s *Site) listRuns(_ *caller, w http.ResponseWriter, _ *http.Request) error {
-	return answer(w, http.StatusOK, map[string]any{"runs": append([]Run{}, s.runs()...)})
+func (s *Site) listRuns(_ *caller, w http.ResponseWriter, r *http.Request) error {
+	return answer(w, http.StatusOK, map[string]any{"runs": append([]Run{}, s.runs(r.Context())...)})
 }
 
 // stopRun ends a run. It is done even if it cannot be recorded, and then says so.
@@ -356,11 +356,11 @@ func (s *Site) history(_ *caller, w http.ResponseWriter, r *http.Request) error 
 	return answer(w, http.StatusOK, map[string]any{"rows": rows})
 }
 
-func (s *Site) servers(_ *caller, w http.ResponseWriter, _ *http.Request) error {
+func (s *Site) servers(_ *caller, w http.ResponseWriter, r *http.Request) error {
 	if s.o.Status == nil {
 		return missing("status")
 	}
-	return answer(w, http.StatusOK, s.o.Status())
+	return answer(w, http.StatusOK, s.o.Status(r.Context()))
 }
 
 // A Source is the text that the profiles are written in.

@@ -165,13 +165,12 @@ func (c *Client) tell(n News) {
 }
 
 var (
-	errNoForm       = errors.New("this client cannot ask a person")
-	errNoModel      = errors.New("this client does not lend its model")
-	errQueueFull    = errors.New("too many questions of servers are waiting")
-	errNotInTime    = errors.New("nobody answered in time")
-	errNoConsent    = errors.New("a person said that the server may not")
-	errClientFailed = errors.New("the client could not ask")
-	errTooMany      = fmt.Errorf("a server asks at most %d times in a run, and not again after %d refusals", MaxRequests, MaxRefusals)
+	errNoForm    = errors.New("this client cannot ask a person")
+	errNoModel   = errors.New("this client does not lend its model")
+	errQueueFull = errors.New("too many questions of servers are waiting")
+	errNotInTime = errors.New("nobody answered in time")
+	errNoConsent = errors.New("a person said that the server may not")
+	errTooMany   = fmt.Errorf("a server asks at most %d times in a run, and not again after %d refusals", MaxRequests, MaxRefusals)
 )
 
 // Bounds on what one server asks in one run. Past them its requests are refused,

@@ -18,12 +18,11 @@ import (
 
 // Bounds on what an upstream server shows to a person.
 const (
-	maxLines   = 12   // of its message
-	maxLine    = 200  // characters of a line of it
-	maxFields  = 20   // of its form
-	maxText    = 120  // characters of a title, a description or a choice
-	maxChoices = 50   // choices of a field
-	maxURL     = 2000 // bytes
+	maxLines   = 12  // of its message
+	maxLine    = 200 // characters of a line of it
+	maxFields  = 20  // of its form
+	maxText    = 120 // characters of a title, a description or a choice
+	maxChoices = 50  // choices of a field
 )
 
 // LabelForm makes a server's form, or its request to open a page, fit for a person.

@@ -11,6 +11,9 @@ import (
 	"codemode-bridge/bridge/canon"
 )
 
+// maxURL bounds an address, in bytes.
+const maxURL = 2000
+
 // page returns the address of a page that a server wants opened. It is refused
 // unless it is plain https on a public host: a page of this machine, of a router
 // or of the company's network could do something by being opened, and its answer

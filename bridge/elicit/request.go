@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -34,6 +35,8 @@ type answer struct {
 	model *mcp.CreateMessageWithToolsResult
 	err   error
 }
+
+var errClientFailed = errors.New("the client could not ask")
 
 // ID names the request. No two have the same.
 func (r *Request) ID() string { return r.id }

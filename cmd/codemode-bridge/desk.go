@@ -228,7 +228,7 @@ func (p *parts) openPage(a *console, log *slog.Logger) (*page, error) {
 	beginning, forget := context.WithCancel(context.Background())
 	o := admin.Options{
 		Approvers: p.desk.approvers.Load, Configuration: p.desk.conf.ID, Desk: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, app: a}, Config: p.reloads.pending, Tools: toolsOf{p}, Logins: newPageLogins(beginning, p),
-		Status: func() any { return p.server.Status() }, Record: p.recorder, Hosts: hosts, Base: base, Webhooks: hooks, Bridge: p.desk.id, Logger: log.With("part", "page"),
+		Status: func(ctx context.Context) any { return p.server.Status(ctx) }, Record: p.recorder, Hosts: hosts, Base: base, Webhooks: hooks, Bridge: p.desk.id, Logger: log.With("part", "page"),
 	}
 	if p.recorder.Store() != nil {
 		o.Records = p.recorder.Store()
@@ -268,14 +268,14 @@ func (r runsOf) Start(ctx context.Context, profile, code string, input json.RawM
 	return r.Server.Start(ctx, profile, code, input, requester)
 }
 
-func (r runsOf) Run(id string) (admin.Run, bool) {
-	st, ok := r.Server.Run(id)
+func (r runsOf) Run(ctx context.Context, id string) (admin.Run, bool) {
+	st, ok := r.Server.Run(ctx, id)
 	return shownRun(st), ok
 }
 
-func (r runsOf) List() []admin.Run {
+func (r runsOf) List(ctx context.Context) []admin.Run {
 	var all []admin.Run
-	for _, st := range r.Runs() {
+	for _, st := range r.Runs(ctx) {
 		all = append(all, shownRun(st))
 	}
 	return all

@@ -47,7 +47,7 @@ var exceptions = map[string]map[string]string{
 		"bridge/ledger.Record":   "plain data: one line of the audit log",
 		"bridge/config.Server":   "plain data: a server as the file has it",
 		"bridge/approval.Broker": grown, "bridge/approval.Description": grown, "bridge/gate.Run": grown, "bridge/upstream.Spec": grown,
-		"bridge/upstream.server": grown, "sandbox.run": grown, "bridge.Server": grown, "bridge.host": grown, "bridge.run": grown, "bridge.voice": grown,
+		"bridge/upstream.server": grown, "sandbox.run": grown, "bridge.Server": grown, "bridge.host": grown, "bridge.run": grown,
 		"bridge/admin.Site": grown, "bridge/admin.Options": grown, "bridge/config.decoder": grown, "bridge/sqlstore.DB": grown,
 		"cmd/codemode-bridge.parts": grown, "sandbox/intl.Number": grown, "sandbox/worker.realm": grown,
 	},

@@ -17,6 +17,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/login"
+	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/observed"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
@@ -328,12 +329,12 @@ func (p *parts) await(ctx context.Context) {
 
 // tokens are the bearer tokens of this moment. A configuration that has lost
 // them all lets nobody in.
-func (p *parts) tokens() []bridge.Token {
+func (p *parts) tokens() []mcphttp.Token {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var all []bridge.Token
+	var all []mcphttp.Token
 	for _, t := range p.cfg.HTTP.Tokens {
-		all = append(all, bridge.Token{Name: t.Name, SHA256: t.Digest})
+		all = append(all, mcphttp.Token{Name: t.Name, SHA256: t.Digest})
 	}
 	return all
 }

@@ -70,7 +70,7 @@ func newPageBench(t *testing.T, changes ...func(*admin.Options)) *pageBench {
 	o := admin.Options{
 		Approvers: b.approvers.Load,
 		Desk:      &gate.Desk{Broker: b.broker, Recorder: b.records}, Requests: b.broker, Records: b.records, Record: b.records, Runs: b.runs, Policy: b.policy,
-		Status: func() any {
+		Status: func(context.Context) any {
 			return json.RawMessage(`{"servers":[{"name":"mail","state":"connected","tools":9},{"name":"github","state":"failed","why":"connection refused","tools":0}],"profiles":["safe","supervised"]}`)
 		},
 	}
@@ -182,8 +182,8 @@ type pageRuns struct {
 func (p *pageRuns) Start(context.Context, string, string, json.RawMessage, string) (string, error) {
 	return "", fmt.Errorf("no runs are started here")
 }
-func (p *pageRuns) Run(id string) (admin.Run, bool) { return admin.Run{}, false }
-func (p *pageRuns) List() []admin.Run {
+func (p *pageRuns) Run(_ context.Context, id string) (admin.Run, bool) { return admin.Run{}, false }
+func (p *pageRuns) List(context.Context) []admin.Run {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.all)

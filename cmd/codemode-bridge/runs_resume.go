@@ -66,7 +66,7 @@ func sayWaiting(ctx context.Context, con *console, p *parts, run string) (end fu
 		tick := time.NewTicker(250 * time.Millisecond)
 		defer tick.Stop()
 		for {
-			if st, ok := p.server.Run(run); ok && st.State == bridge.RunWaiting {
+			if st, ok := p.server.Run(ctx, run); ok && st.State == bridge.RunWaiting {
 				fmt.Fprintln(con.err, "waiting for a person: codemode-bridge approvals watch, or the approval page; Ctrl-C pauses the run again")
 				return
 			}

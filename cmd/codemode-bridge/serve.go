@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"codemode-bridge/bridge"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/mcphttp"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/webguard"
@@ -169,9 +169,9 @@ func mayListen(address string, tokens bool) error {
 
 // serveHTTP serves until ctx ends; then requests under way end first.
 func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) error {
-	o := bridge.HTTPOptions{
+	o := mcphttp.Options{
 		Hosts: config.Reveal(h.AllowedHosts), Origins: config.Reveal(h.AllowedOrigins),
-		IdleTimeout: timeDuration(h.IdleTimeout), MaxSessions: h.MaxSessions, MaxBody: int64(h.MaxBody),
+		IdleTimeout: timeDuration(h.IdleTimeout), MaxSessions: h.MaxSessions, MaxBody: int64(h.MaxBody), Logger: p.log,
 	}
 	if len(h.Tokens) > 0 {
 		o.Tokens = p.tokens
@@ -188,7 +188,7 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 		}
 	}
 	server := &http.Server{
-		Handler:           p.server.Handler(o),
+		Handler:           mcphttp.Handler(p.server, o),
 		ReadHeaderTimeout: 10 * time.Second, // and no WriteTimeout: answers are streams
 		ReadTimeout:       60 * time.Second,
 		IdleTimeout:       120 * time.Second,

@@ -1,10 +1,8 @@
-package bridge
+package mcphttp
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -14,39 +12,7 @@ import (
 	"codemode-bridge/bridge/rpc"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// What the protocol demands of a server and the SDK leaves out.
-
-// resourceNotFound is the code up to 2025-11-25; since 2026-07-28 it is that of
-// invalid params.
-const resourceNotFound = -32002
-
-// strict refuses lists that the bridge does not declare, which the SDK answers as
-// if they were empty, and gives a resource that is not there the code of the era,
-// and a second initialize one at all.
-func strict(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		switch req.GetParams().(type) {
-		case *mcp.ListResourcesParams, *mcp.ListResourceTemplatesParams, *mcp.ListPromptsParams:
-			return nil, methodNotFound(method)
-		}
-		res, err := next(ctx, method, req)
-		var failed *jsonrpc.Error
-		if method == "initialize" && err != nil && !errors.As(err, &failed) { // a second one, which the SDK answers with the code 0
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: " + err.Error()}
-		}
-		if read, ok := req.(*mcp.ReadResourceRequest); ok && read.ProtocolVersion() < statelessProtocol && errors.As(err, &failed) && failed.Code == jsonrpc.CodeInvalidParams {
-			return nil, &jsonrpc.Error{Code: resourceNotFound, Message: failed.Message, Data: failed.Data}
-		}
-		return res, err
-	}
-}
-
-func methodNotFound(method string) *jsonrpc.Error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}
-}
 
 // readMessage reads the body of a POST, which is one message. It must have one
 // reading: the dispatcher and the SDK each make theirs.
@@ -60,8 +26,8 @@ func readMessage(body []byte) (rpc.Message, *rpc.Error) {
 	return m, bad
 }
 
-// checkBatch says why a batch is not taken, in a session of a protocol version;
-// nil if it is.
+// checkBatch says why a batch is refused in a session of a protocol version; nil if
+// it is not.
 func checkBatch(elements []json.RawMessage, version string) *rpc.Error {
 	refuse := func(id json.RawMessage, what string) *rpc.Error {
 		return &rpc.Error{ID: id, Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: " + what}
@@ -117,8 +83,8 @@ func (r *reply) Write(p []byte) (int, error) {
 	return r.ResponseWriter.Write(p)
 }
 
-// finish writes what was held back: a method that there is none of is an answer
-// to a request, and nothing to a notification, which nobody answers.
+// finish writes what was held back. An unknown method is an error in answer to a
+// request; a notification is never answered.
 func (r *reply) finish() {
 	if !r.held {
 		return
@@ -127,7 +93,7 @@ func (r *reply) finish() {
 	unknown := strings.HasSuffix(text, strconv.Quote(m.Method)+" unsupported")
 	switch {
 	case m.IsRequest() && unknown:
-		refuse(r.ResponseWriter, http.StatusOK, &rpc.Error{ID: m.ID, Code: jsonrpc.CodeMethodNotFound, Message: methodNotFound(m.Method).Message})
+		refuse(r.ResponseWriter, http.StatusOK, &rpc.Error{ID: m.ID, Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", m.Method)})
 	case m.Method != "" && m.ID == nil && (unknown || strings.Contains(text, "missing id for")):
 		r.Header().Del("Content-Type")
 		r.ResponseWriter.WriteHeader(http.StatusAccepted)

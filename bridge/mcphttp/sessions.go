@@ -1,4 +1,4 @@
-package bridge
+package mcphttp
 
 import (
 	"maps"
@@ -12,22 +12,26 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// httpSessions bounds the sessions of the older protocol over HTTP. Opening one
+// sessions bounds the sessions of the older protocol over HTTP. Opening one
 // takes a single request, so whoever reaches the endpoint could have them all:
 // where no room is left, room is made, and nobody who has to show a token, or
 // comes from another machine, has more than half of it.
 //
 // A client whose session was ended to make room gets 404 and, as the protocol
 // says, opens another one.
-type httpSessions struct {
-	server *Server
-	max    int
+type sessions struct {
+	bridge Bridge
+	o      Options
 
 	mu      sync.Mutex
-	all     map[string]*httpSession // by Mcp-Session-Id
-	opening map[opener]int          // not in all yet
-	busy    map[string]int          // by Mcp-Session-Id, in all or not yet: requests under way
-	ending  map[string]bool         // taken out of all, to be closed
+	all     map[string]*session // by Mcp-Session-Id
+	opening map[opener]int      // not in all yet
+	busy    map[string]int      // by Mcp-Session-Id, in all or not yet: requests under way
+	ending  map[string]bool     // taken out of all, to be closed
+}
+
+func newSessions(b Bridge, o Options) *sessions {
+	return &sessions{bridge: b, o: o, all: map[string]*session{}, opening: map[opener]int{}, busy: map[string]int{}, ending: map[string]bool{}}
 }
 
 // An opener is who opened a session, as far as that is known.
@@ -36,15 +40,15 @@ type opener struct {
 	address   string // "" for loopback, where everybody has the same one, proxies too
 }
 
-type httpSession struct {
+type session struct {
 	opener
 	conn  *mcp.ServerSession
 	heard time.Time // of its client
 }
 
-// restFor is how long a session must have been silent to be ended for another
-// one although it ran scripts, which may have left grants and handles in it.
-const restFor = time.Minute
+// Quiet is how long a session that ran scripts must have been silent to be ended
+// for another one: the scripts may have left grants and handles in it.
+const Quiet = time.Minute
 
 func openerOf(r *http.Request) (o opener) {
 	if token := auth.TokenInfoFromContext(r.Context()); token != nil {
@@ -59,7 +63,7 @@ func openerOf(r *http.Request) (o opener) {
 
 // open reserves a session for o, and ends others if that needs their room. It
 // reports whether there is room; if so, opened must follow.
-func (h *httpSessions) open(o opener) bool {
+func (h *sessions) open(o opener) bool {
 	h.mu.Lock()
 	h.forgetEndedLocked()
 	victims, room := h.victimsLocked(o)
@@ -76,15 +80,15 @@ func (h *httpSessions) open(o opener) bool {
 
 // victimsLocked takes those out of the table that have to end for a session of
 // o. Where they would not make room, nobody has to.
-func (h *httpSessions) victimsLocked(o opener) (victims map[string]*httpSession, room bool) {
-	victims = map[string]*httpSession{}
+func (h *sessions) victimsLocked(o opener) (victims map[string]*session, room bool) {
+	victims = map[string]*session{}
 	for _, bound := range []struct {
 		max int
 		of  func(opener) bool
 	}{
-		{(h.max + 1) / 2, func(other opener) bool { return o.principal != "" && other.principal == o.principal }},
-		{(h.max + 1) / 2, func(other opener) bool { return o.address != "" && other.address == o.address }},
-		{h.max, func(opener) bool { return true }},
+		{(h.o.MaxSessions + 1) / 2, func(other opener) bool { return o.principal != "" && other.principal == o.principal }},
+		{(h.o.MaxSessions + 1) / 2, func(other opener) bool { return o.address != "" && other.address == o.address }},
+		{h.o.MaxSessions, func(opener) bool { return true }},
 	} {
 		for h.countLocked(bound.of) >= bound.max {
 			id := h.victimLocked(bound.of)
@@ -100,31 +104,31 @@ func (h *httpSessions) victimsLocked(o opener) (victims map[string]*httpSession,
 }
 
 // opened ends what open began: id is the session's, "" if it was not made.
-func (h *httpSessions) opened(o opener, id string) {
+func (h *sessions) opened(o opener, id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.opening[o]--; h.opening[o] == 0 {
 		delete(h.opening, o)
 	}
-	for conn := range h.server.mcp.Sessions() {
+	for conn := range h.bridge.MCP().Sessions() {
 		if id != "" && conn.ID() == id {
-			h.all[id] = &httpSession{o, conn, h.server.o.Now()}
+			h.all[id] = &session{o, conn, h.o.Now()}
 		}
 	}
 }
 
 // hear notes that the client of a session has said something.
-func (h *httpSessions) hear(id string) {
+func (h *sessions) hear(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s := h.all[id]; s != nil {
-		s.heard = h.server.o.Now()
+		s.heard = h.o.Now()
 	}
 }
 
 // version is the protocol version that a session asked for; "" if there is none
 // of that id.
-func (h *httpSessions) version(id string) string {
+func (h *sessions) version(id string) string {
 	h.mu.Lock()
 	s := h.all[id]
 	h.mu.Unlock()
@@ -134,9 +138,9 @@ func (h *httpSessions) version(id string) string {
 	return s.conn.InitializeParams().ProtocolVersion
 }
 
-func (h *httpSessions) forgetEndedLocked() {
+func (h *sessions) forgetEndedLocked() {
 	lives := map[*mcp.ServerSession]bool{}
-	for conn := range h.server.mcp.Sessions() {
+	for conn := range h.bridge.MCP().Sessions() {
 		lives[conn] = true
 	}
 	for id, s := range h.all {
@@ -146,7 +150,7 @@ func (h *httpSessions) forgetEndedLocked() {
 	}
 }
 
-func (h *httpSessions) countLocked(of func(opener) bool) int {
+func (h *sessions) countLocked(of func(opener) bool) int {
 	n := 0
 	for _, s := range h.all {
 		if of(s.opener) {
@@ -162,16 +166,16 @@ func (h *httpSessions) countLocked(of func(opener) bool) int {
 }
 
 // victimLocked is the session to end for another one, of those that of chooses:
-// one that never ran a script, the longest silent first; else one that rests; none
+// one that never ran a script, the longest silent first; else one that is quiet; none
 // with a request or a script under way. It is "" if there is none.
-func (h *httpSessions) victimLocked(of func(opener) bool) (victim string) {
+func (h *sessions) victimLocked(of func(opener) bool) (victim string) {
 	best := false // whether the victim never ran a script
 	for id, s := range h.all {
 		if !of(s.opener) {
 			continue
 		}
-		ran, running := h.server.used(s.conn)
-		if running || h.busy[id] > 0 || ran && h.server.o.Now().Sub(s.heard) < restFor {
+		ran, running := h.bridge.Used(s.conn)
+		if running || h.busy[id] > 0 || ran && h.o.Now().Sub(s.heard) < Quiet {
 			continue
 		}
 		if victim == "" || !ran && !best || ran != best && s.heard.Before(h.all[victim].heard) {
@@ -183,11 +187,11 @@ func (h *httpSessions) victimLocked(of func(opener) bool) (victim string) {
 
 // end ends sessions, which are out of the table. No request of them is under
 // way, and none comes in: see enter.
-func (h *httpSessions) end(victims map[string]*httpSession) {
+func (h *sessions) end(victims map[string]*session) {
 	for id, s := range victims {
-		h.server.o.Logger.Debug("a session is ended to make room for another", "session", id)
+		h.o.Logger.Debug("a session is ended to make room for another", "session", id)
 		if err := s.conn.Close(); err != nil {
-			h.server.o.Logger.Debug("ending a session", "session", id, "err", err)
+			h.o.Logger.Debug("ending a session", "session", id, "err", err)
 		}
 	}
 	h.mu.Lock()
@@ -200,7 +204,7 @@ func (h *httpSessions) end(victims map[string]*httpSession) {
 // enter notes that a request of a session comes in, which may begin a script: the
 // session does not end before leave. It reports whether the session goes on; it
 // does not where it is being ended.
-func (h *httpSessions) enter(id string) bool {
+func (h *sessions) enter(id string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ending[id] {
@@ -210,19 +214,10 @@ func (h *httpSessions) enter(id string) bool {
 	return true
 }
 
-func (h *httpSessions) leave(id string) {
+func (h *sessions) leave(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.busy[id]--; h.busy[id] == 0 {
 		delete(h.busy, id)
 	}
-}
-
-// used reports whether scripts ran in the session of a connection, and whether
-// one does.
-func (s *Server) used(conn *mcp.ServerSession) (ran, running bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sess := s.sessions[conn]
-	return sess != nil && sess.ran, sess != nil && sess.runs > 0
 }

@@ -1,0 +1,245 @@
+// Package mcphttp serves a bridge over HTTP: MCP on /mcp, in both of its protocols,
+// and /healthz and /readyz.
+//
+// A request passes four doors before the SDK sees it:
+//
+//	guard         the host and origin are this endpoint's, else 403
+//	authenticate  a bearer token is known, if there are any, else 401
+//	dispatch      the message has one reading, and its body says which protocol it
+//	              speaks: sessions up to 2025-11-25, stateless from 2026-07-28 on
+//	sessions      there is room for its session, made by ending others if need be
+//
+// What the SDK refuses with a plain text leaves as JSON-RPC.
+package mcphttp
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"codemode-bridge/bridge/rpc"
+	"codemode-bridge/bridge/webguard"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Bridge is what the endpoint serves.
+type Bridge interface {
+	// MCP is the server that answers in every session.
+	MCP() *mcp.Server
+	// Used reports whether scripts ran in a session, and whether one runs now.
+	Used(*mcp.ServerSession) (ran, running bool)
+	// Abandon stops the runs of the session of this id that its owner, a principal,
+	// ends. The SDK waits for them.
+	Abandon(id, owner string)
+	// Events wraps the store of the events that streams resume from, to see what is
+	// sent to clients, in the order in which it is sent.
+	Events(mcp.EventStore) mcp.EventStore
+}
+
+// A Token lets its bearer in. Only its hash is kept.
+type Token struct {
+	Name   string // of the principal
+	SHA256 [sha256.Size]byte
+}
+
+// Options say who may come in over HTTP, and how much of it.
+type Options struct {
+	// Tokens returns the tokens of this moment; nil means that there are never
+	// any. If there are any, one is required: without it the answer is 401.
+	Tokens func() []Token
+	// Hosts are Host headers that are let in beside loopback names.
+	Hosts []string
+	// Origins are let in beside the endpoint's own.
+	Origins []string
+	// IdleTimeout ends a session that is silent this long; 0 means 30 minutes.
+	IdleTimeout time.Duration
+	// MaxSessions bounds the sessions of the older protocol; 0 means 1,000. Where no
+	// room is left, those that are quiet are ended for others.
+	MaxSessions int
+	// MaxBody bounds a request's body in bytes; 0 means 4 MB.
+	MaxBody int64
+	// Ready, if not nil, says why /readyz should not answer 200; nil if it should.
+	Ready  func() error
+	Logger *slog.Logger     // nil means slog.Default()
+	Now    func() time.Time // nil means time.Now
+}
+
+// Handler serves a bridge.
+func Handler(b Bridge, o Options) http.Handler {
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = 30 * time.Minute
+	}
+	if o.MaxSessions == 0 {
+		o.MaxSessions = 1000
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = 4 << 20
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", o.authenticate(newDispatcher(b, o)))
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if o.Ready != nil {
+			if err := o.Ready(); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+		}
+		fmt.Fprintln(w, "ready")
+	})
+	return o.guard(mux)
+}
+
+// guard lets in only what names this endpoint: a web page that was rebound to
+// our address, or that posts here from another site, is refused whatever the
+// method.
+func (o Options) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Server", "codemode-bridge")
+		if !webguard.Host(r, o.Hosts) {
+			http.Error(w, fmt.Sprintf("Forbidden: host %q is not ours; add it to http.allowedHosts if it is", r.Host), http.StatusForbidden)
+			return
+		}
+		if !webguard.Origin(r, o.Origins) {
+			http.Error(w, "Forbidden: cross-origin request; add the origin to http.allowedOrigins if it is yours", http.StatusForbidden)
+			return
+		}
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// authenticate demands a bearer token, if there are any, and hangs the
+// principal on the request: the SDK then refuses a session to anyone but the
+// principal that opened it.
+func (o Options) authenticate(next http.Handler) http.Handler {
+	if o.Tokens == nil {
+		return next
+	}
+	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		sum := sha256.Sum256([]byte(token))
+		name, found := "", 0
+		for _, t := range o.Tokens() { // every one, in the same time
+			if subtle.ConstantTimeCompare(sum[:], t.SHA256[:]) == 1 {
+				name, found = t.Name, 1
+			}
+		}
+		if found == 0 {
+			return nil, fmt.Errorf("%w: unknown token", auth.ErrInvalidToken)
+		}
+		return &auth.TokenInfo{UserID: name, Expiration: time.Now().Add(time.Hour)}, nil
+	}
+	return auth.RequireBearerToken(verify, nil)(next)
+}
+
+// A dispatcher sends a request to the handler of its protocol: sessions up to
+// 2025-11-25, stateless from 2026-07-28 on. What the body says counts; the header
+// alone may be a proxy's.
+type dispatcher struct {
+	bridge    Bridge
+	o         Options
+	sessions  *sessions
+	stateful  http.Handler
+	stateless http.Handler
+}
+
+// statelessProtocol is the first protocol without sessions.
+const statelessProtocol = "2026-07-28"
+
+func newDispatcher(b Bridge, o Options) *dispatcher {
+	logger := o.Logger.With("part", "http")
+	server := func(*http.Request) *mcp.Server { return b.MCP() }
+	return &dispatcher{
+		bridge: b, o: o, sessions: newSessions(b, o),
+		stateful: mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+			Logger: logger, SessionTimeout: o.IdleTimeout, MaxRequestBodyBytes: o.MaxBody,
+			EventStore:                 b.Events(mcp.NewMemoryEventStore(nil)), // resumable streams
+			DisableLocalhostProtection: true,                                   // guard has checked the host
+		}),
+		stateless: mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+			Logger: logger, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: o.MaxBody,
+			DisableLocalhostProtection: true,
+		}),
+	}
+}
+
+func (d *dispatcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get("Mcp-Session-Id")
+	d.sessions.hear(id)
+	defer d.sessions.hear(id)
+	if r.Method == http.MethodDelete {
+		d.bridge.Abandon(id, openerOf(r).principal)
+	}
+	if r.Method != http.MethodPost {
+		d.stateful.ServeHTTP(w, r)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, d.o.MaxBody))
+	if err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			http.Error(w, fmt.Sprintf("the body is larger than %d bytes", large.Limit), http.StatusRequestEntityTooLarge)
+		} else {
+			http.Error(w, "the body could not be read", http.StatusBadRequest)
+		}
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var m rpc.Message
+	var bad *rpc.Error
+	if elements, ok := rpc.Batch(body); ok {
+		bad = checkBatch(elements, d.sessions.version(id))
+	} else {
+		m, bad = readMessage(body)
+	}
+	if bad != nil {
+		refuse(w, http.StatusBadRequest, bad)
+		return
+	}
+	d.post(w, r, id, m)
+}
+
+// post serves a message, which is empty for a batch, of a session, if there is one.
+func (d *dispatcher) post(w http.ResponseWriter, r *http.Request, id string, m rpc.Message) {
+	reply := &reply{ResponseWriter: w, message: m}
+	defer reply.finish()
+	version := m.Meta(mcp.MetaKeyProtocolVersion)
+	switch {
+	case version >= statelessProtocol, version == "" && r.Header.Get("Mcp-Protocol-Version") >= statelessProtocol:
+		d.stateless.ServeHTTP(reply, r)
+	case m.Method == "initialize" && id == "":
+		who := openerOf(r)
+		if !d.sessions.open(who) {
+			w.Header().Set("Retry-After", "60")
+			http.Error(w, fmt.Sprintf("all sessions that you may have are in use; http.maxSessions is %d", d.o.MaxSessions), http.StatusServiceUnavailable)
+			return
+		}
+		defer func() { d.sessions.opened(who, w.Header().Get("Mcp-Session-Id")) }()
+		d.stateful.ServeHTTP(reply, r)
+	case id == "" && m.IsRequest() && m.Method != "ping" && m.Method != "server/discover":
+		refuse(w, http.StatusBadRequest, &rpc.Error{ID: m.ID, Code: jsonrpc.CodeInvalidRequest,
+			Message: "invalid request: it has no Mcp-Session-Id; initialize opens a session"})
+	case !d.sessions.enter(id):
+		http.Error(w, "the session was ended to make room for another one", http.StatusNotFound)
+	default:
+		defer d.sessions.leave(id)
+		d.stateful.ServeHTTP(reply, r)
+	}
+}
