@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/audit"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/sqlstore"
+
+	"github.com/spf13/cobra"
+)
+
+// A selection is what the flags of a command say of the rows it wants.
+type selection struct{ audit.Selection }
+
+// flags adds the flags to a command.
+func (s *selection) flags(a *console, c *cobra.Command) {
+	f := c.Flags()
+	s.period(c)
+	f.StringSliceVar(&s.Events, "event-type", nil, "only these `events`: "+strings.Join(audit.EventWords, ", "))
+	f.StringSliceVar(&s.Decisions, "decision", nil, "only what policy `decided` so: allow, ask, deny; denied alone is what was refused, whoever said no")
+	f.StringSliceVar(&s.Outcomes, "outcome", nil, "only what `ended` so: done, failed, refused (or denied), unknown, stopped")
+	f.StringSliceVar(&s.Risks, "risk", nil, "only calls of this `risk`: low, medium, high, critical")
+	f.StringVar(&s.Tool, "tool", "", "only tools that a `pattern` over server__tool matches; * stands for anything")
+	f.StringSliceVar(&s.Servers, "server", nil, "only calls of this `server`")
+	f.StringSliceVar(&s.Runs, "run", nil, "only this `run`; the beginning of its id is enough")
+	f.StringSliceVar(&s.Sessions, "session", nil, "only this `session`")
+	f.StringSliceVar(&s.Clients, "client", nil, "only clients of this `name`")
+	f.StringSliceVar(&s.Profiles, "profile", nil, "only runs under this `profile`")
+	f.StringSliceVar(&s.Approvers, "approver", nil, "only what this `person` answered")
+	f.StringSliceVar(&s.Channels, "channel", nil, "only what was answered in this `way`, such as elicitation, grant, fallback, timeout")
+	f.StringArrayVar(&s.Filters, "filter", nil, "only rows with this text in a field of their JSON, as `field=text`; args.path looks into the arguments")
+	complete(c, "event-type", audit.EventWords)
+	complete(c, "decision", audit.DecisionWords)
+	complete(c, "outcome", audit.OutcomeWords)
+	complete(c, "risk", audit.RiskWords)
+	completeWith(c, "run", a.completeRun)
+}
+
+// period adds the flags of a period alone.
+func (s *selection) period(c *cobra.Command) {
+	c.Flags().StringVar(&s.Since, "since", "", "not before this `time`: 2h, 7d, 2026-01-31, 2026-01-31T15:04")
+	c.Flags().StringVar(&s.Until, "until", "", "before this `time`, written like --since")
+}
+
+// oneOf is wrong usage unless word is one of allowed.
+func oneOf(flag, word string, allowed ...string) error {
+	if slices.Contains(allowed, word) {
+		return nil
+	}
+	return &usageError{fmt.Errorf("--%s must be one of %s, not %q", flag, strings.Join(allowed, ", "), word)}
+}
+
+// completeRun offers the newest runs to the shell.
+func (con *console) completeRun(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var all []string
+	quiet := *con
+	quiet.err = nowhere{}
+	if err := withLog(c.Context(), &quiet, func(ctx context.Context, s *sqlstore.DB) error {
+		for row, err := range s.Rows(ctx, ledger.Query{Events: []ledger.Event{ledger.RunStarted}, Newest: true, Limit: 200}) {
+			if err != nil {
+				return err
+			}
+			if r := row.Record; strings.HasPrefix(r.Run, prefix) && len(all) < 30 {
+				all = append(all, fmt.Sprintf("%s\t%s %s", r.Run, r.Time.Local().Format(time.DateTime), audit.Cell(r.Client)))
+			}
+		}
+		return nil
+	}); err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// nowhere is where talk goes that nobody reads.
+type nowhere struct{}
+
+func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
+
+// complete offers words for a flag to the shell.
+func complete(c *cobra.Command, flag string, words []string) {
+	completeWith(c, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func completeWith(c *cobra.Command, flag string, f cobra.CompletionFunc) {
+	if err := c.RegisterFlagCompletionFunc(flag, f); err != nil {
+		panic("codemode-bridge: " + err.Error()) // the flag was not added
+	}
+}
