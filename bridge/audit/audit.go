@@ -10,7 +10,12 @@
 //	                   ├─ Measure ─ Stats ─ (Stats).Suggest   audit stats
 //	                   ├─ Export                              audit export, audit query --format csv
 //	                   ├─ WriteReport                         audit report
-//	                   └─ Line                                tail
+//	                   ├─ Table                               audit query
+//	                   ├─ ReadRuns ─ RunTable                 runs list
+//	                   └─ Tail, Line                          tail
+//
+// Which rows those are says a [Selection], in the words of the command line.
+// [Verify] and [ReadCheckpoints] say whether they are what was written.
 //
 // What is printed is inert. Records hold text that scripts, upstreams and
 // clients wrote; it passes [Shown], [ShownLines] or the escaping of its format

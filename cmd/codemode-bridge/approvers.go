@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/pending"
@@ -116,7 +117,7 @@ func approversCommand(con *console) *cobra.Command {
 	add.Flags().StringSliceVar(&groups, "group", nil, "`groups` that a quorum may ask for")
 	add.Flags().StringVar(&login, "login", "", "what the provider of approvals.oidc calls them, such as their `address`: instead of a token")
 	complete(add, "role", []string{"viewer", "approver", "admin"})
-	complete(add, "risk", riskWords)
+	complete(add, "risk", audit.RiskWords)
 
 	remove := &cobra.Command{
 		Use: "remove name", Short: "Take an approver out, with what they delegated", Args: oneArg,

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strconv"
 	"time"
 
 	"codemode-bridge/bridge/audit"
@@ -112,7 +111,7 @@ func queryCommand(con *console) *cobra.Command {
 				return err
 			}
 			return readLog(c.Context(), con, func(ctx context.Context, s ledger.Store) error {
-				q, err := o.query(ctx, s, time.Now())
+				q, err := o.Query(ctx, s, time.Now())
 				if err != nil {
 					return err
 				}
@@ -146,7 +145,10 @@ func printRows(con *console, rows audit.Rows, format string, limit int) error {
 	var err error
 	switch format {
 	case "table":
-		err = rowTable(con, counted)
+		var table [][]string
+		if table, err = audit.Table(counted); err == nil && len(table) > 1 {
+			err = con.table(table)
+		}
 	case "json":
 		all := []audit.Row{}
 		for row, broken := range counted {
@@ -169,33 +171,6 @@ func printRows(con *console, rows audit.Rows, format string, limit int) error {
 	return err
 }
 
-// rowTable prints rows for people.
-func rowTable(con *console, rows audit.Rows) error {
-	table := [][]string{{"seq", "time", "run", "event", "decision", "risk", "what"}}
-	for row, err := range rows {
-		if err != nil {
-			return err
-		}
-		r := row.Record
-		table = append(table, []string{
-			strconv.FormatInt(row.Seq, 10), r.Time.Local().Format("2006-01-02 15:04:05"), dash(r.Run), string(r.Event), dash(r.Disposition), dash(r.Risk),
-			cut(audit.Line(r), 160),
-		})
-	}
-	if len(table) == 1 {
-		return nil
-	}
-	return con.table(table)
-}
-
-// dash is a text of a record for a cell of a table.
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return audit.Shown(s)
-}
-
 // exportCommand writes rows for other programs.
 func exportCommand(con *console) *cobra.Command {
 	var o struct {
@@ -207,7 +182,7 @@ func exportCommand(con *console) *cobra.Command {
 		Long: "Writes rows of the audit log to standard output, the oldest first: JSON Lines (jsonl),\nCSV that is safe to open in a spreadsheet, or CEF for log collectors.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return readLog(c.Context(), con, func(ctx context.Context, s ledger.Store) error {
-				q, err := o.query(ctx, s, time.Now())
+				q, err := o.Query(ctx, s, time.Now())
 				if err != nil {
 					return err
 				}
@@ -233,7 +208,7 @@ func showCommand(con *console, short string) *cobra.Command {
 		Long: "Prints one run: its script, the preview beside what happened, and every call with its decision,\nreasons, questions, outcome and sizes. The beginning of a run's id is enough where it is unique.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return withLog(c.Context(), con, func(ctx context.Context, s *sqlstore.DB) error {
-				run, err := findRun(ctx, s, args[0])
+				run, err := audit.FindRun(ctx, s, args[0])
 				if err != nil {
 					return err
 				}

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"time"
 
 	"codemode-bridge/bridge/audit"
@@ -32,12 +30,12 @@ func verifyCommand(con *console) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				r, err := verify(ctx, store, checkpoints)
+				r, err := audit.Verify(ctx, store, checkpoints)
 				if err != nil {
 					return err
 				}
 				if con.json {
-					err = con.printJSON(reportJSON(r, len(checkpoints)))
+					err = con.printJSON(audit.VerifiedJSON(r, len(checkpoints)))
 				} else {
 					printReport(con, r, len(checkpoints))
 				}
@@ -53,37 +51,8 @@ func verifyCommand(con *console) *cobra.Command {
 	return c
 }
 
-// verify verifies the log alone, and against every checkpoint: the newest one
-// covers the older ones only as long as nobody has rolled the log back and
-// gone on from there.
-func verify(ctx context.Context, store ledger.Store, checkpoints []ledger.Checkpoint) (ledger.Report, error) {
-	if len(checkpoints) == 0 {
-		return store.Verify(ctx, nil)
-	}
-	newest := checkpoints[len(checkpoints)-1]
-	report, err := store.Verify(ctx, &newest)
-	if err != nil || !report.Whole {
-		return report, err
-	}
-	for _, c := range checkpoints[:len(checkpoints)-1] {
-		if c.Seq < report.First {
-			continue // pruned since; the newer ones stand for it
-		}
-		for row, err := range store.Rows(ctx, ledger.Query{After: c.Seq - 1, Limit: 1}) {
-			if err != nil {
-				return report, err
-			}
-			if c.Store != newest.Store || row.Seq != c.Seq || row.Hash != c.Hash {
-				return store.Verify(ctx, &c) // says how
-			}
-		}
-	}
-	return report, nil
-}
-
 // readCheckpoints reads checkpoints from a line, or from a file with one in
-// each line, the oldest first. Lines that are none, as a full disk leaves one,
-// do not count.
+// each line, the oldest first.
 func readCheckpoints(text string) ([]ledger.Checkpoint, error) {
 	if text == "" {
 		return nil, nil
@@ -96,47 +65,7 @@ func readCheckpoints(text string) ([]ledger.Checkpoint, error) {
 		return nil, &usageError{fmt.Errorf("reading checkpoints: --against is no checkpoint, and no file: %w", err)}
 	}
 	defer file.Close()
-	var all []ledger.Checkpoint
-	var bad error // of the first line that is none
-	lines := bufio.NewScanner(file)
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" {
-			continue
-		}
-		c, err := ledger.ParseCheckpoint(line)
-		if err == nil {
-			all = append(all, c)
-		} else if bad == nil {
-			bad = &usageError{fmt.Errorf("%s:%d: %w", text, n, err)}
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("reading checkpoints: %w", err)
-	}
-	if len(all) == 0 && bad != nil {
-		return nil, bad
-	}
-	if len(all) == 0 {
-		return nil, &usageError{fmt.Errorf("%s holds no checkpoint", text)}
-	}
-	return all, nil
-}
-
-// reportJSON is what verify prints for programs.
-func reportJSON(r ledger.Report, checkpoints int) any {
-	return struct {
-		Whole       bool        `json:"whole"`
-		Rows        int64       `json:"rows"`
-		First       int64       `json:"first"`
-		Last        int64       `json:"last"`
-		Hash        ledger.Hash `json:"hash"`
-		Sealed      bool        `json:"sealed"`
-		Checkpoints int         `json:"checkpoints"` // it was compared with
-		Bad         int64       `json:"bad_row,omitempty"`
-		Kind        ledger.Kind `json:"kind,omitempty"`
-		Message     string      `json:"message,omitempty"`
-	}{r.Whole, r.Rows, r.First, r.Last, r.Hash, r.Sealed, checkpoints, r.Bad, r.Kind, r.Message}
+	return audit.ReadCheckpoints(text, file)
 }
 
 func printReport(con *console, r ledger.Report, checkpoints int) {
@@ -186,7 +115,7 @@ func pruneCommand(con *console) *cobra.Command {
 		Use: "prune --older-than age | --keep-rows n", Short: "Remove old rows; the rest can still be verified", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			byAge, byRows := c.Flags().Changed("older-than"), c.Flags().Changed("keep-rows")
-			old, err := period(age)
+			old, err := audit.Period(age)
 			switch {
 			case byAge == byRows:
 				return &usageError{errors.New("audit prune takes --older-than or --keep-rows")}
@@ -205,7 +134,7 @@ func pruneCommand(con *console) *cobra.Command {
 				}
 				if dry {
 					verb = "would remove"
-					n, err = prunable(ctx, store, before)
+					n, err = audit.Prunable(ctx, store, before)
 				} else {
 					n, err = store.Prune(ctx, before)
 				}
@@ -235,21 +164,6 @@ func pruneCommand(con *console) *cobra.Command {
 	return c
 }
 
-// prunable counts what Prune would remove: all rows before the first that is
-// not older.
-func prunable(ctx context.Context, store ledger.Store, before time.Time) (n int64, err error) {
-	for row, err := range store.Rows(ctx, ledger.Query{}) {
-		if err != nil {
-			return 0, err
-		}
-		if !row.Record.Time.Before(before) {
-			break
-		}
-		n++
-	}
-	return n, nil
-}
-
 // fingerprintCommand finds a secret that the log hides.
 func fingerprintCommand(con *console) *cobra.Command {
 	c := &cobra.Command{
@@ -275,7 +189,7 @@ func fingerprintCommand(con *console) *cobra.Command {
 					if err != nil {
 						return err
 					}
-					if holds(row.Record, mark) {
+					if audit.Holds(row.Record, mark) {
 						found = append(found, audit.JSON(row))
 					}
 				}
@@ -284,7 +198,7 @@ func fingerprintCommand(con *console) *cobra.Command {
 				}
 				fmt.Fprintf(con.out, "%s is in %s\n", mark, count(len(found), "row"))
 				for _, row := range found {
-					fmt.Fprintf(con.out, "%d  %s  %s  %s\n", row.Seq, row.Time.Local().Format(time.DateTime), dash(row.Run), audit.Line(row.Record))
+					fmt.Fprintf(con.out, "%d  %s  %s  %s\n", row.Seq, row.Time.Local().Format(time.DateTime), audit.Cell(row.Run), audit.Line(row.Record))
 				}
 				return nil
 			})
@@ -292,12 +206,6 @@ func fingerprintCommand(con *console) *cobra.Command {
 	}
 	con.jsonFlag(c)
 	return c
-}
-
-// holds reports whether a record shows a fingerprint anywhere.
-func holds(r ledger.Record, mark string) bool {
-	return strings.Contains(string(r.Args), mark) || strings.Contains(r.Script, mark) || strings.Contains(string(r.Input), mark) ||
-		strings.Contains(r.Error, mark) || strings.Contains(string(r.Preview), mark)
 }
 
 // readSecret reads one value from standard input: typed unseen on a terminal, all

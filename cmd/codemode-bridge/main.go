@@ -17,6 +17,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 
@@ -152,6 +153,7 @@ func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) 
 func (con *console) exitCode(err error) int {
 	var exit *exitError
 	var usage *usageError
+	var input *audit.InputError
 	var problems config.Problems
 	var setup *configError
 	switch {
@@ -172,7 +174,7 @@ func (con *console) exitCode(err error) int {
 			fmt.Fprintf(con.err, "hint: %s\n", setup.hint)
 		}
 		return exitConfig
-	case errors.As(err, &usage), isCobraUsage(err):
+	case errors.As(err, &usage), errors.As(err, &input), isCobraUsage(err):
 		fmt.Fprintf(con.err, "codemode-bridge: %v\n", err)
 		if isCobraUsage(err) {
 			fmt.Fprintln(con.err, "hint: codemode-bridge help lists the commands")

@@ -25,22 +25,6 @@ func runsCommand(con *console) *cobra.Command {
 	return group
 }
 
-// A runRow is a run as runs list prints it.
-type runRow struct {
-	Run     string    `json:"run"`
-	Started time.Time `json:"started"`
-	Client  string    `json:"client,omitempty"`
-	Profile string    `json:"profile,omitempty"`
-	// Configuration is the id of the one that the run belongs to; empty for a run
-	// of a release that kept none.
-	Configuration string        `json:"configuration,omitempty"`
-	State         string        `json:"state"` // an outcome, or open, paused or interrupted
-	Duration      time.Duration `json:"duration_ns,omitempty"`
-	Calls         int           `json:"calls"`
-	Refused       int           `json:"refused,omitempty"`
-	Error         string        `json:"error,omitempty"`
-}
-
 func listRunsCommand(con *console) *cobra.Command {
 	var s selection
 	var limit int
@@ -52,14 +36,14 @@ func listRunsCommand(con *console) *cobra.Command {
 			if limit < 0 {
 				return &usageError{errors.New("--limit must not be negative; 0 is no limit")}
 			}
-			rows, left := []runRow{}, 0
+			rows, left := []audit.RunRow{}, 0
 			err := noLogIsEmpty(withLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
-				q, err := s.query(ctx, store, time.Now())
+				q, err := s.Query(ctx, store, time.Now())
 				if err != nil {
 					return err
 				}
 				q.Events, q.Newest = []ledger.Event{ledger.RunStarted}, true
-				if rows, left, err = readRuns(ctx, store, q, limit, shownRuns(con, others)); err != nil {
+				if rows, left, err = audit.ReadRuns(ctx, store, q, limit, shownRuns(con, others)); err != nil {
 					return err
 				}
 				return sayPaused(ctx, con, store, rows)
@@ -77,32 +61,12 @@ func listRunsCommand(con *console) *cobra.Command {
 				fmt.Fprintln(con.err, "no runs")
 				return nil
 			}
-			head := []string{"run", "started", "client", "profile", "state", "took", "calls", "why"}
-			if others {
-				head = append(head, "configuration")
-			}
-			table := [][]string{head}
-			for _, r := range rows {
-				calls, took := fmt.Sprint(r.Calls), "-"
-				if r.Refused > 0 {
-					calls += fmt.Sprintf(" (%d refused)", r.Refused)
-				}
-				if r.Duration > 0 {
-					took = r.Duration.Round(time.Millisecond).String()
-				}
-				line := []string{dash(r.Run), r.Started.Local().Format("2006-01-02 15:04:05"), dash(r.Client), dash(r.Profile),
-					dash(r.State), took, calls, cut(audit.Shown(firstLine(r.Error)), 100)}
-				if others {
-					line = append(line, dash(r.Configuration))
-				}
-				table = append(table, line)
-			}
-			return con.table(table)
+			return con.table(audit.RunTable(rows, others))
 		},
 	}
 	s.period(c)
-	c.Flags().StringSliceVar(&s.clients, "client", nil, "only clients of this `name`")
-	c.Flags().StringSliceVar(&s.profiles, "profile", nil, "only runs under this `profile`")
+	c.Flags().StringSliceVar(&s.Clients, "client", nil, "only clients of this `name`")
+	c.Flags().StringSliceVar(&s.Profiles, "profile", nil, "only runs under this `profile`")
 	c.Flags().BoolVar(&others, "all", false, "also the runs of other configurations")
 	c.Flags().IntVarP(&limit, "limit", "n", 20, "at most so many `runs`; 0 is no limit")
 	con.jsonFlag(c)
@@ -123,7 +87,7 @@ func shownRuns(con *console, others bool) func(configuration string) bool {
 }
 
 // sayPaused finds out which of the open runs wait for somebody to resume them.
-func sayPaused(ctx context.Context, con *console, store *sqlstore.DB, rows []runRow) error {
+func sayPaused(ctx context.Context, con *console, store *sqlstore.DB, rows []audit.RunRow) error {
 	place, err := storePlace(con)
 	if err != nil {
 		return err
@@ -147,49 +111,4 @@ func sayPaused(ctx context.Context, con *console, store *sqlstore.DB, rows []run
 		}
 	}
 	return nil
-}
-
-// readRuns puts together the runs whose beginnings q selects and that are shown,
-// at most so many; 0 is no limit. It counts those that were left out before that.
-func readRuns(ctx context.Context, store ledger.Store, q ledger.Query, limit int, shown func(configuration string) bool) (rows []runRow, left int, err error) {
-	rows = []runRow{}
-	for row, err := range store.Rows(ctx, q) {
-		if err != nil {
-			return nil, 0, err
-		}
-		r := row.Record
-		if !shown(r.Configuration) {
-			left++
-			continue
-		}
-		rows = append(rows, runRow{Run: r.Run, Started: r.Time, Client: r.Client, Profile: r.Profile, Configuration: r.Configuration, State: audit.Open})
-		if len(rows) == limit {
-			break
-		}
-	}
-	for i := range rows {
-		run := &rows[i]
-		sent := map[int]bool{} // by call: a list of all servers has an intent for each
-		events := []ledger.Event{ledger.Intent, ledger.Refusal, ledger.RunEnded}
-		for row, err := range store.Rows(ctx, ledger.Query{Runs: []string{run.Run}, Events: events}) {
-			if err != nil {
-				return nil, 0, err
-			}
-			switch r := row.Record; r.Event {
-			case ledger.Intent:
-				if !sent[r.Call] {
-					sent[r.Call] = true
-					run.Calls++
-				}
-			case ledger.Refusal:
-				if !sent[r.Call] { // else it is of one server's part
-					run.Calls++
-					run.Refused++
-				}
-			case ledger.RunEnded:
-				run.State, run.Duration, run.Error = r.Outcome, r.Duration, r.Error
-			}
-		}
-	}
-	return rows, left, nil
 }

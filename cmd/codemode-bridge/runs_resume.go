@@ -84,7 +84,7 @@ func sayWaiting(ctx context.Context, con *console, p *parts, run string) (end fu
 // ended: that is found out before servers are started for it.
 func openRun(ctx context.Context, con *console, prefix string) (run string, err error) {
 	err = withLog(ctx, con, func(ctx context.Context, s *sqlstore.DB) (err error) {
-		if run, err = findRun(ctx, s, prefix); err != nil {
+		if run, err = audit.FindRun(ctx, s, prefix); err != nil {
 			return err
 		}
 		for row, err := range s.Rows(ctx, ledger.Query{Runs: []string{run}, Events: []ledger.Event{ledger.RunEnded}, Limit: 1}) {
@@ -174,7 +174,7 @@ func replayRunCommand(con *console) *cobra.Command {
 			}
 			run := ""
 			err := withLog(c.Context(), con, func(ctx context.Context, s *sqlstore.DB) (err error) {
-				run, err = findRun(ctx, s, args[0])
+				run, err = audit.FindRun(ctx, s, args[0])
 				return err
 			})
 			if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"time"
 
 	"codemode-bridge/bridge/audit"
@@ -31,14 +30,24 @@ func tailCommand(con *console) *cobra.Command {
 			if o.lines < 0 {
 				return &usageError{errors.New("--lines must not be negative")}
 			}
-			t := &tail{app: con, all: o.all, back: o.lines, once: o.once}
+			t := &audit.Tail{
+				Run: o.run, All: o.all, Back: o.lines, Once: o.once,
+				Following: func() { fmt.Fprintln(con.err, "following the audit log; Ctrl-C ends it") },
+				Print: func(row ledger.Row) error {
+					if con.json {
+						return con.printJSON(audit.JSON(row))
+					}
+					_, err := fmt.Fprintln(con.out, audit.TailLine(row))
+					return err
+				},
+			}
 			if o.once {
-				return readLog(c.Context(), con, func(ctx context.Context, s ledger.Store) error { return t.follow(ctx, s, o.run) })
+				return readLog(c.Context(), con, func(ctx context.Context, s ledger.Store) error { return t.Follow(ctx, s) })
 			}
 			if err := awaitLog(c.Context(), con); err != nil {
 				return nil // told to end
 			}
-			return withLog(c.Context(), con, func(ctx context.Context, s *sqlstore.DB) error { return t.follow(ctx, s, o.run) })
+			return withLog(c.Context(), con, func(ctx context.Context, s *sqlstore.DB) error { return t.Follow(ctx, s) })
 		},
 	}
 	f := c.Flags()
@@ -73,88 +82,4 @@ func awaitLog(ctx context.Context, con *console) error {
 		case <-tick.C:
 		}
 	}
-}
-
-// tail prints rows as they are written.
-type tail struct {
-	app  *console
-	all  bool
-	back int // rows to begin with
-	once bool
-	last int64 // the number of the last row that was looked at
-}
-
-// follow prints what is there and, unless once, what is written until ctx
-// ends, which is how it is meant to end.
-func (t *tail) follow(ctx context.Context, s ledger.Store, run string) error {
-	q := ledger.Query{}
-	if run != "" {
-		found, err := findRun(ctx, s, run)
-		if err != nil {
-			return err
-		}
-		q.Runs = []string{found}
-	}
-	if !t.all {
-		q.Events = []ledger.Event{ledger.RunStarted, ledger.RunEnded, ledger.Intent, ledger.Outcome, ledger.Refusal, ledger.Asked, ledger.Verdict}
-	}
-	if err := t.begin(ctx, s, q); err != nil || t.once {
-		return err
-	}
-	fmt.Fprintln(t.app.err, "following the audit log; Ctrl-C ends it")
-	for {
-		changed := s.Changed()
-		if err := t.news(ctx, s, q); err != nil && ctx.Err() == nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-changed:
-		}
-	}
-}
-
-// begin prints the last rows.
-func (t *tail) begin(ctx context.Context, s ledger.Store, q ledger.Query) (err error) {
-	if t.last, _, err = s.Head(ctx); err != nil || t.back == 0 {
-		return err
-	}
-	var rows []ledger.Row
-	q.Newest, q.Limit, q.Before = true, t.back, t.last+1
-	for row, err := range s.Rows(ctx, q) {
-		if err != nil {
-			return err
-		}
-		rows = append(rows, row)
-	}
-	for _, row := range slices.Backward(rows) {
-		if err := t.print(row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// news prints what was written since.
-func (t *tail) news(ctx context.Context, s ledger.Store, q ledger.Query) error {
-	q.After = t.last
-	for row, err := range s.Rows(ctx, q) {
-		if err != nil {
-			return err
-		}
-		t.last = row.Seq
-		if err := t.print(row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *tail) print(row ledger.Row) error {
-	if t.app.json {
-		return t.app.printJSON(audit.JSON(row))
-	}
-	_, err := fmt.Fprintf(t.app.out, "%s %s %s\n", row.Record.Time.Local().Format(time.TimeOnly), dash(row.Record.Run), audit.Line(row.Record))
-	return err
 }

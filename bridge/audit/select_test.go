@@ -1,4 +1,4 @@
-package main
+package audit
 
 import (
 	"os"
@@ -24,12 +24,12 @@ func TestEveryEventCanBeAskedFor(t *testing.T) {
 			documents = line
 		}
 	}
-	events := regexp.MustCompile(`(?m)\bEvent += "(\w+)"`).FindAllStringSubmatch(read("../../bridge/ledger/record.go"), -1)
+	events := regexp.MustCompile(`(?m)\bEvent += "(\w+)"`).FindAllStringSubmatch(read("../ledger/record.go"), -1)
 	if len(events) < 20 {
 		t.Fatalf("found %d events in record.go", len(events))
 	}
 	for _, e := range events {
-		if !slices.Contains(eventWords, e[1]) {
+		if !slices.Contains(EventWords, e[1]) {
 			t.Errorf("audit query --event-type does not know %s", e[1])
 		}
 		if !strings.Contains(documents, "`"+e[1]+"`") {

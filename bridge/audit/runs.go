@@ -1,0 +1,96 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"codemode-bridge/bridge/ledger"
+)
+
+// A RunRow is a run in a list.
+type RunRow struct {
+	Run     string    `json:"run"`
+	Started time.Time `json:"started"`
+	Client  string    `json:"client,omitempty"`
+	Profile string    `json:"profile,omitempty"`
+	// Configuration is the id of the one that the run belongs to; empty for a run
+	// of a release that kept none.
+	Configuration string        `json:"configuration,omitempty"`
+	State         string        `json:"state"` // an outcome, or open, paused or interrupted
+	Duration      time.Duration `json:"duration_ns,omitempty"`
+	Calls         int           `json:"calls"`
+	Refused       int           `json:"refused,omitempty"`
+	Error         string        `json:"error,omitempty"`
+}
+
+// ReadRuns puts together the runs whose beginnings q selects and that are shown,
+// at most so many; 0 is no limit. It counts those that were left out before that.
+func ReadRuns(ctx context.Context, store ledger.Reader, q ledger.Query, limit int, shown func(configuration string) bool) (rows []RunRow, left int, err error) {
+	rows = []RunRow{}
+	for row, err := range store.Rows(ctx, q) {
+		if err != nil {
+			return nil, 0, err
+		}
+		r := row.Record
+		if !shown(r.Configuration) {
+			left++
+			continue
+		}
+		rows = append(rows, RunRow{Run: r.Run, Started: r.Time, Client: r.Client, Profile: r.Profile, Configuration: r.Configuration, State: Open})
+		if len(rows) == limit {
+			break
+		}
+	}
+	for i := range rows {
+		run := &rows[i]
+		sent := map[int]bool{} // by call: a list of all servers has an intent for each
+		events := []ledger.Event{ledger.Intent, ledger.Refusal, ledger.RunEnded}
+		for row, err := range store.Rows(ctx, ledger.Query{Runs: []string{run.Run}, Events: events}) {
+			if err != nil {
+				return nil, 0, err
+			}
+			switch r := row.Record; r.Event {
+			case ledger.Intent:
+				if !sent[r.Call] {
+					sent[r.Call] = true
+					run.Calls++
+				}
+			case ledger.Refusal:
+				if !sent[r.Call] { // else it is of one server's part
+					run.Calls++
+					run.Refused++
+				}
+			case ledger.RunEnded:
+				run.State, run.Duration, run.Error = r.Outcome, r.Duration, r.Error
+			}
+		}
+	}
+	return rows, left, nil
+}
+
+// RunTable is runs for people, after a head; with configurations, it says to which
+// one each belongs.
+func RunTable(rows []RunRow, configurations bool) [][]string {
+	head := []string{"run", "started", "client", "profile", "state", "took", "calls", "why"}
+	if configurations {
+		head = append(head, "configuration")
+	}
+	table := [][]string{head}
+	for _, r := range rows {
+		calls, took := fmt.Sprint(r.Calls), "-"
+		if r.Refused > 0 {
+			calls += fmt.Sprintf(" (%d refused)", r.Refused)
+		}
+		if r.Duration > 0 {
+			took = r.Duration.Round(time.Millisecond).String()
+		}
+		line := []string{Cell(r.Run), r.Started.Local().Format(time.DateTime), Cell(r.Client), Cell(r.Profile),
+			Cell(r.State), took, calls, cut(Shown(firstLine(r.Error)), 100)}
+		if configurations {
+			line = append(line, Cell(r.Configuration))
+		}
+		table = append(table, line)
+	}
+	return table
+}
