@@ -34,7 +34,7 @@ RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval ./bridge/approval
 	./bridge/observed ./bridge/openapi ./bridge/pending ./bridge/pins ./bridge/provenance ./bridge/recorder \
 	./bridge/rpc ./bridge/scripts ./bridge/sqlstore ./bridge/sso ./bridge/upstream \
 	./bridge/upstream/tap ./bridge/webguard ./cmd/codemode-bridge ./profiles ./sandbox ./sandbox/intl \
-	./sandbox/wire ./sandbox/worker
+	./sandbox/realm ./sandbox/web ./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test check fmt lint vuln race cross test-real soak bench mutants fuzz frozen pictures clean
@@ -91,7 +91,7 @@ bench: build ## direct calls beside the same through the bridge, as a table with
 	$(GO) test -run '^$$' -bench 'Decide|Parse|Script|Call' ./profiles ./analysis/preview ./bridge/gate
 	$(GO) test -run '^$$' -bench 'Record|Verify|Query|Journal' ./bridge/sqlstore
 	$(GO) test -run '^$$' -bench 'Replay|Resume' ./bridge
-	$(GO) test -run '^$$' -bench 'Run|Reply|Strip' ./sandbox/worker
+	$(GO) test -run '^$$' -bench 'Run|Reply|Strip' ./sandbox/worker ./sandbox/source
 
 mutants: ## seeded faults: each must make the suite fail
 	$(GO) run ./.ci/mutants

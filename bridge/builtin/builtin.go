@@ -5,7 +5,7 @@
 //
 //	time   now, convert, add, diff, parse, format
 //	utils  yaml_parse, yaml_stringify, csv_parse, csv_stringify,
-//	       base64_encode, base64_decode, hash, jsonpath
+//	       base64_encode, base64_decode, hash
 //
 // They are upstream servers like any other: connected through an in-memory
 // transport, listed, decided on and called by the same code. All of their tools

@@ -23,7 +23,7 @@ import (
 
 // utils is the server "utils".
 func utils() *mcp.Server {
-	s := newServer("utils", "YAML, CSV, Base64, hashes and JSONPath.")
+	s := newServer("utils", "YAML, CSV, Base64 and hashes.")
 	add(s, tool{
 		name: "yaml_parse", title: "Read YAML",
 		description: "Read a YAML text as a value. Anchors, aliases and merge keys are resolved, timestamps stay strings.",
@@ -143,20 +143,6 @@ func utils() *mcp.Server {
 				return map[string]any{"digest": base64.StdEncoding.EncodeToString(h.Sum(nil))}, nil
 			}
 			return map[string]any{"digest": hex.EncodeToString(h.Sum(nil))}, nil
-		},
-	})
-	add(s, tool{
-		name: "jsonpath", title: "Query by JSONPath",
-		description: `The values that a JSONPath selects: $.items[*].name, $..price, $.a[0:3], $.list[?(@.n > 2)].name. ` +
-			`Members of objects come sorted by name.`,
-		params: []param{
-			{name: "json", kind: value, required: true, doc: "The value to search; a string is read as JSON text if it is that"},
-			{name: "path", kind: text, required: true, doc: "JSONPath"},
-		},
-		output: `{"type":"object","required":["values"],"properties":{"values":{"type":"array"}}}`,
-		run: func(a args) (any, error) {
-			values, err := query(a["json"], a.text("path", ""))
-			return map[string]any{"values": values}, err
 		},
 	})
 	return s

@@ -39,7 +39,11 @@ var table = map[string][]string{
 	"sandbox":        {"analysis", "sandbox/wire"},
 	"sandbox/intl":   {},
 	"sandbox/wire":   {"analysis"},
-	"sandbox/worker": {"analysis", "analysis/preview", "sandbox/intl", "sandbox/wire"},
+	"sandbox/values": {},
+	"sandbox/source": {"analysis", "sandbox/values"},
+	"sandbox/web":    {"sandbox/intl", "sandbox/values"},
+	"sandbox/realm":  {"analysis", "analysis/preview", "sandbox/source", "sandbox/values", "sandbox/web", "sandbox/wire"},
+	"sandbox/worker": {"analysis", "sandbox/realm", "sandbox/values", "sandbox/wire"},
 
 	"bridge":              {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/elicit", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/upstream", "profiles", "sandbox"},
 	"bridge/admin":        {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/webguard", "profiles"},
@@ -140,7 +144,7 @@ var pure = []string{
 // path of imports leads from the bridge's own binary to one.
 var (
 	engines     = []string{"github.com/dop251/...", "github.com/evanw/esbuild/..."}
-	engineUsers = []string{"analysis/preview", "cmd/codemode-worker", "sandbox/worker"}
+	engineUsers = []string{"analysis/preview", "sandbox/realm", "sandbox/source", "sandbox/values", "sandbox/web"}
 )
 
 // workerNever is what no package of ours below the worker's binary imports.

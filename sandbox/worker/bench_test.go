@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/dop251/goja"
 )
 
 // What a run costs in the worker, pipes of
@@ -58,73 +56,5 @@ func benchmarkReply(b *testing.B, megabytes int) {
 		if !strings.HasSuffix(got, fmt.Sprintf("result %d\n", 5500*megabytes)) {
 			b.Fatal(got)
 		}
-	}
-}
-
-// BenchmarkStripPerKB is what types cost: ns/op divided by the script's size.
-func BenchmarkStripPerKB(b *testing.B) {
-	script := strings.Repeat("{ const a: Map<string, number[]> = new Map(); for (const [k, v] of a) console.log(k as string, v!.length); }\n", 100)
-	for b.Loop() {
-		if _, fail := intake(script); fail != nil {
-			b.Fatal(fail.Message)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(float64(len(script))/1024), "ns/KB")
-}
-
-func BenchmarkDecodeMegabyte(b *testing.B) {
-	text := megabyte()
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		r := &realm{vm: goja.New()}
-		if _, err := r.decode(text); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkEngineParseMegabyte(b *testing.B) {
-	text := megabyte()
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		vm := goja.New()
-		vm.Set("text", text)
-		if _, err := vm.RunString("JSON.parse(text)"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkEncodeMegabyte(b *testing.B) {
-	text := megabyte()
-	b.SetBytes(int64(len(text)))
-	r := &realm{vm: goja.New()}
-	v, err := r.decode(text)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		e := encoder{r: r, max: 64 << 20}
-		if out, err := e.encode(v); err != nil || len(out) < 1<<19 {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkIntake(b *testing.B) {
-	plain := strings.Repeat("const a = await codemode.github__list_issues({ owner: 'a', state: 'open' });\nif (a.length > 3) { console.log(a) }\n", 12)
-	plain = "{" + strings.ReplaceAll(plain, "const a", "var a") + "}\nreturn a;"
-	for _, c := range []struct{ name, text string }{
-		{"JavaScript", plain},
-		{"TypeScript", "const t: number = 1;\n" + plain},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			b.SetBytes(int64(len(c.text)))
-			for b.Loop() {
-				if _, fail := intake(c.text); fail != nil {
-					b.Fatal(fail.Message)
-				}
-			}
-		})
 	}
 }

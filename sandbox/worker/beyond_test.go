@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"codemode-bridge/sandbox/source"
 )
 
 // TestBeyond holds docs/reference/script.md to what the errors say, and the
@@ -23,7 +25,7 @@ func TestBeyond(t *testing.T) {
 		}
 	}
 	p := start(t)
-	for name, hint := range absent {
+	for name, hint := range source.Absent {
 		if rows[name] != hint {
 			t.Errorf("the reference says of %s %q, the error %q", name, rows[name], hint)
 		}
@@ -42,12 +44,12 @@ func TestBeyond(t *testing.T) {
 		"{a: [b = 1] = []}": "const { a: [b = 1] = [] } = {}",
 		"block":             "if (true) { function inner() {} }\ninner()",
 	}
-	for what, b := range beyond {
-		if rows[b.message] != b.hint {
-			t.Errorf("the reference says of %s %q, the error %q", b.message, rows[b.message], b.hint)
+	for what, b := range source.Beyond {
+		if rows[b.Message] != b.Hint {
+			t.Errorf("the reference says of %s %q, the error %q", b.Message, rows[b.Message], b.Hint)
 		}
 		if script, ok := scripts[what]; ok {
-			if got := p.run(scriptedRun{script: script}); !strings.Contains(got, "Error: "+b.message) || !strings.Contains(got, "hint "+b.hint+"\n") {
+			if got := p.run(scriptedRun{script: script}); !strings.Contains(got, "Error: "+b.Message) || !strings.Contains(got, "hint "+b.Hint+"\n") {
 				t.Errorf("%s: %s", what, got)
 			}
 		} else if what != "s += x" { // which takes time: testdata/cases/errors.txtar

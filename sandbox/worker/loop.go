@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"codemode-bridge/analysis"
+	"codemode-bridge/sandbox/realm"
+	"codemode-bridge/sandbox/values"
 	"codemode-bridge/sandbox/wire"
 )
 
@@ -12,7 +14,7 @@ import (
 // It is the engine's host.
 type run struct {
 	w      *worker
-	engine engine
+	engine *realm.Engine
 	header wire.Run
 
 	time    time.Time // the script's clock
@@ -44,7 +46,7 @@ func (w *worker) prepare() { w.spare = w.newRun() }
 
 func (w *worker) newRun() *run {
 	r := &run{w: w, open: make(map[int]wire.Op), dropped: make(map[int]bool)}
-	r.engine = &sturdy{engine: newRealm(r)}
+	r.engine = realm.New(r)
 	return r
 }
 
@@ -59,37 +61,36 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 	e := r.engine
 	r.header, r.time = header, header.Start.UTC()
 	known := w.names
-	if known.revision != header.Revision {
-		known = new(names)
+	if known.Revision != header.Revision {
+		known = new(realm.Names)
 	}
 	limit := header.Limits.CPU
-	w.clock.begin(limit, func(name string) { e.interrupt(timeFailure(name, limit)) })
+	w.clock.begin(limit, func(name string) { e.Interrupt(realm.TimeFailure(name, limit)) })
 	w.watch.begin()
 	r.resume()
 	if len(input) == 0 {
 		input = nil
 	}
-	report, fail := e.load(known, source, input)
+	report, fail := e.Load(known, source, input)
 	var result []byte
 	var notes []string
 	if fail == nil {
 		// It goes with the first call, or when the script runs on: see newWorker.
 		r.write(wire.KindPreview, wire.Preview{Run: header.ID, Report: report})
-		e.begin()
-		for !e.ended() && r.err == nil {
+		e.Begin()
+		for !e.Ended() && r.err == nil {
 			if len(r.open) == 0 {
-				e.stuck()
+				e.Deadlocked()
 				break
 			}
 			if err := r.next(e); err != nil {
 				return err
 			}
 		}
-		result, notes, fail = e.finish()
+		result, notes, fail = e.Finish()
 	}
 	if fail == nil && int64(len(result)) > header.Limits.Result {
-		fail = resultFailure(header.Limits.Result)
-		result = nil
+		result, fail = nil, realm.ResultFailure(header.Limits.Result)
 	}
 	r.pause()
 	w.watch.finish()
@@ -105,7 +106,7 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 
 // next sends what the script asked for, waits for one answer and gives it to
 // the engine.
-func (r *run) next(e engine) error {
+func (r *run) next(e *realm.Engine) error {
 	for {
 		f, err := r.frame()
 		if err != nil {
@@ -138,7 +139,7 @@ func (r *run) next(e engine) error {
 				delete(r.dropped, h.Number)
 				return nil
 			}
-			e.answer(h.Number, h, f.Body)
+			e.Answer(h.Number, h, f.Body)
 			return nil
 		case wire.KindNames:
 			// The next run's; this one keeps the names it began with.
@@ -146,7 +147,7 @@ func (r *run) next(e engine) error {
 			if err != nil {
 				return err
 			}
-			r.w.names = readNames(h, f.Body)
+			r.w.names = realm.ReadNames(h, f.Body)
 		default:
 			return fmt.Errorf("a %s frame in the middle of a run", f.Kind)
 		}
@@ -167,14 +168,14 @@ func (r *run) frame() (wire.Frame, error) {
 	return r.w.inbox.next()
 }
 
-func (r *run) call(op wire.Op, name string, args []byte, at analysis.Position) (int, error) {
+func (r *run) Call(op wire.Op, name string, args []byte, at analysis.Position) (int, error) {
 	switch {
 	case op == wire.OpTimer && r.timers >= wire.MaxTimers:
-		return 0, &limitError{wire.LimitTimers, fmt.Sprintf("%d timers a run", wire.MaxTimers)}
+		return 0, &realm.LimitReached{Limit: wire.LimitTimers, Value: fmt.Sprintf("%d timers a run", wire.MaxTimers)}
 	case op != wire.OpTimer && r.calls >= r.header.Limits.Calls:
-		return 0, &limitError{wire.LimitCalls, fmt.Sprintf("%d calls a run", r.header.Limits.Calls)}
+		return 0, &realm.LimitReached{Limit: wire.LimitCalls, Value: fmt.Sprintf("%d calls a run", r.header.Limits.Calls)}
 	case len(args) > wire.MaxArgs:
-		return 0, &limitError{wire.LimitArgs, fmt.Sprintf("%s of arguments", bytesText(wire.MaxArgs))}
+		return 0, &realm.LimitReached{Limit: wire.LimitArgs, Value: fmt.Sprintf("%s of arguments", values.Size(wire.MaxArgs))}
 	}
 	r.made++
 	if op == wire.OpTimer {
@@ -207,9 +208,9 @@ func (r *run) release() {
 	}
 }
 
-func (r *run) drop(number int) { r.dropped[number] = true }
+func (r *run) Drop(number int) { r.dropped[number] = true }
 
-func (r *run) log(level, text string) {
+func (r *run) Log(level, text string) {
 	// The limit bounds the lines too: an empty one is no byte, but a frame.
 	if int64(r.lines) >= r.header.Limits.Logs {
 		r.logsDropped += max(1, len(text))
@@ -217,7 +218,7 @@ func (r *run) log(level, text string) {
 	}
 	room := r.header.Limits.Logs - r.logged
 	if int64(len(text)) > room || len(text) > wire.MaxText {
-		keep := cutText(text, int(max(0, min(room, wire.MaxText))))
+		keep := values.Cut(text, int(max(0, min(room, wire.MaxText))))
 		r.logsDropped += len(text) - len(keep)
 		if text = keep; text == "" {
 			r.logged = r.header.Limits.Logs
@@ -238,9 +239,9 @@ func (r *run) log(level, text string) {
 // logDelay is how long lines of the console may wait for others.
 const logDelay = 5 * time.Millisecond
 
-func (r *run) now() time.Time      { return r.time }
-func (r *run) limits() wire.Limits { return r.header.Limits }
-func (r *run) seed() [32]byte      { return r.header.Seed }
+func (r *run) Now() time.Time      { return r.time }
+func (r *run) Limits() wire.Limits { return r.header.Limits }
+func (r *run) Seed() [32]byte      { return r.header.Seed }
 func (r *run) pause()              { r.w.clock.pause(); r.w.watch.pause() }
 func (r *run) resume()             { r.w.watch.resume(); r.w.clock.resume() }
 
@@ -273,36 +274,4 @@ func (r *run) heldNotes() []string {
 		calls = "1 call was"
 	}
 	return []string{fmt.Sprintf("%s never sent: the script ended while waiting for the limit of %d parallel calls", calls, r.header.Limits.Parallel)}
-}
-
-// timeFailure reports that a script ran into the limit of that name; cpu is the
-// one of CPU time.
-func timeFailure(name string, cpu time.Duration) *wire.Failure {
-	most := cpu
-	if name == wire.LimitWall {
-		most = wire.WallFactor * cpu
-	}
-	return &wire.Failure{Kind: wire.FailureLimit, Name: name,
-		Message: fmt.Sprintf("the script ran for more than %s of %s (waiting for calls is not counted)", most, name)}
-}
-
-func resultFailure(limit int64) *wire.Failure {
-	return &wire.Failure{Kind: wire.FailureLimit, Name: wire.LimitResult,
-		Message: fmt.Sprintf("the result is larger than the limit of %s", bytesText(limit)),
-		Hint:    "return only what is needed: pick fields, slice lists, count"}
-}
-
-// bytesText writes a size as people do.
-func bytesText(n int64) string {
-	switch {
-	case n >= 1<<20 && n%(1<<20) == 0:
-		return fmt.Sprintf("%d MB", n>>20)
-	case n >= 10<<20:
-		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
-	case n >= 1<<10 && n%(1<<10) == 0:
-		return fmt.Sprintf("%d KB", n>>10)
-	case n == 1:
-		return "1 byte"
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

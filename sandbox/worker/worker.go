@@ -1,5 +1,5 @@
-// Package worker is the child process in which a script runs: one engine per
-// run, one event loop, the codemode object, the console, and the preview.
+// Package worker is the child process in which a script runs: it has one engine
+// per run, one event loop, and the limits.
 //
 // A worker serves one parent over one pair of pipes, in the frames of package
 // wire. It holds no secret and reaches nothing: everything a script can do to
@@ -22,16 +22,10 @@
 // run (so too: seeded randomness, a clock that stands between
 // answers, JSON text across the border in both directions).
 //
-// The files, by idea: worker.go, inbox.go and loop.go speak the protocol and know no
-// engine; engine.go is the seam, and sturdy.go what keeps the process when an
-// engine breaks. Behind it, realm.go makes one goja runtime,
-// intake.go, frontend.go and brackets.go turn what a model wrote into a program,
-// codemode.go, console.go, timers.go and globals.go are what a script sees,
-// saved.go runs the saved scripts that it runs, mend.go, regexps.go, parse.go, webapi.go
-// and locale.go mend or give what goja lacks, with the scripts of prelude,
-// encode.go and decode.go carry values across, errors.go and hints.go say
-// what went wrong in the script's own lines. clock.go, monitor.go and
-// limits_*.go hold the limits.
+// The package knows the protocol and the limits, and no JavaScript: package
+// realm has the engine. worker.go greets the parent and takes its runs,
+// inbox.go reads, loop.go serves one run and is the engine's host. clock.go,
+// monitor.go and limits_*.go hold the limits; seccomp_linux.go confines.
 package worker
 
 import (
@@ -43,6 +37,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"codemode-bridge/sandbox/realm"
 	"codemode-bridge/sandbox/wire"
 )
 
@@ -50,6 +45,9 @@ import (
 // the engine's own limit does not count, ends the process at this size instead
 // of filling the memory of the machine.
 const maxStack = 64 << 20
+
+// scriptZone is a script's local time, by the name that Node gives it.
+var scriptZone = time.FixedZone("Coordinated Universal Time", 0)
 
 // Main runs a worker on stdin and stdout and does not return. It ends the
 // process with 0 when the parent closes the pipe, and with one of wire's exit
@@ -103,7 +101,7 @@ type worker struct {
 	conn   pipe
 	exit   func(code int)                     // ends the process
 	harden func(heap int64) map[string]string // confines it, step by step
-	names  *names                             // of the newest Names frame
+	names  *realm.Names                       // of the newest Names frame
 	inbox  *inbox
 	spare  *run // the next one
 	clock  *clock
@@ -112,7 +110,7 @@ type worker struct {
 }
 
 func newWorker(conn pipe, exit func(code int), harden func(heap int64) map[string]string) *worker {
-	w := &worker{conn: conn, exit: exit, harden: harden, names: new(names), inbox: newInbox(conn)}
+	w := &worker{conn: conn, exit: exit, harden: harden, names: new(realm.Names), inbox: newInbox(conn)}
 	w.clock = newClock(func() {
 		w.inbox.readAhead()
 		_ = w.conn.Flush() // the loop meets the error too
@@ -167,7 +165,7 @@ func (w *worker) serve() error {
 			if err != nil {
 				return err
 			}
-			w.names = readNames(h, f.Body)
+			w.names = realm.ReadNames(h, f.Body)
 		case wire.KindRun:
 			h, err := wire.Decode[wire.Run](f)
 			if err != nil {

@@ -1,15 +1,10 @@
 package worker
 
 import (
-	"encoding/json"
 	"go/build"
-	"math"
 	"os/exec"
 	"strings"
 	"testing"
-	"unicode/utf8"
-
-	"github.com/dop251/goja"
 
 	"codemode-bridge/sandbox/wire"
 )
@@ -133,106 +128,4 @@ func TestInventory(t *testing.T) {
 	if got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
-}
-
-func TestMoveColumns(t *testing.T) {
-	// AAAA is [0,0,0,0]; CAAC is [1,0,0,1]; CACX is [1,0,1,-11].
-	for _, c := range []struct {
-		in   string
-		head int
-		want string
-	}{
-		{"AAAA", 0, "CAAC"},
-		{"AAAA,EAAE;AACA", 0, "CAAC,EAAE;CACA"},
-		{";;A", 0, ";;C"},
-		{"AAAA,WAAW,CAAC", 11, "CAAC,WAAA,CAAC"}, // columns 0, 11, 12 become 1, 1, 2
-		{"AAAY,CACX;AADY", 11, "CAAE,CACA;CADC"}, // 12 on line 1, 1 on line 2, 13 on line 1 become 2, 2, 3
-	} {
-		if got, err := moveColumns(c.in, c.head); err != nil || got != c.want {
-			t.Errorf("moveColumns(%q, %d) = %q, %v, want %q", c.in, c.head, got, err, c.want)
-		}
-	}
-	if _, err := moveColumns("!", 0); err == nil {
-		t.Error("a map that is none is taken")
-	}
-}
-
-func TestCutText(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		n    int
-		want string
-	}{{"abc", 3, "abc"}, {"abcdef", 5, "ab…"}, {"ééé", 5, "é…"}, {"abc", 2, ""}} {
-		if got := cutText(c.text, c.n); got != c.want || len(got) > c.n {
-			t.Errorf("cutText(%q, %d) = %q, want %q", c.text, c.n, got, c.want)
-		}
-	}
-}
-
-// FuzzIntake holds that no text breaks the intake: it gives a program or says
-// in words what is wrong, at a place that exists.
-func FuzzIntake(f *testing.F) {
-	for _, s := range []string{
-		"", "return 1", "{a: 1}", "const x: number = 1", "```js\nreturn 1\n```", "async (codemode) => 1", "}); (async()=>{", "\ufeff#!/bin/sh\n",
-		"import x from 'y'", "for await (const x of y) {}", "export default function () {}", "\u2028let é = `\n`;\r\nx(", "/*", "//", "`", "'", "<", "a<b>(c)", "class A { static { await 1 } }",
-		"return /\\p{L}/u", "//# sourceMappingURL=data:application/json;base64,e30=",
-	} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, source string) {
-		if len(source) > 2000 || strings.Count(source, "(")+strings.Count(source, "[")+strings.Count(source, "{")+strings.Count(source, "`")+strings.Count(source, "=>") > 30 {
-			return // what nests deep ends the process by design
-		}
-		script, fail := intake(source)
-		if fail == nil {
-			_, fail = script.compile()
-		}
-		if fail == nil {
-			return
-		}
-		if fail.Message == "" || fail.Name == "" || !utf8.ValidString(fail.Message) || !utf8.ValidString(fail.Frame) {
-			t.Errorf("a failure without words: %+v", fail)
-		}
-		if lines := strings.Count(source, "\n") + strings.Count(source, "\r") + strings.Count(source, "\u2028") + strings.Count(source, "\u2029") + 1; fail.Position.Line > lines {
-			t.Errorf("line %d of %d", fail.Position.Line, lines)
-		}
-	})
-}
-
-// FuzzDecode holds that the decoder takes what encoding/json takes, and that
-// what it reads is written back with the same meaning.
-func FuzzDecode(f *testing.F) {
-	for _, s := range []string{`{"a":[1,-2.5e3,"x",null,true,false,{}]}`, `"\ud83d\ude00\n\u0000"`, `12345678901234567890`, `-0`, `[1,]`, `{"a":1,"a":2}`, `01`, `1.`, `"`, ` [ ] `, `{"__proto__":{}}`, `1e400`, "\"\x01\"", `nul`, `[[[[`} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if !utf8.ValidString(text) {
-			return
-		}
-		r := &realm{vm: goja.New()}
-		v, err := r.decode(text)
-		if valid := json.Valid([]byte(text)); valid != (err == nil) {
-			if _, ok := err.(*jsonError); ok && valid {
-				return // deeper or longer than is taken
-			}
-			t.Fatalf("decode(%q): %v, but valid is %v", text, err, valid)
-		}
-		if err != nil {
-			return
-		}
-		e := encoder{r: r, max: math.MaxInt32}
-		once, err := e.encode(v)
-		if err != nil {
-			t.Fatalf("encoding %q: %v", text, err)
-		}
-		again, err := r.decode(string(once))
-		if err != nil {
-			t.Fatalf("decoding %s again: %v", once, err)
-		}
-		e = encoder{r: r, max: math.MaxInt32}
-		twice, err := e.encode(again)
-		if err != nil || string(twice) != string(once) {
-			t.Errorf("%s became %s (%v)", once, twice, err)
-		}
-	})
 }

@@ -1,0 +1,171 @@
+package main_test
+
+// docs/tour.md has a table of the packages. It is made from what stands here
+// and from the imports, by
+//
+//	go test ./cmd/codemode-bridge -run TestTour -update
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// about says in one sentence what each package is for.
+var about = map[string]string{
+	"analysis":            "what is known of a script before it runs; types only",
+	"analysis/preview":    "reads the calls of a script from goja's syntax tree",
+	"bridge":              "serves the eval and discovery tools over MCP; owns the live runs",
+	"bridge/admin":        "the approval page, its API, event stream and webhooks",
+	"bridge/alive":        "tells which of the processes that share a folder still run",
+	"bridge/approval":     "puts requests to people and settles each once",
+	"bridge/approvalview": "shows the requests that wait for a person in a terminal, and takes answers there",
+	"bridge/audit":        "reads the audit log for people: timelines, statistics, suggestions, exports",
+	"bridge/bench":        "measures direct calls beside the same through the bridge",
+	"bridge/builtin":      "the servers that need no process: `time` and `utils`",
+	"bridge/canon":        "one frozen form of a call's arguments: canonical JSON, its digest, its display",
+	"bridge/catalog":      "knows the tools: names in scripts, declarations, search; an immutable snapshot",
+	"bridge/clients":      "reads and edits the configuration files of MCP clients, and undoes that",
+	"bridge/config":       "reads, checks and watches the configuration file",
+	"bridge/confirmed":    "keeps what was last confirmed of each configuration file",
+	"bridge/elicit":       "brings what upstream servers say and ask in the middle of a call to the client of the run",
+	"bridge/filelock":     "locks files against other processes",
+	"bridge/gate":         "is the one door between a script and a tool",
+	"bridge/handles":      "keeps what a script got and a model cannot take: media and large results, read by their parts",
+	"bridge/instance":     "a shared bridge, the rendezvous where its clients meet it, and the relay between the two",
+	"bridge/ledger":       "what is written down of runs and calls",
+	"bridge/lines":        "fits text into the width of a terminal",
+	"bridge/login":        "logs in to upstream servers: an OAuth client, and what it keeps",
+	"bridge/logintest":    "a server that wants a login, and gives it, for tests",
+	"bridge/mcphttp":      "serves a bridge over HTTP: who may come in, both protocols, room for sessions",
+	"bridge/memstore":     "keeps them in memory: tests, and what a store is without a database",
+	"bridge/notify":       "tells the person at this machine that somebody must answer",
+	"bridge/observed":     "learns from answers what the tools do not declare: types, never values",
+	"bridge/openapi":      "makes an MCP server of an OpenAPI document: its operations are tools",
+	"bridge/pending":      "decides whether a changed configuration may be taken over or waits for an approver",
+	"bridge/pins":         "keeps what each server's tools were when somebody accepted them, and says which are not",
+	"bridge/provenance":   "finds again, in what a run sends, what it has read",
+	"bridge/recorder":     "is the way of every record to the log: hides secrets, keeps the order, says in the log what was decided",
+	"bridge/rpc":          "reads JSON-RPC messages before the SDK does, and answers those that it could not read",
+	"bridge/scripts":      "reads and watches the folder of saved scripts",
+	"bridge/sqlstore":     "keeps the audit log and the journals of runs, and requests beside them, in SQLite",
+	"bridge/sso":          "finds out who somebody is by an OpenID Connect provider",
+	"bridge/ssotest":      "is such a provider, for tests",
+	"bridge/storetest":    "the one suite that every store passes",
+	"bridge/tsdecl":       "writes a JSON Schema as a TypeScript type",
+	"bridge/upstream":     "keeps one live MCP session per upstream server",
+	"bridge/upstream/tap": "reads the wire below the SDK: messages as bytes, bounded, each with the call it belongs to",
+	"bridge/webguard":     "tells requests that mean this endpoint from those of web pages elsewhere, and those that end at one place from others",
+	"cmd/codemode-bridge": "flags, wiring, signals, output",
+	"cmd/codemode-worker": "the worker as a program of its own",
+	"docs/examples/shop":  "is the server that the examples call",
+	"profiles":            "decides what one call may do, from plain facts, with no I/O, clock or randomness",
+	"profiles/templates":  "ready-made profiles",
+	"sandbox":             "runs scripts in worker processes",
+	"sandbox/intl":        "numbers, dates and words as Node writes them, in a few locales",
+	"sandbox/realm":       "is the engine: one goja runtime for one script, with the `codemode` object",
+	"sandbox/source":      "makes a program of what a model wrote, and leads back to the model's own lines",
+	"sandbox/values":      "carries values between a goja runtime and the outside: JSON, and the text that console.log shows",
+	"sandbox/web":         "the globals that scripts know from Node and browsers",
+	"sandbox/wire":        "the frames a worker and its parent exchange",
+	"sandbox/worker":      "is the child: the protocol, one event loop, the limits; it knows no JavaScript",
+}
+
+// The table stands between these two lines.
+const (
+	tourBegin = "<!-- packages: made by go test ./cmd/codemode-bridge -run TestTour -update -->\n"
+	tourEnd   = "<!-- end of packages -->\n"
+)
+
+// packageTable writes the table, from the floor up.
+func packageTable(imports map[string][]string, about map[string]string) []byte {
+	of := levels(imports)
+	paths := slices.SortedFunc(maps.Keys(imports), func(a, b string) int {
+		if of[a] != of[b] {
+			return of[a] - of[b]
+		}
+		return strings.Compare(a, b)
+	})
+	var b bytes.Buffer
+	fmt.Fprint(&b, "| level | package | in one sentence |\n| --- | --- | --- |\n")
+	for _, path := range paths {
+		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", of[path], path, about[path])
+	}
+	return b.Bytes()
+}
+
+// withTable puts a table between the two lines of a document.
+func withTable(doc, table []byte) ([]byte, error) {
+	begin, rest, ok := bytes.Cut(doc, []byte(tourBegin))
+	if !ok {
+		return nil, fmt.Errorf("there is no line %q", tourBegin)
+	}
+	_, end, ok := bytes.Cut(rest, []byte(tourEnd))
+	if !ok {
+		return nil, fmt.Errorf("there is no line %q", tourEnd)
+	}
+	return slices.Concat(begin, []byte(tourBegin), table, []byte(tourEnd), end), nil
+}
+
+func TestTour(t *testing.T) {
+	t.Parallel()
+	root := moduleRoot(t)
+	imports := make(map[string][]string)
+	for _, p := range listPackages(t, root) {
+		imports[p.Path] = nil
+		for _, imported := range p.Imports {
+			if path, ours := local(imported); ours {
+				imports[p.Path] = append(imports[p.Path], path)
+			}
+		}
+		if about[p.Path] == "" {
+			t.Errorf("about does not say what %s is for", p.Path)
+		}
+	}
+	for path := range about {
+		if _, ok := imports[path]; !ok {
+			t.Errorf("about speaks of %s, which does not exist", path)
+		}
+	}
+	name := filepath.Join(root, "docs", "tour.md")
+	doc, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := withTable(doc, packageTable(imports, about))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(doc, want) {
+		return
+	}
+	if !*update {
+		t.Fatal("the table of packages in docs/tour.md is not what the code is; go test ./cmd/codemode-bridge -run TestTour -update writes it")
+	}
+	if err := os.WriteFile(name, want, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPackageTable(t *testing.T) {
+	t.Parallel()
+	got := packageTable(map[string][]string{"cmd/c": {"a", "b"}, "b": {"a"}, "a": nil}, map[string]string{"a": "is the floor", "b": "stands on it", "cmd/c": "is the roof"})
+	want := "| level | package | in one sentence |\n| --- | --- | --- |\n| 0 | `a` | is the floor |\n| 1 | `b` | stands on it |\n| 2 | `cmd/c` | is the roof |\n"
+	if string(got) != want {
+		t.Errorf("wrote\n%s\nwant\n%s", got, want)
+	}
+	doc, err := withTable([]byte("x\n"+tourBegin+"old\n"+tourEnd+"y\n"), []byte("new\n"))
+	if err != nil || string(doc) != "x\n"+tourBegin+"new\n"+tourEnd+"y\n" {
+		t.Errorf("wrote %q, %v", doc, err)
+	}
+	for _, doc := range []string{"", tourBegin, tourEnd + tourBegin} {
+		if _, err := withTable([]byte(doc), nil); err == nil {
+			t.Errorf("found the place of the table in %q", doc)
+		}
+	}
+}
