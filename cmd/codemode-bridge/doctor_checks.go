@@ -24,6 +24,7 @@ import (
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
+	"codemode-bridge/bridge/setup"
 	"codemode-bridge/bridge/sqlstore"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/sandbox"
@@ -113,7 +114,7 @@ func (up *checkup) configFile() []finding {
 	if info.Mode().Perm()&0o002 != 0 {
 		all = append(all, failing("", "everybody on this machine can change it", "chmod o-w "+name))
 	}
-	if text, err := os.ReadFile(up.path); err == nil && info.Mode().Perm()&0o044 != 0 && len(secretsIn(text)) > 0 {
+	if text, err := os.ReadFile(up.path); err == nil && info.Mode().Perm()&0o044 != 0 && len(setup.Secrets(text)) > 0 {
 		all = append(all, warning("", "it has values of env and headers in it, and others can read it", "chmod 600 "+name+", or write ${NAME} and set the variables"))
 	}
 	return all

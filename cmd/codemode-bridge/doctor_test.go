@@ -9,6 +9,7 @@ import (
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/recorder"
+	"codemode-bridge/bridge/setup"
 	"codemode-bridge/bridge/upstream"
 )
 
@@ -117,7 +118,7 @@ func TestDoctorNamesThatAreTooLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	up := &checkup{cfg: cfg}
-	if long := up.tooLong(entryName); long != "" {
+	if long := up.tooLong(setup.EntryName); long != "" {
 		t.Errorf("what install writes is too long: %s", long)
 	}
 	if long := up.tooLong("codemode-bridge"); long != "mcp__codemode-bridge__codemode_eval_a12345678901234567890123456789_2" {
