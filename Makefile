@@ -29,7 +29,7 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge/upstream
 # statement, a channel or something of sync. A test in cmd/codemode-bridge
 # holds the list to that.
 RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval ./bridge/approvalview ./bridge/bench ./bridge/catalog \
-	./bridge/config ./bridge/confirmed ./bridge/elicit ./bridge/gate ./bridge/handles \
+	./bridge/config ./bridge/confirmed ./bridge/doctor ./bridge/elicit ./bridge/gate ./bridge/handles \
 	./bridge/instance ./bridge/ledger ./bridge/login ./bridge/memstore ./bridge/notify \
 	./bridge/observed ./bridge/openapi ./bridge/pending ./bridge/pins ./bridge/provenance ./bridge/recorder \
 	./bridge/rpc ./bridge/scripts ./bridge/sqlstore ./bridge/sso ./bridge/upstream \

@@ -8,11 +8,11 @@ import (
 	"log/slog"
 	"os/user"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/doctor"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/bridge/upstream"
@@ -46,18 +46,18 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 	store, by := pins.Open(pinFolder(con, cfg.File)), thisUser()
 	for _, s := range on {
 		r := listed[s.As]
-		if s.Unpinned = firstWhy(r); s.Unpinned != "" {
+		if s.Unpinned = r.NoTools(pinTime); s.Unpinned != "" {
 			continue
 		}
-		accepted := pins.Imported(s.As, len(r.listed), by, time.Now())
+		accepted := pins.Imported(s.As, len(r.Listed), by, time.Now())
 		err := rec.Record(ctx, accepted)
 		if err == nil {
-			err = store.Pin(s.As, definitions(r.listed), by, accepted.Time)
+			err = store.Pin(s.As, definitions(r.Listed), by, accepted.Time)
 		}
 		if err != nil {
 			return errors.Join(err, rec.Close())
 		}
-		s.Pinned = len(r.listed)
+		s.Pinned = len(r.Listed)
 	}
 	return rec.Close()
 }
@@ -68,12 +68,12 @@ func pinnable(taking []*setup.Server) []*setup.Server {
 }
 
 // listTools tries all servers of a configuration at once, by their names.
-func listTools(ctx context.Context, con *console, cfg *config.Config) map[string]tried {
+func listTools(ctx context.Context, con *console, cfg *config.Config) map[string]doctor.Trial {
 	logins := logins(con)
 	defer logins.Close()
 	ctx, cancel := context.WithTimeout(ctx, pinTime)
 	defer cancel()
-	all := map[string]tried{}
+	all := map[string]doctor.Trial{}
 	var mu sync.Mutex // guards all
 	var trying sync.WaitGroup
 	for _, spec := range specsWithLogins(cfg, logins) {
@@ -81,7 +81,7 @@ func listTools(ctx context.Context, con *console, cfg *config.Config) map[string
 			continue
 		}
 		trying.Go(func() {
-			r := try(ctx, spec, nil)
+			r := doctor.Try(ctx, spec, version, nil)
 			mu.Lock()
 			defer mu.Unlock()
 			all[spec.Name] = r
@@ -89,23 +89,6 @@ func listTools(ctx context.Context, con *console, cfg *config.Config) map[string
 	}
 	trying.Wait()
 	return all
-}
-
-// firstWhy says in a line why a server's tools are not pinned; empty if they
-// can be.
-func firstWhy(r tried) string {
-	switch {
-	case r.OK && len(r.listed) > 0:
-		return ""
-	case r.OK:
-		return "it has no tools"
-	case r.State == string(upstream.NeedsLogin):
-		return "it needs a login"
-	case r.State == "":
-		return fmt.Sprintf("it has not answered within %v", pinTime)
-	}
-	why, _, _ := strings.Cut(r.Why, "; its stderr ends: ")
-	return why
 }
 
 // sayPinned says what has become of the baseline.
