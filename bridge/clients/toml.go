@@ -8,16 +8,14 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// tomlFormat is TOML. Its parser keeps no places, so edits go by the lines of
-// statements, which a scanner of our own finds; edited has the last word.
+// tomlFormat is TOML. Edits go by the lines of statements; edited has the last
+// word.
 type tomlFormat struct{}
 
 func (tomlFormat) decode(text []byte) (map[string]any, error) {
-	if _, err := statements(text); err != nil {
-		return nil, err
-	}
 	all := map[string]any{}
 	if err := toml.Unmarshal(text, &all); err != nil {
 		var at *toml.DecodeError
@@ -26,6 +24,9 @@ func (tomlFormat) decode(text []byte) (map[string]any, error) {
 			return nil, fmt.Errorf("it is not TOML: line %d, column %d", line, column)
 		}
 		return nil, errors.New("it is not TOML")
+	}
+	if _, err := statements(text); err != nil { // for its depth
+		return nil, err
 	}
 	return all, nil
 }
@@ -47,152 +48,68 @@ func (s statement) below(key []string) bool {
 func statements(text []byte) ([]statement, error) {
 	var all []statement
 	var table []string
-	t := tomlScanner{text: text}
-	for t.at < len(text) {
-		from := t.at
-		t.blank()
-		switch {
-		case t.at >= len(text) || text[t.at] == '#' || text[t.at] == '\n' || text[t.at] == '\r':
-			t.line()
-		case text[t.at] == '[':
-			for t.at < len(text) && text[t.at] == '[' {
-				t.at++
-			}
-			key, err := t.key()
-			if err != nil {
-				return nil, err
-			}
-			t.line()
-			table = key
-			all = append(all, statement{from, t.at, true, key})
-		default:
-			key, err := t.key()
-			if err != nil {
-				return nil, err
-			}
-			if err := t.value(); err != nil {
-				return nil, err
-			}
-			all = append(all, statement{from, t.at, false, slices.Concat(table, key)})
+	var p unstable.Parser
+	p.Reset(text)
+	for p.NextExpression() {
+		node := p.Expression()
+		var key []string
+		from, to := len(text), 0
+		for part := node.Key(); part.Next(); {
+			raw := part.Node().Raw
+			key = append(key, string(part.Node().Data))
+			from, to = min(from, int(raw.Offset)), int(raw.Offset+raw.Length)
 		}
+		if node.Kind == unstable.KeyValue {
+			if deeper(node.Value(), maxDepth) {
+				return nil, fmt.Errorf("it is nested deeper than %d levels", maxDepth)
+			}
+			to = int(node.Raw.Offset + node.Raw.Length)
+			key = slices.Concat(table, key)
+		} else {
+			table = key
+		}
+		from, to = bytes.LastIndexByte(text[:from], '\n')+1, lineEnd(text, to)
+		all = append(all, statement{from, to, node.Kind != unstable.KeyValue, key})
+	}
+	if p.Error() != nil {
+		return nil, errors.New("it is not TOML")
 	}
 	return all, nil
 }
 
-// A tomlScanner walks over a text. It knows strings, brackets and comments,
-// and leaves all else to the parser.
-type tomlScanner struct {
-	text []byte
-	at   int
-}
-
-func (t *tomlScanner) wrong() error {
-	return fmt.Errorf("it is not TOML: line %d", 1+bytes.Count(t.text[:min(t.at, len(t.text))], []byte("\n")))
-}
-
-func (t *tomlScanner) blank() {
-	for t.at < len(t.text) && (t.text[t.at] == ' ' || t.text[t.at] == '\t') {
-		t.at++
+// lineEnd is where the line ends that an offset is in, its line break included.
+func lineEnd(text []byte, at int) int {
+	if n := bytes.IndexByte(text[at:], '\n'); n >= 0 {
+		return at + n + 1
 	}
+	return len(text)
 }
 
-// line goes behind the end of the line.
-func (t *tomlScanner) line() {
-	n := bytes.IndexByte(t.text[t.at:], '\n')
-	if n < 0 {
-		t.at = len(t.text)
-	} else {
-		t.at += n + 1
+// deeper reports whether a value is nested deeper than some levels.
+func deeper(value *unstable.Node, levels int) bool {
+	if value.Kind == unstable.KeyValue {
+		value = value.Value() // of a table on one line
 	}
-}
-
-// key reads a key with dots in it.
-func (t *tomlScanner) key() ([]string, error) {
-	var key []string
-	for {
-		t.blank()
-		from := t.at
-		switch {
-		case t.at < len(t.text) && (t.text[t.at] == '"' || t.text[t.at] == '\''):
-			t.quoted()
-			var one map[string]string
-			if err := toml.Unmarshal(slices.Concat([]byte("k="), t.text[from:t.at]), &one); err != nil {
-				return nil, t.wrong()
-			}
-			key = append(key, one["k"])
-		default:
-			for t.at < len(t.text) && (t.text[t.at] == '-' || t.text[t.at] == '_' || 'a' <= t.text[t.at]|0x20 && t.text[t.at]|0x20 <= 'z' || '0' <= t.text[t.at] && t.text[t.at] <= '9') {
-				t.at++
-			}
-			if t.at == from {
-				return nil, t.wrong()
-			}
-			key = append(key, string(t.text[from:t.at]))
-		}
-		if t.blank(); t.at >= len(t.text) || t.text[t.at] != '.' {
-			return key, nil
-		}
-		t.at++
+	if value.Kind != unstable.Array && value.Kind != unstable.InlineTable {
+		return false
 	}
-}
-
-// quoted goes behind a string of any of the four kinds.
-func (t *tomlScanner) quoted() {
-	q := t.text[t.at]
-	if long := bytes.Repeat([]byte{q}, 3); bytes.HasPrefix(t.text[t.at:], long) {
-		for t.at += 3; t.at < len(t.text); t.at++ {
-			if bytes.HasPrefix(t.text[t.at:], long) {
-				for t.at += 3; t.at < len(t.text) && t.text[t.at] == q; t.at++ { // up to two may be its own
-				}
-				return
-			}
-			if q == '"' && t.text[t.at] == '\\' {
-				t.at++
-			}
-		}
-		return
+	if levels == 0 {
+		return true
 	}
-	for t.at++; t.at < len(t.text) && t.text[t.at] != q && t.text[t.at] != '\n'; t.at++ {
-		if q == '"' && t.text[t.at] == '\\' {
-			t.at++
+	for one := value.Children(); one.Next(); {
+		if deeper(one.Node(), levels-1) {
+			return true
 		}
 	}
-	t.at++
-}
-
-// value goes behind the line on which a value ends.
-func (t *tomlScanner) value() error {
-	depth := 0
-	for t.at < len(t.text) {
-		switch t.text[t.at] {
-		case '"', '\'':
-			t.quoted()
-			continue
-		case '[', '{':
-			if depth++; depth > maxDepth {
-				return fmt.Errorf("it is nested deeper than %d levels", maxDepth)
-			}
-		case ']', '}':
-			depth--
-		case '#', '\n':
-			t.line()
-			if depth <= 0 {
-				return nil
-			}
-			continue
-		}
-		t.at++
-	}
-	t.at = len(t.text)
-	return nil
+	return false
 }
 
 func (tomlFormat) names(text []byte, keys []string) ([]string, error) {
-	all, err := statements(text)
+	tree, err := tomlFormat{}.decode(text)
 	if err != nil {
 		return nil, err
 	}
-	tree, err := tomlFormat{}.decode(text)
+	all, err := statements(text)
 	if err != nil {
 		return nil, err
 	}

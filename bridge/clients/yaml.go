@@ -26,6 +26,9 @@ func (yamlFormat) decode(text []byte) (map[string]any, error) {
 	if err := yaml.Unmarshal(text, &all); err != nil {
 		return nil, yamlError(err)
 	}
+	if all == nil { // of a null with a tag
+		all = map[string]any{}
+	}
 	return all, nil
 }
 

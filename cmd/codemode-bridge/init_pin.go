@@ -8,13 +8,13 @@ import (
 	"log/slog"
 	"os/user"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/doctor"
 	"codemode-bridge/bridge/pins"
+	"codemode-bridge/bridge/setup"
 	"codemode-bridge/bridge/upstream"
 )
 
@@ -25,7 +25,7 @@ const pinTime = 30 * time.Second
 // and accepts the tools that they list, in the person's name: these are in use
 // already. A server of which that fails is not held to anything, and told of.
 // Each that is pinned is recorded.
-func pinTools(ctx context.Context, con *console, path string, text []byte, taking []*adopted) error {
+func pinTools(ctx context.Context, con *console, path string, text []byte, taking []*setup.Server) error {
 	cfg, err := config.Parse(con.shown(path), text, con.env, con.policy(path))
 	if err != nil {
 		return err
@@ -45,35 +45,35 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 	}
 	store, by := pins.Open(pinFolder(con, cfg.File)), thisUser()
 	for _, s := range on {
-		r := listed[s.as]
-		if s.unpinned = firstWhy(r); s.unpinned != "" {
+		r := listed[s.As]
+		if s.Unpinned = r.NoTools(pinTime); s.Unpinned != "" {
 			continue
 		}
-		accepted := pins.Imported(s.as, len(r.listed), by, time.Now())
+		accepted := pins.Imported(s.As, len(r.Listed), by, time.Now())
 		err := rec.Record(ctx, accepted)
 		if err == nil {
-			err = store.Pin(s.as, definitions(r.listed), by, accepted.Time)
+			err = store.Pin(s.As, definitions(r.Listed), by, accepted.Time)
 		}
 		if err != nil {
 			return errors.Join(err, rec.Close())
 		}
-		s.pinned = len(r.listed)
+		s.Pinned = len(r.Listed)
 	}
 	return rec.Close()
 }
 
 // pinnable are the servers that are on: pin starts them.
-func pinnable(taking []*adopted) []*adopted {
-	return slices.DeleteFunc(slices.Clone(taking), (*adopted).off)
+func pinnable(taking []*setup.Server) []*setup.Server {
+	return slices.DeleteFunc(slices.Clone(taking), (*setup.Server).Off)
 }
 
 // listTools tries all servers of a configuration at once, by their names.
-func listTools(ctx context.Context, con *console, cfg *config.Config) map[string]tried {
+func listTools(ctx context.Context, con *console, cfg *config.Config) map[string]doctor.Trial {
 	logins := logins(con)
 	defer logins.Close()
 	ctx, cancel := context.WithTimeout(ctx, pinTime)
 	defer cancel()
-	all := map[string]tried{}
+	all := map[string]doctor.Trial{}
 	var mu sync.Mutex // guards all
 	var trying sync.WaitGroup
 	for _, spec := range specsWithLogins(cfg, logins) {
@@ -81,7 +81,7 @@ func listTools(ctx context.Context, con *console, cfg *config.Config) map[string
 			continue
 		}
 		trying.Go(func() {
-			r := try(ctx, spec, nil)
+			r := doctor.Try(ctx, spec, version, nil)
 			mu.Lock()
 			defer mu.Unlock()
 			all[spec.Name] = r
@@ -91,37 +91,20 @@ func listTools(ctx context.Context, con *console, cfg *config.Config) map[string
 	return all
 }
 
-// firstWhy says in a line why a server's tools are not pinned; empty if they
-// can be.
-func firstWhy(r tried) string {
-	switch {
-	case r.OK && len(r.listed) > 0:
-		return ""
-	case r.OK:
-		return "it has no tools"
-	case r.State == string(upstream.NeedsLogin):
-		return "it needs a login"
-	case r.State == "":
-		return fmt.Sprintf("it has not answered within %v", pinTime)
-	}
-	why, _, _ := strings.Cut(r.Why, "; its stderr ends: ")
-	return why
-}
-
 // sayPinned says what has become of the baseline.
-func sayPinned(con *console, taking []*adopted) {
+func sayPinned(con *console, taking []*setup.Server) {
 	tools, servers := 0, 0
 	for _, s := range taking {
-		if s.pinned > 0 {
-			tools, servers = tools+s.pinned, servers+1
+		if s.Pinned > 0 {
+			tools, servers = tools+s.Pinned, servers+1
 		}
 	}
 	if servers > 0 {
 		con.told("the %s of %s are accepted as they are; new and changed ones stay hidden until: %s", count(tools, "tool"), count(servers, "server"), typed(con, "tools review"))
 	}
-	var unpinned []*adopted
+	var unpinned []*setup.Server
 	for _, s := range taking {
-		if s.unpinned != "" {
+		if s.Unpinned != "" {
 			unpinned = append(unpinned, s)
 		}
 	}
@@ -130,7 +113,7 @@ func sayPinned(con *console, taking []*adopted) {
 	}
 	con.told("%s could not be asked for tools, which are accepted as they are when the bridge first sees them, and ask when they change:", count(len(unpinned), "server"))
 	for _, s := range unpinned {
-		con.told("  %s: %s", s.as, canon.Visible(canon.Redact(masked(s.unpinned, s.Secrets))))
+		con.told("  %s: %s", s.As, s.WhyUnpinned())
 	}
 }
 

@@ -1,26 +1,21 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/setup"
 
 	"github.com/spf13/cobra"
 )
-
-// entryName is what clients call the bridge. It is short because tools have
-// full names there, which have a limit.
-const entryName = "codemode"
 
 type installOptions struct {
 	scope                     string
@@ -32,7 +27,7 @@ func installCommand(con *console) *cobra.Command {
 	var o installOptions
 	c := &cobra.Command{
 		Use: "install client", Short: "Put the bridge into the configuration of a client", Args: oneClient,
-		Long: "Adds the server " + entryName + " to the configuration of a client: " + strings.Join(clientNames(), ", ") + ".\n" +
+		Long: "Adds the server " + setup.EntryName + " to the configuration of a client: " + strings.Join(setup.ClientNames(), ", ") + ".\n" +
 			"It shows the change and asks; comments and order stay, and a copy of the file is kept beside it. With\n" +
 			"--take-over, the client's own servers move into the bridge's configuration: otherwise the model can call\n" +
 			"their tools past the bridge. uninstall undoes both.",
@@ -62,7 +57,7 @@ func uninstallCommand(con *console) *cobra.Command {
 // oneClient is wrong usage without a client: it says which there are.
 func oneClient(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return &usageError{fmt.Errorf("%s needs a client: %s", command(c), strings.Join(clientNames(), ", "))}
+		return &usageError{fmt.Errorf("%s needs a client: %s", command(c), strings.Join(setup.ClientNames(), ", "))}
 	}
 	return maxArgs(1)(c, args)
 }
@@ -73,7 +68,7 @@ func installFlags(con *console, c *cobra.Command, o *installOptions) {
 	f.BoolVarP(&o.yes, "yes", "y", false, "change without asking")
 	f.BoolVar(&o.dry, "dry-run", false, "show the change and make none")
 	con.jsonFlag(c)
-	c.ValidArgsFunction = cobra.FixedCompletions(clientNames(), cobra.ShellCompDirectiveNoFileComp)
+	c.ValidArgsFunction = cobra.FixedCompletions(setup.ClientNames(), cobra.ShellCompDirectiveNoFileComp)
 	completeWith(c, "scope", cobra.FixedCompletions([]cobra.Completion{string(clients.User), string(clients.Project), string(clients.Local)}, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -81,7 +76,7 @@ func installFlags(con *console, c *cobra.Command, o *installOptions) {
 func clientPlace(con *console, name, scope string) (clients.Place, error) {
 	c, ok := clients.Find(name)
 	if !ok {
-		return clients.Place{}, &usageError{fmt.Errorf("there is no client %q; there are: %s", name, strings.Join(clientNames(), ", "))}
+		return clients.Place{}, &usageError{fmt.Errorf("there is no client %q; there are: %s", name, strings.Join(setup.ClientNames(), ", "))}
 	}
 	place, err := c.Place(clientSystem(con), clients.Scope(cmp.Or(scope, string(c.Scopes[0]))))
 	if err != nil {
@@ -112,21 +107,7 @@ func clientEntry(con *console, path string) ([]string, error) {
 	return command, nil
 }
 
-// An installation is one change of a client's file, on its way.
-type installation struct {
-	place   clients.Place
-	file    *clients.File
-	servers []clients.Server // that the file has
-	after   []byte
-	record  *clients.Record
-	earlier *clients.Record
-	// Of a take-over: what moves, why others stay, and our configuration
-	// before and after.
-	moving    []*adopted
-	staying   map[string]string
-	cfg, next []byte
-}
-
+// install puts the bridge into the file of a client.
 func install(con *console, name string, o installOptions) error {
 	place, err := clientPlace(con, name, o.scope)
 	if err != nil {
@@ -142,7 +123,7 @@ func install(con *console, name string, o installOptions) error {
 	}
 	if o.print {
 		fmt.Fprintf(con.err, "add this to %s:\n", homeShort(con, place.File))
-		_, err := fmt.Fprint(con.out, place.Snippet(entryName, command))
+		_, err := fmt.Fprint(con.out, place.Snippet(setup.EntryName, command))
 		return err
 	}
 	if _, err := con.load(); err != nil { // the client would not get it to run
@@ -152,14 +133,8 @@ func install(con *console, name string, o installOptions) error {
 	if err != nil {
 		return err
 	}
-	in := &installation{place: place, staying: map[string]string{}}
-	if in.file, err = clients.ReadFile(place.File); err != nil {
-		return err
-	}
-	if in.servers, err = place.Servers(in.file.Text); err != nil {
-		return err
-	}
-	if in.earlier, err = records.Load(place); err != nil {
+	in, err := setup.Install(place, records)
+	if err != nil {
 		return err
 	}
 	if o.takeOver {
@@ -167,32 +142,24 @@ func install(con *console, name string, o installOptions) error {
 			return err
 		}
 	}
-	_, same, err := place.Installed(in.file.Text, entryName, command)
+	nothing, err := in.Prepare(command)
 	if err != nil {
 		return err
 	}
-	if same && len(in.moving) == 0 {
+	if nothing {
 		if con.json {
-			return con.printJSON(in.row(false, ""))
+			return con.printJSON(in.Row(false, ""))
 		}
-		fmt.Fprintf(con.err, "%s has %s already, and nothing is to be changed in %s\n", place, entryName, homeShort(con, place.File))
+		fmt.Fprintf(con.err, "%s has %s already, and nothing is to be changed in %s\n", place, setup.EntryName, homeShort(con, place.File))
 		sayStaying(con, in)
 		return nil
-	}
-	var out []string
-	for _, s := range in.moving {
-		out = append(out, s.Name)
-	}
-	in.after, in.record, err = place.Install(in.file.Text, in.file.Existed, entryName, command, out, in.earlier)
-	if err != nil {
-		return err
 	}
 	if err := showInstallation(con, in, path); err != nil {
 		return err
 	}
 	if o.dry {
 		if con.json {
-			return con.printJSON(in.row(false, ""))
+			return con.printJSON(in.Row(false, ""))
 		}
 		fmt.Fprintln(con.err, errNothingDone)
 		return nil
@@ -200,14 +167,14 @@ func install(con *console, name string, o installOptions) error {
 	if err := confirm(con, "make this change?", o.yes); err != nil {
 		return err
 	}
-	backup, err := writeInstallation(con, in, records, path)
+	backup, err := in.Write(func() error { return rewriteFrom(con, path, in.Before, in.After) })
 	if err != nil {
 		return err
 	}
 	if con.json {
-		return con.printJSON(in.row(true, backup))
+		return con.printJSON(in.Row(true, backup))
 	}
-	fmt.Fprintf(con.err, "%s starts the bridge as %s from now on; restart it if it runs\n", place.Client.Title, entryName)
+	fmt.Fprintf(con.err, "%s starts the bridge as %s from now on; restart it if it runs\n", place.Client.Title, setup.EntryName)
 	if backup != "" {
 		fmt.Fprintf(con.err, "a copy of its file is at %s\n", homeShort(con, backup))
 	}
@@ -220,148 +187,57 @@ func install(con *console, name string, o installOptions) error {
 	return nil
 }
 
-// takeOver finds which servers of the client move, and writes our
-// configuration with them.
-func takeOver(con *console, in *installation, path string) error {
+// takeOver finds which servers of the client move.
+func takeOver(con *console, in *setup.Installation, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
 	}
-	cfg, err := config.Parse(con.shown(path), text, con.env, con.policy(path))
-	if err != nil {
-		return err
-	}
-	d := newAdoption(con)
-	if err := d.has(text, cfg); err != nil {
-		return err
-	}
-	in.cfg, in.next = text, text
-	for _, s := range in.servers {
-		if s.Name == entryName {
-			continue
+	return in.TakeOver(clientSystem(con), text, func(text []byte) (*config.Config, error) {
+		return config.Parse(con.shown(path), text, con.env, con.policy(path))
+	})
+}
+
+// rewriteFrom replaces the text of the configuration, unless it is no longer the
+// one before.
+func rewriteFrom(con *console, path string, before, after []byte) error {
+	return rewrite(con, path, func(text []byte) ([]byte, error) {
+		if !bytes.Equal(text, before) {
+			return nil, errChanged
 		}
-		one := d.add(s, in.place)
-		switch {
-		case s.Problem != "":
-			in.staying[s.Name] = s.Problem
-			continue
-		case len(one.unset) > 0 && !s.Disabled:
-			in.staying[s.Name] = "set " + needs(one.unset) + " first"
-			continue
-		case one.known && !s.Disabled && cfg.Servers[one.as] != nil && cfg.Servers[one.as].Disabled:
-			in.staying[s.Name] = "the bridge has it disabled; first: codemode-bridge servers enable " + one.as
-			continue
-		}
-		if !one.known {
-			next, err := config.Insert(in.next, serversKey(cfg)+"/"+one.as, one.text())
-			if err == nil {
-				_, err = config.Parse(con.shown(path), next, con.env, con.policy(path))
-			}
-			if err != nil {
-				in.staying[s.Name] = firstProblem(err)
-				continue
-			}
-			in.next = next
-		}
-		in.moving = append(in.moving, one)
-	}
-	return nil
+		return after, nil
+	}, func(*config.Config) error { return nil })
 }
 
 // showInstallation prints what is going to be changed.
-func showInstallation(con *console, in *installation, path string) error {
+func showInstallation(con *console, in *setup.Installation, path string) error {
 	if con.json {
 		return nil
 	}
-	var secrets []string
-	for _, s := range in.servers {
-		secrets = append(secrets, s.Secrets...)
-	}
-	if len(in.moving) > 0 {
-		if err := printAdopted(con, in.moving); err != nil {
+	configuration, file := in.Diffs(homeShort(con, path), homeShort(con, in.Place.File))
+	if len(in.Moving) > 0 {
+		if err := printServers(con, in.Moving); err != nil {
 			return err
 		}
 		fmt.Fprintln(con.out)
-		if string(in.next) != string(in.cfg) {
-			printDiff(con.out, homeShort(con, path), in.cfg, in.next, append(secretsIn(in.cfg, in.next), secrets...))
-		}
+		printLines(con, configuration)
 	}
-	printDiff(con.out, homeShort(con, in.place.File), in.file.Text, in.after, secrets)
+	printLines(con, file)
 	return nil
 }
 
-// writeInstallation makes the change: first what undoes it, then our configuration, then
-// the client's file. What fails leaves the client's file as it was.
-func writeInstallation(con *console, in *installation, records clients.Records, path string) (backup string, err error) {
-	if in.file.Existed && in.record.Backup == "" {
-		if backup, err = in.file.Backup(); err != nil {
-			return "", err
-		}
-		in.record.Backup = backup
-	}
-	if err := records.Save(in.place, in.record); err != nil {
-		return "", errors.Join(err, removeIf(backup))
-	}
-	if string(in.next) != string(in.cfg) {
-		err = rewrite(con, path, func(text []byte) ([]byte, error) {
-			if string(text) != string(in.cfg) {
-				return nil, errChanged
-			}
-			return in.next, nil
-		}, func(*config.Config) error { return nil })
-	}
-	if err == nil {
-		err = in.file.Write(in.after)
-	}
-	if err == nil {
-		return backup, nil
-	}
-	restored := records.Drop(in.place)
-	if in.earlier != nil {
-		restored = records.Save(in.place, in.earlier)
-	}
-	return "", errors.Join(err, restored, removeIf(backup))
-}
-
-// removeIf removes a file that has a name.
-func removeIf(path string) error {
-	if path == "" {
-		return nil
-	}
-	return os.Remove(path)
-}
-
 // sayStaying says which servers the client still has for itself.
-func sayStaying(con *console, in *installation) {
-	moved := map[string]bool{entryName: true}
-	for _, s := range in.moving {
-		moved[s.Name] = true
-	}
-	var own []string
-	for _, s := range in.servers {
-		if why, ok := in.staying[s.Name]; ok {
-			fmt.Fprintf(con.err, "%s stays with %s: %s\n", canon.Visible(s.Name), in.place.Client.Title, canon.Visible(why))
-		} else if !moved[s.Name] && !s.Disabled && s.Problem == "" {
-			own = append(own, canon.Visible(s.Name))
-		}
+func sayStaying(con *console, in *setup.Installation) {
+	why, own := in.Staying()
+	for _, line := range why {
+		fmt.Fprintln(con.err, line)
 	}
 	if len(own) > 0 {
-		fmt.Fprintf(con.err, "%s still has servers of its own, which the model can call past the bridge: %s; --take-over moves them\n", in.place.Client.Title, strings.Join(own, ", "))
+		fmt.Fprintf(con.err, "%s still has servers of its own, which the model can call past the bridge: %s; --take-over moves them\n", in.Place.Client.Title, strings.Join(own, ", "))
 	}
 }
 
-// row is an installation as --json prints it.
-func (in *installation) row(written bool, backup string) map[string]any {
-	row := map[string]any{"client": in.place.Client.Name, "scope": in.place.Scope, "file": in.place.File, "written": written}
-	if backup != "" {
-		row["backup"] = backup
-	}
-	if in.cfg != nil {
-		row["moved"], row["staying"] = adoptedRows(in.moving), in.staying
-	}
-	return row
-}
-
+// uninstall takes the bridge out of the file of a client.
 func uninstall(con *console, name string, o installOptions) error {
 	place, err := clientPlace(con, name, o.scope)
 	if err != nil {
@@ -371,47 +247,17 @@ func uninstall(con *console, name string, o installOptions) error {
 	if err != nil {
 		return err
 	}
-	record, err := records.Load(place)
+	r, err := setup.Uninstall(place, records)
+	if errors.Is(err, setup.ErrNotInstalled) {
+		return fmt.Errorf("%s %w in %s", place, err, homeShort(con, place.File))
+	}
 	if err != nil {
 		return err
 	}
-	file, err := clients.ReadFile(place.File)
-	if err != nil {
-		return err
-	}
-	servers, err := place.Servers(file.Text)
-	if err != nil {
-		return err
-	}
-	if record == nil { // put in by hand, or by a bridge whose state is gone
-		if !slices.ContainsFunc(servers, func(s clients.Server) bool { return s.Name == entryName }) {
-			return fmt.Errorf("%s has no %s in %s", place, entryName, homeShort(con, place.File))
-		}
-		record = &clients.Record{Name: entryName, Existed: true}
-	}
-	var backup []byte
-	if record.Backup != "" {
-		kept, err := clients.ReadFile(record.Backup)
-		if err != nil {
-			return err
-		}
-		backup = kept.Text
-	}
-	after, err := place.Uninstall(file.Text, backup, record)
-	if err != nil {
-		return err
-	}
-	back := []string{}
-	for _, m := range record.Moved {
-		if !slices.ContainsFunc(servers, func(s clients.Server) bool { return s.Name == m.Name && m.Name != entryName }) {
-			back = append(back, m.Name)
-		}
-	}
-	whole := clients.SHA(after) == record.Before
 	if !con.json {
-		printDiff(con.out, homeShort(con, place.File), file.Text, after, hiddenServers(con, place, file.Text, after))
+		printLines(con, r.Diff(homeShort(con, place.File)))
 	}
-	row := map[string]any{"client": place.Client.Name, "scope": place.Scope, "file": place.File, "back": back, "written": !o.dry}
+	row := map[string]any{"client": place.Client.Name, "scope": place.Scope, "file": place.File, "back": r.Back, "written": !o.dry}
 	if o.dry {
 		if con.json {
 			return con.printJSON(row)
@@ -422,49 +268,18 @@ func uninstall(con *console, name string, o installOptions) error {
 	if err := confirm(con, "make this change?", o.yes); err != nil {
 		return err
 	}
-	if after == nil {
-		err = file.Remove()
-	} else {
-		err = file.Write(after)
-	}
-	if err == nil {
-		err = records.Drop(place)
-	}
-	if err == nil && whole && record.Backup != "" { // it holds nothing that the file does not
-		if err = os.Remove(record.Backup); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-	}
-	if err != nil {
+	if err := r.Write(); err != nil {
 		return err
 	}
 	if con.json {
 		return con.printJSON(row)
 	}
 	fmt.Fprintf(con.err, "%s does not start the bridge any more; restart it if it runs\n", place.Client.Title)
-	if len(back) > 0 {
-		fmt.Fprintf(con.err, "it has its own servers again: %s; the bridge's configuration keeps them too (servers remove NAME)\n", canon.Visible(strings.Join(back, ", ")))
+	if len(r.Back) > 0 {
+		fmt.Fprintf(con.err, "it has its own servers again: %s; the bridge's configuration keeps them too (servers remove NAME)\n", canon.Visible(strings.Join(r.Back, ", ")))
 	}
-	if !whole && record.Backup != "" {
-		fmt.Fprintf(con.err, "its file was edited since; the copy from before is at %s\n", homeShort(con, record.Backup))
+	if !r.Whole && r.Backup != "" {
+		fmt.Fprintf(con.err, "its file was edited since; the copy from before is at %s\n", homeShort(con, r.Backup))
 	}
 	return nil
-}
-
-// hiddenServers are the texts of a client's file, in all its states, that are not to
-// be shown.
-func hiddenServers(con *console, place clients.Place, texts ...[]byte) []string {
-	all := map[string]bool{}
-	for _, text := range texts {
-		servers, err := place.Servers(text)
-		if err != nil {
-			continue // what cannot be read was refused already
-		}
-		for _, s := range servers {
-			for _, secret := range s.Secrets {
-				all[secret] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(all))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/login"
@@ -94,7 +93,7 @@ func serversLoginCommand(con *console) *cobra.Command {
 			if con.json {
 				return con.printJSON(loginShown(s.Name, info))
 			}
-			_, err = fmt.Fprintf(con.out, "logged in to %s (%s)\n", s.Name, describeLogin(info))
+			_, err = fmt.Fprintf(con.out, "logged in to %s (%s)\n", s.Name, info.Describe())
 			return err
 		},
 	}
@@ -172,24 +171,6 @@ func firstNonZero(a, b int) int {
 		return a
 	}
 	return b
-}
-
-// describeLogin says of a login what a person wants to know.
-func describeLogin(i login.Info) string {
-	text := "does not say when it expires"
-	if !i.Expires.IsZero() {
-		text = "expires " + i.Expires.Local().Format(time.DateTime)
-	}
-	if i.Renews {
-		text += ", renews itself"
-	}
-	if len(i.Scopes) > 0 {
-		text += ", scopes " + strings.Join(i.Scopes, " ")
-	}
-	if i.Keyring {
-		text += ", kept in the keyring"
-	}
-	return text
 }
 
 func loginShown(name string, i login.Info) map[string]any {

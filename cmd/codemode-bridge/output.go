@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -141,6 +142,22 @@ func (con *console) fitted(text string) string {
 		fits[i] = strings.TrimRight(line, " ")
 	}
 	return strings.Join(fits, "\n")
+}
+
+// printLines prints lines to standard output.
+func printLines(con *console, lines []string) {
+	for _, line := range lines {
+		fmt.Fprintln(con.out, line)
+	}
+}
+
+// homeShort is a path for people.
+func homeShort(con *console, path string) string {
+	home, _ := con.env("HOME")
+	if rest, ok := strings.CutPrefix(path, home+string(filepath.Separator)); ok && home != "" {
+		return filepath.Join("~", rest)
+	}
+	return path
 }
 
 // jsonFlag gives a command the flag --json.

@@ -9,6 +9,7 @@ import (
 
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/setup"
 
 	"github.com/spf13/cobra"
 )
@@ -69,7 +70,7 @@ func addServerCommand(con *console) *cobra.Command {
 			if err != nil {
 				return &usageError{err}
 			}
-			return addServer(con, args[0], server.text(), o.replace)
+			return addServer(con, args[0], server.Text(), o.replace)
 		},
 	}
 	f := c.Flags()
@@ -87,8 +88,8 @@ func addServerCommand(con *console) *cobra.Command {
 
 // server is what the command line describes; dash is how many arguments stand
 // before the "--", or -1.
-func (o newServer) server(args []string, dash int) (*adopted, error) {
-	s := &adopted{as: args[0], Server: clients.Server{Name: args[0], Cwd: o.cwd, PassEnv: o.passEnv, Disabled: o.disabled}}
+func (o newServer) server(args []string, dash int) (*setup.Server, error) {
+	s := &setup.Server{As: args[0], Server: clients.Server{Name: args[0], Cwd: o.cwd, PassEnv: o.passEnv, Disabled: o.disabled}}
 	rest := args[1:]
 	u, err := url.Parse(rest[0])
 	address := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" || o.transport == "http" || o.transport == "sse"
@@ -209,7 +210,7 @@ func translated(con *console, s clients.Server) (config.JSONC, []string, error) 
 	}
 	notes := s.Notes
 	s.Notes = nil
-	return (&adopted{Server: s}).text(), notes, nil
+	return (&setup.Server{Server: s}).Text(), notes, nil
 }
 
 // addServer writes a server into the configuration.
@@ -219,7 +220,7 @@ func addServer(con *console, name string, text config.JSONC, replace bool) error
 	}
 	done := "added"
 	err := editConfig(con, func(old []byte, cfg *config.Config) ([]byte, error) {
-		at := serversKey(cfg) + "/" + name
+		at := setup.ServersKey(cfg) + "/" + name
 		if !cfg.Has(at) {
 			return config.Insert(old, at, text)
 		}
@@ -250,7 +251,7 @@ func editServer(con *console, name, done string, edit func(text []byte, at strin
 		if _, ok := cfg.Servers[name]; !ok {
 			return nil, unknownServer(cfg, name)
 		}
-		return edit(text, serversKey(cfg)+"/"+name)
+		return edit(text, setup.ServersKey(cfg)+"/"+name)
 	})
 	if err != nil {
 		return err

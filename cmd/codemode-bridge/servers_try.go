@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
-	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/bridge/doctor"
 
 	"github.com/spf13/cobra"
 )
@@ -40,21 +37,6 @@ func tryServersCommand(con *console) *cobra.Command {
 	return c
 }
 
-// A tried is how connecting to a server went.
-type tried struct {
-	Name     string   `json:"name"`
-	OK       bool     `json:"ok"`
-	State    string   `json:"state"`
-	Took     int64    `json:"tookMs"`
-	Tools    []string `json:"tools"`
-	Protocol string   `json:"protocol,omitempty"`
-	Program  string   `json:"program,omitempty"`
-	Version  string   `json:"version,omitempty"`
-	Why      string   `json:"why,omitempty"`
-
-	listed []upstream.Tool
-}
-
 func tryServers(ctx context.Context, con *console, names []string, all bool) error {
 	cfg, err := con.load()
 	if err != nil {
@@ -63,13 +45,13 @@ func tryServers(ctx context.Context, con *console, names []string, all bool) err
 	if names, err = chosenServers(cfg, names, all); err != nil {
 		return err
 	}
-	rows := make([]tried, len(names))
+	rows := make([]doctor.Trial, len(names))
 	var trying sync.WaitGroup
 	logins := logins(con)
 	defer logins.Close()
 	for _, spec := range specsWithLogins(cfg, logins) {
 		if i := slices.Index(names, spec.Name); i >= 0 {
-			trying.Go(func() { rows[i] = try(ctx, spec, con.waitForLogin) })
+			trying.Go(func() { rows[i] = doctor.Try(ctx, spec, version, con.waitForLogin) })
 		}
 	}
 	trying.Wait()
@@ -98,64 +80,10 @@ func (con *console) waitForLogin(server, link string) {
 	fmt.Fprintf(con.err, "%s waits for a login; open this in a browser:\n\n  %s\n\n", server, link)
 }
 
-// try connects to one server alone and leaves it again. Where the server's program
-// gets a login by itself, it is waited for only if asks, which is told the link, is
-// not nil.
-func try(ctx context.Context, spec upstream.Spec, asks func(server, link string)) tried {
-	changed := make(chan struct{}, 1)
-	set := upstream.New(upstream.Options{
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), ClientVersion: version,
-		Changed: func() {
-			select {
-			case changed <- struct{}{}:
-			default: // somebody will look
-			}
-		},
-	})
-	defer set.Close()
-	begun := time.Now()
-	set.Apply([]upstream.Spec{spec})
-	if err := set.WaitReady(ctx); err != nil {
-		return tried{Name: spec.Name, Why: err.Error()}
-	}
-	for told := ""; asks != nil && ctx.Err() == nil; {
-		link := set.Status()[0].Login
-		if link == "" {
-			break
-		}
-		if link != told {
-			asks(spec.Name, link)
-			told = link
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
-	}
-	r := tried{Name: spec.Name, Took: time.Since(begun).Milliseconds(), Tools: []string{}}
-	for _, s := range set.Status() {
-		r.OK = s.State == upstream.Connected
-		r.State, r.Protocol, r.Program, r.Version, r.Why = string(s.State), s.Protocol, s.Program, s.Version, s.Err
-	}
-	r.listed = set.Tools()[spec.Name]
-	for _, tool := range r.listed {
-		r.Tools = append(r.Tools, tool.Name)
-	}
-	return r
-}
-
-// took is how long something took, for people.
-func took(milliseconds int64) string {
-	if milliseconds < 1000 {
-		return fmt.Sprintf("%d ms", milliseconds)
-	}
-	return fmt.Sprintf("%.1f s", float64(milliseconds)/1000)
-}
-
-func printTried(con *console, rows []tried) error {
+func printTried(con *console, rows []doctor.Trial) error {
 	table := [][]string{{"name", "state", "tools", "time", "protocol", "server"}}
 	for _, r := range rows {
-		table = append(table, []string{r.Name, r.State, strconv.Itoa(len(r.Tools)), took(r.Took), r.Protocol, strings.TrimSpace(r.Program + " " + r.Version)})
+		table = append(table, []string{r.Name, r.State, strconv.Itoa(len(r.Tools)), r.TookText(), r.Protocol, strings.TrimSpace(r.Program + " " + r.Version)})
 	}
 	if err := con.table(table); err != nil {
 		return err

@@ -1,0 +1,51 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+
+	"codemode-bridge/bridge/setup"
+)
+
+// readConfig reads the configuration.
+func (up *Checkup) readConfig(context.Context) []Finding {
+	c, problems := up.Read()
+	if c == nil {
+		var all []Finding
+		for _, p := range problems {
+			all = append(all, p.finding())
+		}
+		return append(all, fine("", "servers, tools, logins, store and ports are not looked at as long as it cannot be used"))
+	}
+	up.config = c
+	all := []Finding{fine("", fmt.Sprintf("%s, %s", count(len(c.Servers), "server"), count(len(c.Profiles), "profile")))}
+	if !c.Evaluates {
+		all = append(all, warning("", "evaluation.enabled is false: nothing is asked, only denials hold", "remove it from the configuration"))
+	}
+	if c.Unrestricted {
+		all = append(all, warning("", "eval may call every tool unasked: there is no evaluation.defaultProfile", "name a profile there; profiles add --template has ready-made ones"))
+	}
+	if c.NobodyConfirms != "" {
+		all = append(all, warning("", c.NobodyConfirms, "give one of them the role admin"))
+	}
+	return append(all, up.configFile()...)
+}
+
+// configFile looks at who else can read or change the configuration.
+func (up *Checkup) configFile() []Finding {
+	info, err := os.Stat(up.File)
+	if err != nil || runtime.GOOS == "windows" {
+		return nil
+	}
+	var all []Finding
+	name := up.Short(up.File)
+	if info.Mode().Perm()&0o002 != 0 {
+		all = append(all, failing("", "everybody on this machine can change it", "chmod o-w "+name))
+	}
+	if text, err := os.ReadFile(up.File); err == nil && info.Mode().Perm()&0o044 != 0 && len(setup.Secrets(text)) > 0 {
+		all = append(all, warning("", "it has values of env and headers in it, and others can read it", "chmod 600 "+name+", or write ${NAME} and set the variables"))
+	}
+	return all
+}

@@ -1,0 +1,230 @@
+// Package doctor looks at everything that a bridge depends on, and says what is
+// wrong and what to do: the configuration, the servers, their tools and logins, the
+// sandbox, the store, the ports, and the files of MCP clients. It changes nothing.
+//
+// What there is to look at comes as facts: [Options] of the installation, and a
+// [Config] of what its configuration says, if it can be read at all. A [Checkup]
+// goes through its areas in order; each returns findings:
+//
+//	servers -> ✓ files: 12 tools, in 340 ms
+//	           ✗ notes: starting the process: no such file   do: install the program ...
+//
+// A finding's texts may come from servers and files of others: they are shown
+// without known secrets and with every character visible.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/clients"
+	"codemode-bridge/bridge/login"
+	"codemode-bridge/bridge/upstream"
+)
+
+// A Level says how bad a finding is.
+type Level string
+
+// The levels, from good to bad.
+const (
+	OK   Level = "ok"
+	Warn Level = "warn" // it works, but not as it could or should
+	Fail Level = "fail" // something does not work
+)
+
+// Worse reports whether the level is worse than another.
+func (l Level) Worse(than Level) bool {
+	all := []Level{OK, Warn, Fail}
+	return slices.Index(all, l) > slices.Index(all, than)
+}
+
+// A Finding is what was found of one thing. Docs/reference/cli.md promises its
+// keys.
+type Finding struct {
+	Area  string `json:"area"`            // config, servers, tools, logins, sandbox, store, ports, clients
+	About string `json:"about,omitempty"` // of what: a server, a file, an address
+	Level Level  `json:"level"`
+	Text  string `json:"text"` // one sentence, without a full stop
+	// Do says what to do; empty where there is nothing.
+	Do string `json:"do,omitempty"`
+	// Said are lines that a server's program wrote.
+	Said []string `json:"said,omitempty"`
+	// File, Line and Column are the place of a mistake in the configuration.
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+}
+
+func fine(about, text string) Finding { return Finding{About: about, Level: OK, Text: text} }
+func warning(about, text, do string) Finding {
+	return Finding{About: about, Level: Warn, Text: text, Do: do}
+}
+func failing(about, text, do string) Finding {
+	return Finding{About: about, Level: Fail, Text: text, Do: do}
+}
+
+// Options are what there is to know of an installation before its configuration
+// is read.
+type Options struct {
+	Version string                   // of this program, as servers are told
+	File    string                   // the configuration's, absolute
+	Limit   time.Duration            // that each server and the sandbox may take
+	System  clients.System           // where the files of clients are looked for
+	Entry   func() ([]string, error) // the command with which clients start this bridge
+	State   string                   // folder of what must last; may be empty
+	Cache   string                   // folder of what need not; may be empty
+	// NoPlaces says why State and Cache are not known; nil if they are.
+	NoPlaces error
+
+	// Read reads the configuration, or says why it cannot be used.
+	Read func() (*Config, []Problem)
+	// Sandbox starts a worker, has it read a script, and returns the steps that
+	// confine it, by name, with "on" or what is in the way.
+	Sandbox func(ctx context.Context) (steps map[string]string, problem *Problem)
+
+	// Typed is a command of the bridge as this person types it, Short a path as
+	// people read it.
+	Typed func(command string) string
+	Short func(path string) string
+	// Hide takes known secrets out of a text.
+	Hide func(text string) string
+}
+
+// A Problem is something that is wrong, in the words of whoever noticed.
+type Problem struct {
+	About, Text, Do string
+	// File, Line and Column are its place in the configuration, if it has one.
+	File         string
+	Line, Column int
+}
+
+func (p Problem) finding() Finding {
+	f := failing(p.About, p.Text, p.Do)
+	f.File, f.Line, f.Column = p.File, p.Line, p.Column
+	return f
+}
+
+// A Config is what a configuration says that matters here.
+type Config struct {
+	Servers  []Server
+	Profiles []string
+	// Evaluates is set if profiles hold at all, and Unrestricted if eval may call
+	// every tool unasked.
+	Evaluates, Unrestricted bool
+	// NobodyConfirms says that and why nobody can confirm a loosening edit; empty if
+	// somebody can.
+	NobodyConfirms string
+	// Review counts the tools that wait to be reviewed, and those that are blocked.
+	Review func() (unreviewed, blocked int, err error)
+	Audit  Audit
+	// Listen is the address of serve, and MayListen why it refuses that; nil if it
+	// does not. Page is the address of the approval page; empty if there is none.
+	Listen    string
+	MayListen error
+	Page      string
+}
+
+// A Server is an upstream server of a configuration.
+type Server struct {
+	Name     string
+	Disabled bool
+	NoAuth   bool // its configuration has no login
+	Spec     upstream.Spec
+	// Login returns the stored login; nil for a server that nobody logs in to.
+	Login func() (info login.Info, held bool)
+}
+
+// An Audit is the audit log of a configuration.
+type Audit struct {
+	Enabled  bool
+	Path     string // may be empty
+	Requests string // the file of requests beside it
+	// Open opens it for reading and returns the number of its last row. Damaged is
+	// set if its end is not what was written, Opened if it got so far as to open.
+	Open func(ctx context.Context) (last int64, opened, damaged bool, err error)
+}
+
+// A Checkup is one look at an installation.
+type Checkup struct {
+	Options
+
+	config *Config // nil: it cannot be used; set by the first area
+	states map[string]upstream.State
+}
+
+// New returns a checkup that has looked at nothing.
+func New(o Options) *Checkup { return &Checkup{Options: o} }
+
+// An Area is what belongs together of an installation.
+type Area struct {
+	Name  string
+	Slow  string // what it does, if that takes a while
+	check func(context.Context) []Finding
+	up    *Checkup
+}
+
+// Areas are what is looked at, in this order: what needs a configuration finds
+// nothing where there is none.
+func (up *Checkup) Areas() []Area {
+	return []Area{
+		{"config", "", up.readConfig, up},
+		{"servers", "connecting to the servers", up.servers, up},
+		{"tools", "", up.tools, up},
+		{"logins", "", up.logins, up},
+		{"sandbox", "", up.sandbox, up},
+		{"store", "", up.store, up},
+		{"ports", "", up.ports, up},
+		{"clients", "", up.clients, up},
+	}
+}
+
+// Usable reports whether there is a configuration that can be used.
+func (up *Checkup) Usable() bool { return up.config != nil }
+
+// Check looks at the area.
+func (a Area) Check(ctx context.Context) []Finding {
+	found := a.check(ctx)
+	for i := range found {
+		found[i].Area = a.Name
+		a.up.clean(&found[i])
+	}
+	return found
+}
+
+// clean makes what others wrote fit to be shown: without known secrets, and
+// with every character visible.
+func (up *Checkup) clean(f *Finding) {
+	show := func(text string) string { return canon.Visible(canon.Redact(up.Hide(text))) }
+	f.About, f.Text = show(f.About), show(f.Text)
+	for i := range f.Said {
+		f.Said[i] = show(f.Said[i])
+	}
+}
+
+// Fold makes one finding of those that differ by what they are about alone.
+func Fold(found []Finding) []Finding {
+	var all []Finding
+	for _, f := range found {
+		i := slices.IndexFunc(all, func(g Finding) bool {
+			return g.Level == f.Level && g.Text == f.Text && g.Do == f.Do && g.About != "" && f.About != "" && len(g.Said)+len(f.Said)+g.Line+f.Line == 0
+		})
+		if i < 0 {
+			all = append(all, f)
+			continue
+		}
+		all[i].About = strings.Join([]string{all[i].About, f.About}, ", ")
+	}
+	return all
+}
+
+// count is a number of things: 1 server, 2 servers.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,230 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"codemode-bridge/bridge/clients"
+	"codemode-bridge/bridge/login"
+	"codemode-bridge/bridge/setup"
+	"codemode-bridge/bridge/upstream"
+)
+
+func TestDoctorFoldsWhatIsTheSame(t *testing.T) {
+	t.Parallel()
+	said := failing("c", "it is down", "")
+	said.Said = []string{"why"}
+	got := Fold([]Finding{fine("a", "on"), warning("b", "on", ""), fine("c", "on"), said, said, fine("", "on"), fine("", "on")})
+	want := []Finding{fine("a, c", "on"), warning("b", "on", ""), said, said, fine("", "on"), fine("", "on")}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}
+
+func TestDoctorHardening(t *testing.T) {
+	t.Parallel()
+	levels := func(steps map[string]string) string {
+		var all []string
+		for _, f := range hardening(steps) {
+			all = append(all, f.About+"="+string(f.Level))
+		}
+		return strings.Join(all, " ")
+	}
+	for _, test := range []struct {
+		steps map[string]string
+		want  string
+	}{
+		{map[string]string{"landlock": "on", "seccomp": "on", "cgroup": "none", "memory-limit": "on"}, "cgroup=ok landlock=ok memory-limit=ok seccomp=ok"},
+		{map[string]string{"landlock": "on", "seccomp": "on", "cgroup": "none"}, "cgroup=warn landlock=ok seccomp=ok"},
+		{map[string]string{"landlock": "not supported", "seccomp": "on"}, "landlock=warn seccomp=ok"},
+		{map[string]string{"job": "on"}, "job=ok =warn"},
+		{nil, "=warn"},
+	} {
+		if got := levels(test.steps); got != test.want {
+			t.Errorf("%v: %s, want %s", test.steps, got, test.want)
+		}
+	}
+}
+
+func TestDoctorPorts(t *testing.T) {
+	t.Parallel()
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	ours := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Server", "codemode-bridge") }))
+	defer ours.Close()
+	at := func(s *httptest.Server) string { return strings.TrimPrefix(s.URL, "http://") }
+	for _, test := range []struct {
+		address string
+		want    Level
+		text    string
+	}{
+		{at(ours), OK, "a bridge listens on " + at(ours)},
+		{at(other), Warn, "serve cannot listen on " + at(other)},
+		{"127.0.0.1:0", OK, "127.0.0.1:0 is free"},
+		{"nowhere", Warn, "serve cannot listen on nowhere"},
+	} {
+		f := port(t.Context(), "http.listen", test.address)
+		if f.Level != test.want || !strings.HasPrefix(f.Text, test.text) {
+			t.Errorf("%s: %s %q", test.address, f.Level, f.Text)
+		}
+	}
+}
+
+func TestDoctorTried(t *testing.T) {
+	t.Parallel()
+	up := New(Options{Limit: 1, Typed: func(command string) string { return "codemode-bridge " + command + " --config c.json" }})
+	for _, test := range []struct {
+		trial Trial
+		want  Finding
+	}{
+		{Trial{OK: true, State: "connected", Tools: []string{"a"}, Took: 3}, fine("s", "1 tool, in 3 ms")},
+		{Trial{OK: true, State: "connected"}, warning("s", "it is connected and has no tools", "look at its tools.allow and tools.deny, and at what it needs to have some")},
+		{Trial{State: string(upstream.NeedsLogin), Why: "it wants one"}, warning("s", "it needs a login", "codemode-bridge servers login s --config c.json")},
+		{Trial{Why: "context deadline exceeded"}, failing("s", "it has not answered within 1ns", "start it by hand to see why, or give it longer with --timeout")},
+		{Trial{State: "failed", Why: "starting the process: no such file"}, failing("s", "starting the process: no such file", "install the program, or write where it is")},
+	} {
+		test.trial.Name = "s"
+		if got := up.tried(test.trial, false); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("got %+v, want %+v", got, test.want)
+		}
+	}
+	ended := up.tried(Trial{Name: "s", State: "failed", Why: "the process ended; its stderr ends: one | two"}, false)
+	if ended.Text != "the process ended" || !reflect.DeepEqual(ended.Said, []string{"one", "two"}) || ended.Level != Fail {
+		t.Errorf("got %+v", ended)
+	}
+}
+
+func TestDoctorShowsNoSecrets(t *testing.T) {
+	t.Parallel()
+	up := New(Options{Hide: strings.NewReplacer("s3cret-value", "[hidden]").Replace})
+	f := Finding{About: "s3cret-value", Text: "it said s3cret-value\x1b[2J", Said: []string{"key=s3cret-value"}}
+	up.clean(&f)
+	for _, text := range append(f.Said, f.About, f.Text) {
+		if strings.Contains(text, "s3cret") || strings.Contains(text, "\x1b") {
+			t.Errorf("it shows %q", text)
+		}
+	}
+}
+
+func TestDoctorNamesThatAreTooLong(t *testing.T) {
+	t.Parallel()
+	up := &Checkup{config: &Config{Profiles: []string{"a12345678901234567890123456789_2"}}}
+	if long := up.tooLong(setup.EntryName); long != "" {
+		t.Errorf("what install writes is too long: %s", long)
+	}
+	if long := up.tooLong("codemode-bridge"); long != "mcp__codemode-bridge__codemode_eval_a12345678901234567890123456789_2" {
+		t.Errorf("got %q", long)
+	}
+}
+
+// checkup is one of an installation in a folder, without a configuration.
+func checkup(t *testing.T) (Options, string) {
+	t.Helper()
+	dir := t.TempDir()
+	same := func(text string) string { return text }
+	return Options{
+		File: filepath.Join(dir, "config.json"), Limit: time.Minute, Typed: same, Hide: same,
+		State: filepath.Join(dir, "state"), Cache: filepath.Join(dir, "cache"),
+		System: clients.System{OS: "linux", Env: func(name string) (string, bool) { return dir, name == "HOME" }},
+		Entry:  func() ([]string, error) { return []string{"/opt/codemode-bridge", "run"}, nil },
+		Read: func() (*Config, []Problem) {
+			return nil, []Problem{{Text: "it is broken", Do: "mend it", File: "config.json", Line: 2, Column: 3}}
+		},
+		Sandbox: func(context.Context) (map[string]string, *Problem) { return map[string]string{"seccomp": "on"}, nil },
+		Short:   func(path string) string { return strings.TrimPrefix(path, dir+"/") },
+	}, dir
+}
+
+// findings are what a checkup finds, as lines: area, level, what about and text.
+func findings(t *testing.T, up *Checkup) []string {
+	t.Helper()
+	var all []string
+	for _, area := range up.Areas() {
+		for _, f := range area.Check(t.Context()) {
+			if f.Area != area.Name {
+				t.Errorf("%+v is of the area %s", f, area.Name)
+			}
+			all = append(all, strings.Join([]string{f.Area, string(f.Level), f.About, f.Text}, "|"))
+		}
+	}
+	return all
+}
+
+func TestDoctorWithoutAConfiguration(t *testing.T) {
+	t.Parallel()
+	o, _ := checkup(t)
+	up := New(o)
+	want := []string{
+		"config|fail||it is broken",
+		"config|ok||servers, tools, logins, store and ports are not looked at as long as it cannot be used",
+		"sandbox|ok|seccomp|on",
+		"clients|ok||none of the clients that are known has servers here",
+	}
+	if got := findings(t, up); !slices.Equal(got, want) || up.Usable() {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+}
+
+func TestDoctorOfAWholeInstallation(t *testing.T) {
+	t.Parallel()
+	o, dir := checkup(t)
+	log := filepath.Join(dir, "state", "audit.db")
+	if err := os.MkdirAll(filepath.Join(dir, "state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{log: "rows", filepath.Join(dir, ".claude.json"): `{"mcpServers": {"codemode": {"command": "/opt/codemode-bridge", "args": ["run"]}, "files": {"command": "files"}}}`} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expired := login.Info{Expires: time.Unix(1, 0)}
+	c := &Config{
+		Servers: []Server{
+			{Name: "off", Disabled: true, Login: func() (login.Info, bool) { return expired, true }},
+			{Name: "gone", Spec: upstream.Spec{Name: "gone", Kind: upstream.Stdio, Command: filepath.Join(dir, "nothing")}, Login: func() (login.Info, bool) { return expired, true }},
+		},
+		Profiles: []string{"strict"}, Evaluates: true, Listen: "127.0.0.1:0", NobodyConfirms: "nobody is an admin",
+		Review: func() (int, int, error) { return 2, 1, nil },
+		Audit:  Audit{Enabled: true, Path: log, Open: func(context.Context) (int64, bool, bool, error) { return 7, true, false, nil }},
+	}
+	o.Read = func() (*Config, []Problem) { return c, nil }
+	got := strings.Join(findings(t, New(o)), "\n")
+	for _, want := range []string{
+		"config|ok||2 servers, 1 profile\nconfig|warn||nobody is an admin\n",
+		"servers|ok|off|disabled\nservers|fail|gone|starting the process: ",
+		"tools|warn||2 tools of servers are not what somebody has accepted\ntools|ok||1 tool blocked\n",
+		"logins|warn|gone|it has expired on ",
+		"store|ok|state/audit.db|it opens, and its end is whole (last row 7)",
+		"store|ok|state|writable", "store|ok|cache|writable", "store|ok||what is kept is for you alone",
+		"ports|ok|http.listen|127.0.0.1:0 is free\nports|ok|approvals.listen|off: there is no approval page",
+		"clients|ok|Claude Code (user)|starts this bridge as codemode\nclients|warn|Claude Code (user)|the model can call files past the bridge",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it does not find %q:\n%s", want, got)
+		}
+	}
+
+	damaged := errors.New("row 3 is not what was written")
+	c.Audit.Open = func(context.Context) (int64, bool, bool, error) { return 0, true, true, damaged }
+	if f := New(o).log(t.Context(), c.Audit); f.Level != Fail || f.Text != damaged.Error() || !strings.Contains(f.Do, "audit repair") {
+		t.Errorf("a damaged log: %+v", f)
+	}
+	if err := os.Chmod(log, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	up := New(o)
+	up.config = c
+	if all := up.open(); runtime.GOOS != "windows" && (len(all) != 1 || all[0].Text != "others can read state/audit.db") {
+		t.Errorf("a file that others can read: %+v", all)
+	}
+}

@@ -1,0 +1,68 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// ports looks whether serve could listen where the configuration says.
+func (up *Checkup) ports(ctx context.Context) []Finding {
+	c := up.config
+	if c == nil {
+		return nil
+	}
+	var all []Finding
+	if c.MayListen != nil {
+		all = append(all, warning("http.listen", "serve refuses it: "+c.MayListen.Error(), "listen on 127.0.0.1, or add a token to http.tokens"))
+	}
+	all = append(all, port(ctx, "http.listen", c.Listen))
+	if c.Page == "" {
+		return append(all, fine("approvals.listen", "off: there is no approval page"))
+	}
+	return append(all, port(ctx, "approvals.listen", c.Page))
+}
+
+// port looks whether serve could listen on an address, or a bridge does.
+func port(ctx context.Context, key, address string) Finding {
+	l, err := net.Listen("tcp", address)
+	if err == nil {
+		l.Close()
+		return fine(key, address+" is free")
+	}
+	if isBridgeAt(ctx, address) {
+		return fine(key, "a bridge listens on "+address)
+	}
+	if op := (*net.OpError)(nil); errors.As(err, &op) {
+		err = op.Err
+	}
+	return warning(key, fmt.Sprintf("serve cannot listen on %s: %v", address, err), "end the program that has it, or name another address")
+}
+
+// isBridgeAt reports whether it is a bridge that listens on an address.
+func isBridgeAt(ctx context.Context, address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/healthz", nil)
+	if err != nil {
+		return false
+	}
+	answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r) // no proxy, no redirect
+	if err != nil {
+		return false
+	}
+	_, _ = io.CopyN(io.Discard, answer.Body, 1<<10)
+	answer.Body.Close()
+	return answer.Header.Get("Server") == "codemode-bridge"
+}

@@ -1,0 +1,147 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// lowSpace and noSpace are how many bytes the store's disk should and must
+// have.
+const lowSpace, noSpace = 1 << 30, 64 << 20
+
+// store looks at the audit log, and at the folders and files that keep things.
+func (up *Checkup) store(ctx context.Context) []Finding {
+	if up.config == nil {
+		return nil
+	}
+	var all []Finding
+	if up.NoPlaces != nil {
+		all = append(all, failing("", up.NoPlaces.Error(), "set HOME, or XDG_STATE_HOME and XDG_CACHE_HOME"))
+	}
+	audit := up.config.Audit
+	loose := up.open() // before SQLite makes more of the kind
+	folders := []string{up.State, up.Cache}
+	if audit.Enabled && audit.Path != "" {
+		all = append(all, up.log(ctx, audit))
+		if folder := filepath.Dir(audit.Path); !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
+		}
+	} else if !audit.Enabled {
+		all = append(all, warning("", "the audit log is off: no record is kept, and no run can go on after a restart", "remove audit.enabled from the configuration"))
+	}
+	for _, folder := range folders {
+		if folder != "" {
+			all = append(all, up.folder(folder))
+		}
+	}
+	return append(all, loose...)
+}
+
+// log looks at the audit log.
+func (up *Checkup) log(ctx context.Context, audit Audit) Finding {
+	name := up.Short(audit.Path)
+	if _, err := os.Stat(audit.Path); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(audit.Path + ".key"); errors.Is(err, fs.ErrNotExist) {
+			return fine(name, "there is no audit log yet")
+		}
+	}
+	switch last, opened, damaged, err := audit.Open(ctx); {
+	case err == nil:
+		return fine(name, fmt.Sprintf("it opens, and its end is whole (last row %d); audit verify checks all", last))
+	case !opened:
+		return failing(name, err.Error(), "put that right, or name another file with audit.path")
+	case damaged:
+		return failing(name, err.Error(), up.Typed("audit verify")+" says more; "+up.Typed("audit repair")+" sets it aside and begins a new one: until then calls are refused")
+	default:
+		return failing(name, err.Error(), up.Typed("audit verify")+" says more")
+	}
+}
+
+// folder looks whether files can be made in a folder, or where it would be
+// made, and how many.
+func (up *Checkup) folder(folder string) Finding {
+	name := up.Short(folder)
+	there := folder
+	for {
+		info, err := os.Stat(there)
+		if err == nil && !info.IsDir() {
+			return failing(name, there+" is a file, not a folder", "move it away")
+		}
+		if err == nil || filepath.Dir(there) == there {
+			break
+		}
+		there = filepath.Dir(there)
+	}
+	f, err := os.CreateTemp(there, ".codemode-doctor-*")
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		err = path.Err
+	}
+	if err != nil {
+		return failing(name, "nothing can be written there: "+err.Error(), "make it yours and writable, or set XDG_STATE_HOME and XDG_CACHE_HOME")
+	}
+	free, err := freeSpace(there)
+	switch {
+	case err != nil:
+		return fine(name, "writable")
+	case free < noSpace:
+		return failing(name, size(free)+" are free on its disk; calls are refused once nothing can be recorded", "make room, or audit prune")
+	case free < lowSpace:
+		return warning(name, size(free)+" are free on its disk", "make room, or let audit.keep remove old records")
+	}
+	return fine(name, "writable, "+size(free)+" free")
+}
+
+func size(bytes uint64) string {
+	if bytes < 1<<30 {
+		return fmt.Sprintf("%d MB", bytes>>20)
+	}
+	return fmt.Sprintf("%d GB", bytes>>30)
+}
+
+// open looks for files that others can read.
+func (up *Checkup) open() []Finding {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	var all []string
+	loose := func(path string) {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 && !slices.Contains(all, path) {
+			all = append(all, path)
+		}
+	}
+	if audit := up.config.Audit; audit.Path != "" {
+		for _, end := range []string{"", "-wal", "-shm", ".key"} {
+			loose(audit.Path + end)
+		}
+		loose(audit.Requests)
+	}
+	_ = filepath.WalkDir(up.State, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			loose(path)
+		}
+		return nil // what cannot be read is not open to others either
+	})
+	if len(all) == 0 {
+		return []Finding{fine("", "what is kept is for you alone")}
+	}
+	for i, path := range all {
+		all[i] = up.Short(path)
+	}
+	const few = 4
+	do := "chmod 600 " + strings.Join(all, " ")
+	if len(all) > few {
+		do = "chmod 600 what is in " + up.Short(up.State)
+		all = append(all[:few], fmt.Sprintf("and %d more", len(all)-few))
+	}
+	return []Finding{warning("", "others can read "+strings.Join(all, ", "), do)}
+}

@@ -1,0 +1,257 @@
+package setup
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"codemode-bridge/bridge/clients"
+	"codemode-bridge/bridge/config"
+)
+
+// An Import gives servers of clients names of their own in a configuration.
+type Import struct {
+	// Servers are those that were found, in this order.
+	Servers []*Server
+	// LeftOut are the places that have to be named.
+	LeftOut []LeftOut
+
+	system clients.System
+	taken  map[string]string // the servers with names, as texts, by their folded names
+	names  map[string]string // the names themselves, by their folded ones
+}
+
+// A LeftOut is a place whose servers are not imported unless it is named.
+type LeftOut struct {
+	Place   string `json:"place"`
+	From    string `json:"from"` // what to name
+	Servers int    `json:"servers"`
+	path    string
+}
+
+// NewImport returns an Import that has found nothing. Variables are looked up, and
+// relative names read, as system says.
+func NewImport(system clients.System) *Import {
+	return &Import{system: system, taken: map[string]string{}, names: map[string]string{}}
+}
+
+// Configured tells of the servers that a configuration has. Text is the
+// configuration's own.
+func (i *Import) Configured(text []byte, cfg *config.Config) error {
+	for _, name := range cfg.ServerNames() {
+		section, err := config.Section(text, ServersKey(cfg)+"/"+name)
+		if err != nil {
+			return err
+		}
+		i.take(name, comparable(section))
+	}
+	return nil
+}
+
+func (i *Import) take(name, text string) {
+	i.taken[strings.ToLower(name)], i.names[strings.ToLower(name)] = text, name
+}
+
+// comparable is a server as the configuration has it, without what does not
+// make another server of it.
+func comparable(text config.JSONC) string {
+	plain, err := text.MarshalJSON()
+	var m map[string]any
+	if err != nil || json.Unmarshal(plain, &m) != nil {
+		return string(text)
+	}
+	for _, key := range []string{"disabled", "timeout", "connectTimeout", "type", "quarantine", "newTools", "changedTools"} {
+		delete(m, key)
+	}
+	same, err := json.Marshal(m)
+	if err != nil {
+		return string(text)
+	}
+	return string(same)
+}
+
+// ErrNoSource is wrapped by the error of Find for a name that is neither a file
+// nor a client.
+var ErrNoSource = errors.New("neither a file nor a client")
+
+// Find adds the servers that all clients have for this user, or those of the
+// clients and files that the person names. A file of the folder has to be
+// named: it may have come with a repository, and a server is a program. A file
+// that was not named and cannot be read is passed over.
+func (i *Import) Find(from []string, passedOver func(clients.Place, error)) error {
+	places, err := i.places(from)
+	if err != nil {
+		return err
+	}
+	i.LeftOut = slices.DeleteFunc(i.LeftOut, func(l LeftOut) bool {
+		return slices.ContainsFunc(places, func(p clients.Place) bool { return p.File == l.path && p.Scope != clients.User })
+	})
+	for _, place := range places {
+		file, err := clients.ReadFile(place.File)
+		if err == nil && !file.Existed {
+			continue
+		}
+		var servers []clients.Server
+		if err == nil {
+			servers, err = place.Servers(file.Text)
+		}
+		if err != nil {
+			if len(from) > 0 {
+				return err
+			}
+			passedOver(place, err)
+			continue
+		}
+		for _, s := range servers {
+			i.Add(s, place)
+		}
+	}
+	return nil
+}
+
+// places are those to look at.
+func (i *Import) places(from []string) ([]clients.Place, error) {
+	var places []clients.Place
+	if len(from) == 0 {
+		for _, place := range clients.Places(i.system) {
+			if place.Scope == clients.User {
+				places = append(places, place)
+			} else {
+				i.leave(place)
+			}
+		}
+	}
+	for _, name := range from {
+		if c, ok := clients.Find(name); ok {
+			for _, scope := range c.Scopes {
+				place, err := c.Place(i.system, scope)
+				switch {
+				case err != nil:
+				case scope == clients.Project:
+					i.leave(place)
+				default:
+					places = append(places, place)
+				}
+			}
+			continue
+		}
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return nil, fmt.Errorf("finding %s: %w", name, err)
+		}
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("%q is %w; the clients are: %s", name, ErrNoSource, strings.Join(ClientNames(), ", "))
+		}
+		file, err := clients.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		place, err := clients.At(i.system, path, file.Text)
+		if err != nil {
+			return nil, err
+		}
+		places = append(places, place)
+	}
+	return places, nil
+}
+
+// ClientNames are the names of all clients, as people type them.
+func ClientNames() []string {
+	var names []string
+	for _, c := range clients.All() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// leave notes a place whose servers are left out, if it has any.
+func (i *Import) leave(place clients.Place) {
+	file, err := clients.ReadFile(place.File)
+	if err != nil || !file.Existed {
+		return
+	}
+	servers, err := place.Servers(file.Text)
+	if err != nil || len(servers) == 0 {
+		return
+	}
+	l := LeftOut{Place: place.String(), From: place.Client.Name, Servers: len(servers), path: place.File}
+	if place.Scope == clients.Project {
+		l.From = filepath.Base(place.File)
+		if rel, err := filepath.Rel(i.system.Folder, place.File); i.system.Folder != "" && err == nil {
+			l.From = rel
+		}
+	}
+	i.LeftOut = append(i.LeftOut, l)
+}
+
+// Add finds a server its place: it is folded into one that is the same, or
+// gets a name that no other has. One with a Problem gets none.
+func (i *Import) Add(s clients.Server, place clients.Place) *Server {
+	one := &Server{Server: s, From: []string{place.String()}}
+	for _, v := range s.Variables {
+		if _, ok := i.system.Env(v.Name); !ok {
+			one.Unset = append(one.Unset, v)
+		}
+	}
+	if s.Problem != "" {
+		i.Servers = append(i.Servers, one)
+		return one
+	}
+	text := comparable(one.Text())
+	for _, other := range i.Servers {
+		if other.Problem == "" && other.As != "" && comparable(other.Text()) == text {
+			other.From = append(other.From, place.String())
+			one.As, one.Known = other.As, true
+			return one
+		}
+	}
+	for _, folded := range slices.Sorted(maps.Keys(i.taken)) {
+		if i.taken[folded] == text {
+			one.As, one.Known = i.names[folded], true
+			i.Servers = append(i.Servers, one)
+			return one
+		}
+	}
+	client := place.Client.Name
+	if place.Scope == "" {
+		client = "" // the file is anybody's
+	}
+	one.As = i.free(s.Name, client)
+	i.take(one.As, text)
+	i.Servers = append(i.Servers, one)
+	return one
+}
+
+// free is a legal name like the one wished for that no server has.
+func (i *Import) free(wish, client string) string {
+	base := config.ServerName(wish)
+	name := base
+	for n := 1; ; n++ {
+		if _, used := i.taken[strings.ToLower(name)]; !used {
+			return name
+		}
+		if name = config.ServerName(base + "-" + client); n > 1 {
+			name = config.ServerName(base + "-" + strconv.Itoa(n))
+		}
+	}
+}
+
+// New are the servers that go into the configuration.
+func (i *Import) New() []*Server {
+	return slices.DeleteFunc(slices.Clone(i.Servers), func(s *Server) bool { return s.Problem != "" || s.Known })
+}
+
+// Secrets are the texts of all servers that are not to be shown.
+func (i *Import) Secrets() []string {
+	var secrets []string
+	for _, s := range i.Servers {
+		secrets = append(secrets, s.Secrets...)
+	}
+	return secrets
+}

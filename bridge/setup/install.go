@@ -1,0 +1,288 @@
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/clients"
+	"codemode-bridge/bridge/config"
+)
+
+// An Installation is one change of a client's file, on its way: the bridge goes
+// in and, if it takes over, servers of the client go out, into the bridge's own
+// configuration.
+type Installation struct {
+	Place clients.Place
+	// Moving are the servers that a take-over moves.
+	Moving []*Server
+	// Before and After are the bridge's configuration, which changes if servers
+	// move; nil without a take-over.
+	Before, After []byte
+
+	records clients.Records
+	file    *clients.File
+	servers []clients.Server // that the file has
+	staying map[string]string
+	text    []byte // of the file after it
+	record  *clients.Record
+	earlier *clients.Record
+}
+
+// Install reads what an installation into a client's file begins with.
+func Install(place clients.Place, records clients.Records) (*Installation, error) {
+	in := &Installation{Place: place, records: records, staying: map[string]string{}}
+	var err error
+	if in.file, err = clients.ReadFile(place.File); err != nil {
+		return nil, err
+	}
+	if in.servers, err = place.Servers(in.file.Text); err != nil {
+		return nil, err
+	}
+	if in.earlier, err = records.Load(place); err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// TakeOver finds which servers of the client move into a configuration whose text
+// is given, and writes it with them. Parse reads such a text.
+func (in *Installation) TakeOver(system clients.System, text []byte, parse func(text []byte) (*config.Config, error)) error {
+	cfg, err := parse(text)
+	if err != nil {
+		return err
+	}
+	i := NewImport(system)
+	if err := i.Configured(text, cfg); err != nil {
+		return err
+	}
+	in.Before, in.After = text, text
+	for _, s := range in.servers {
+		if s.Name == EntryName {
+			continue
+		}
+		one := i.Add(s, in.Place)
+		switch {
+		case s.Problem != "":
+			in.staying[s.Name] = s.Problem
+			continue
+		case len(one.Unset) > 0 && !s.Disabled:
+			in.staying[s.Name] = "set " + one.unset() + " first"
+			continue
+		case one.Known && !s.Disabled && cfg.Servers[one.As] != nil && cfg.Servers[one.As].Disabled:
+			in.staying[s.Name] = "the bridge has it disabled; first: codemode-bridge servers enable " + one.As
+			continue
+		}
+		if !one.Known {
+			next, err := config.Insert(in.After, ServersKey(cfg)+"/"+one.As, one.Text())
+			if err == nil {
+				_, err = parse(next)
+			}
+			if err != nil {
+				in.staying[s.Name] = firstProblem(err)
+				continue
+			}
+			in.After = next
+		}
+		in.Moving = append(in.Moving, one)
+	}
+	return nil
+}
+
+// Prepare makes the change of the client's file, so that it starts the bridge by
+// command. Nothing is true if the file needs no change.
+func (in *Installation) Prepare(command []string) (nothing bool, err error) {
+	_, same, err := in.Place.Installed(in.file.Text, EntryName, command)
+	if err != nil || same && len(in.Moving) == 0 {
+		return same, err
+	}
+	var out []string
+	for _, s := range in.Moving {
+		out = append(out, s.Name)
+	}
+	in.text, in.record, err = in.Place.Install(in.file.Text, in.file.Existed, EntryName, command, out, in.earlier)
+	return false, err
+}
+
+// Diffs are how the bridge's configuration and the client's file change.
+func (in *Installation) Diffs(configName, fileName string) (configuration, file []string) {
+	var secrets []string
+	for _, s := range in.servers {
+		secrets = append(secrets, s.Secrets...)
+	}
+	if in.moves() {
+		configuration = Diff(configName, in.Before, in.After, append(Secrets(in.Before, in.After), secrets...))
+	}
+	return configuration, Diff(fileName, in.file.Text, in.text, secrets)
+}
+
+// moves reports whether the bridge's configuration changes.
+func (in *Installation) moves() bool { return string(in.After) != string(in.Before) }
+
+// Write makes the change: first what undoes it, then, by rewrite, the bridge's
+// configuration from Before to After, then the client's file. What fails leaves the
+// client's file as it was. Backup names the copy that was made of it; it may be
+// empty.
+func (in *Installation) Write(rewrite func() error) (backup string, err error) {
+	if in.file.Existed && in.record.Backup == "" {
+		if backup, err = in.file.Backup(); err != nil {
+			return "", err
+		}
+		in.record.Backup = backup
+	}
+	if err := in.records.Save(in.Place, in.record); err != nil {
+		return "", errors.Join(err, removeIf(backup))
+	}
+	if in.moves() {
+		err = rewrite()
+	}
+	if err == nil {
+		err = in.file.Write(in.text)
+	}
+	if err == nil {
+		return backup, nil
+	}
+	restored := in.records.Drop(in.Place)
+	if in.earlier != nil {
+		restored = in.records.Save(in.Place, in.earlier)
+	}
+	return "", errors.Join(err, restored, removeIf(backup))
+}
+
+// removeIf removes a file that has a name.
+func removeIf(path string) error {
+	if path == "" {
+		return nil
+	}
+	return os.Remove(path)
+}
+
+// Staying says which servers the client still has for itself: those that could not
+// move, with the reason, a line each, and those that were not asked to.
+func (in *Installation) Staying() (why, own []string) {
+	moved := map[string]bool{EntryName: true}
+	for _, s := range in.Moving {
+		moved[s.Name] = true
+	}
+	for _, s := range in.servers {
+		if reason, ok := in.staying[s.Name]; ok {
+			why = append(why, fmt.Sprintf("%s stays with %s: %s", canon.Visible(s.Name), in.Place.Client.Title, canon.Visible(reason)))
+		} else if !moved[s.Name] && !s.Disabled && s.Problem == "" {
+			own = append(own, canon.Visible(s.Name))
+		}
+	}
+	return why, own
+}
+
+// Row is an installation as --json prints it.
+func (in *Installation) Row(written bool, backup string) map[string]any {
+	row := map[string]any{"client": in.Place.Client.Name, "scope": in.Place.Scope, "file": in.Place.File, "written": written}
+	if backup != "" {
+		row["backup"] = backup
+	}
+	if in.Before != nil {
+		row["moved"], row["staying"] = Rows(in.Moving), in.staying
+	}
+	return row
+}
+
+// A Removal undoes an installation.
+type Removal struct {
+	Place clients.Place
+	// Back are the client's own servers that it has again.
+	Back []string
+	// Whole is set if the file becomes what it was before the installation, and
+	// Backup the copy from before it, if there is one.
+	Whole  bool
+	Backup string
+
+	records clients.Records
+	file    *clients.File
+	text    []byte // of the file after it; nil if that goes
+}
+
+// ErrNotInstalled is wrapped by the error of removing a bridge that a client does
+// not have.
+var ErrNotInstalled = errors.New("has no " + EntryName)
+
+// Uninstall reads what undoes the installation into a client's file. Other edits
+// since then stay.
+func Uninstall(place clients.Place, records clients.Records) (*Removal, error) {
+	record, err := records.Load(place)
+	if err != nil {
+		return nil, err
+	}
+	file, err := clients.ReadFile(place.File)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := place.Servers(file.Text)
+	if err != nil {
+		return nil, err
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(servers, func(s clients.Server) bool { return s.Name == name })
+	}
+	if record == nil { // put in by hand, or by a bridge whose state is gone
+		if !has(EntryName) {
+			return nil, ErrNotInstalled
+		}
+		record = &clients.Record{Name: EntryName, Existed: true}
+	}
+	var backup []byte
+	if record.Backup != "" {
+		kept, err := clients.ReadFile(record.Backup)
+		if err != nil {
+			return nil, err
+		}
+		backup = kept.Text
+	}
+	r := &Removal{Place: place, Back: []string{}, Backup: record.Backup, records: records, file: file}
+	if r.text, err = place.Uninstall(file.Text, backup, record); err != nil {
+		return nil, err
+	}
+	for _, m := range record.Moved {
+		if m.Name == EntryName || !has(m.Name) {
+			r.Back = append(r.Back, m.Name)
+		}
+	}
+	r.Whole = clients.SHA(r.text) == record.Before
+	return r, nil
+}
+
+// Diff is how the client's file changes.
+func (r *Removal) Diff(name string) []string {
+	var secrets []string
+	for _, text := range [][]byte{r.file.Text, r.text} {
+		servers, err := r.Place.Servers(text)
+		if err != nil {
+			continue // what cannot be read was refused already
+		}
+		for _, s := range servers {
+			secrets = append(secrets, s.Secrets...)
+		}
+	}
+	slices.Sort(secrets)
+	return Diff(name, r.file.Text, r.text, slices.Compact(secrets))
+}
+
+// Write makes the change, and forgets the installation.
+func (r *Removal) Write() error {
+	var err error
+	if r.text == nil {
+		err = r.file.Remove()
+	} else {
+		err = r.file.Write(r.text)
+	}
+	if err == nil {
+		err = r.records.Drop(r.Place)
+	}
+	if err == nil && r.Whole && r.Backup != "" { // it holds nothing that the file does not
+		if err = os.Remove(r.Backup); errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+	}
+	return err
+}

@@ -1,0 +1,88 @@
+package setup
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/clients"
+	"codemode-bridge/bridge/config"
+
+	"github.com/rogpeppe/go-internal/diff"
+)
+
+// hidden stands for a secret.
+const hidden = "[hidden]"
+
+// masked is a text without secrets.
+func masked(text string, secrets []string) string {
+	secrets = slices.Clone(secrets)
+	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	for _, secret := range secrets {
+		text = strings.ReplaceAll(text, flatJSON(secret), `"`+hidden+`"`)
+		text = strings.ReplaceAll(text, "'"+secret+"'", "'"+hidden+"'")
+		if len(secret) >= 6 { // shorter ones are parts of other words
+			text = strings.ReplaceAll(text, secret, hidden)
+			continue
+		}
+		bare := regexp.MustCompile(`(?m)([:=]\s*)` + regexp.QuoteMeta(secret) + `(\s*(?:$|,|[}\]#]))`)
+		text = bare.ReplaceAllString(text, "${1}"+hidden+"${2}")
+	}
+	return text
+}
+
+// Secrets are the texts of configurations of ours that are not to be shown.
+func Secrets(texts ...[]byte) []string {
+	var all []string
+	for _, text := range texts {
+		for _, key := range []string{"/servers", "/mcpServers"} {
+			section, err := config.Section(text, key)
+			if err != nil || section == nil {
+				continue
+			}
+			whole := slices.Concat([]byte(`{"mcpServers": `), section, []byte("\n}"))
+			place, err := clients.At(clients.System{}, "config.json", whole)
+			if err != nil {
+				continue
+			}
+			servers, err := place.Servers(whole)
+			if err != nil {
+				continue
+			}
+			for _, s := range servers {
+				all = append(all, s.Secrets...)
+			}
+		}
+	}
+	return all
+}
+
+// widest is how many characters of a line a Diff has: no terminal shows more.
+const widest = 400
+
+// Diff is how a file changes, line by line and without its secrets; empty if it
+// does not.
+func Diff(name string, before, after []byte, secrets []string) []string {
+	show := func(text []byte) []byte {
+		plain := strings.ReplaceAll(masked(string(text), secrets), "\r\n", "\n")
+		if plain != "" && !strings.HasSuffix(plain, "\n") {
+			plain += "\n"
+		}
+		return []byte(plain)
+	}
+	var all []string
+	lines := strings.SplitAfter(string(diff.Diff(name, show(before), name, show(after))), "\n")
+	for i, line := range lines {
+		if line = strings.TrimSuffix(line, "\n"); i == 0 || line == "" {
+			continue // the first line only names the files
+		}
+		text := canon.VisibleLines(canon.Redact(line[1:]))
+		if runes := []rune(text); len(runes) > widest {
+			text = string(runes[:widest-1]) + "…"
+		}
+		all = append(all, line[:1]+text)
+	}
+	return all
+}
