@@ -43,7 +43,7 @@ return desk.id;`
 func sameWords(text string) string {
 	for _, part := range []struct{ pattern, with string }{
 		{`\b(on )?(Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d{1,2} [A-Z][a-z]{2}\b`, ""}, {`\b\d{1,2}/\d{1,2}/\d{4}, `, ""},
-		{`\b\d{1,2}:\d\d(:\d\d)?( [AP]M)?\b`, "TIME"}, {`\b\d+m\d\ds\b`, "TIME"}, {`\b\d+ (s|ms|min|seconds?)\b`, "TIME"}, {`\br[a-z0-9]{12}\b`, "RUN"}, {`\bq[a-z0-9]{6,}\b`, "REQUEST"},
+		{`\b\d{1,2}:\d\d(:\d\d)?([ \x{a0}\x{202f}][AP]M)?\b`, "TIME"}, {`\b\d+m\d\ds\b`, "TIME"}, {`\b\d+ (s|ms|min|seconds?)\b`, "TIME"}, {`\br[a-z0-9]{12}\b`, "RUN"}, {`\bq[a-z0-9]{6,}\b`, "REQUEST"},
 		{`127\.0\.0\.1:\d+`, "ADDRESS"}, {`\b[0-9a-f]{12,64}\b…?`, "DIGEST"}, {`\b\d{4}-\d\d-\d\d\b`, "DAY"}, {`[ \t]+`, " "}, {` *\n+ *`, "\n"},
 	} {
 		text = regexp.MustCompile(part.pattern).ReplaceAllString(text, part.with)

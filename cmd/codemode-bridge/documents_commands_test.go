@@ -1,0 +1,147 @@
+package main_test
+
+// Every command line in a document is one that the program takes: its commands
+// and flags exist.
+
+import (
+	"fmt"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A commandHelp is what --help says of a command.
+type commandHelp struct {
+	commands []string // below it
+	flags    []string // its own and the global ones, with their dashes
+}
+
+var (
+	offered      = regexp.MustCompile(`(?m)^  ([a-z][a-z-]*)\s`)
+	offeredFlag  = regexp.MustCompile(`(?m)^ +(?:(-[a-zA-Z]), )?(--[a-z][a-z-]*)`)
+	commandLines = regexp.MustCompile("(?m)(?:^|[`$ ])codemode-bridge( [^`#|\n]*)")
+)
+
+// otherWords follow the program's name in documents and are no commands that
+// --help lists.
+var otherWords = map[string]string{
+	"row":  "the first words of what a row's hash is made of",
+	"seal": "the first words of what a row's seal is made of",
+	"host": "a command that is hidden: run starts it",
+}
+
+// readHelp reads the text of --help.
+func readHelp(text string) (h commandHelp) {
+	if _, list, ok := strings.Cut(text, "Available Commands:\n"); ok {
+		list, _, _ = strings.Cut(list, "\n\n")
+		for _, m := range offered.FindAllStringSubmatch(list, -1) {
+			h.commands = append(h.commands, m[1])
+		}
+	}
+	for _, m := range offeredFlag.FindAllStringSubmatch(text, -1) {
+		h.flags = append(h.flags, m[1], m[2])
+	}
+	return h
+}
+
+// wrongCommand says what is wrong with a command line, by what helps says of
+// the commands on the way.
+func wrongCommand(line string, help func(...string) commandHelp) string {
+	var at []string
+	here := help()
+	words := strings.Fields(line)
+	for i := 0; i < len(words); i++ {
+		word := strings.Trim(words[i], "()[].,;:\"")
+		switch {
+		case word == "--": // a server's own command line
+			return ""
+		case strings.HasPrefix(word, "-") && word != "-":
+			flag, _, _ := strings.Cut(word, "=")
+			for _, one := range strings.Split(flag, "|") {
+				if !slices.Contains(here.flags, one) {
+					return fmt.Sprintf("%q has no flag %s", strings.Join(at, " "), one)
+				}
+			}
+			if len(at) == 0 { // a global flag has a value
+				i++
+			}
+		case len(here.commands) > 0 && regexp.MustCompile(`^[a-z][a-z-]*$`).MatchString(word):
+			if !slices.Contains(here.commands, word) {
+				return fmt.Sprintf("%q has no command %s", strings.Join(at, " "), word)
+			}
+			at = append(at, word)
+			here = help(at...)
+		case len(at) == 0:
+			return "" // the program itself is meant
+		}
+	}
+	return ""
+}
+
+func TestDocumentsNameCommands(t *testing.T) {
+	t.Parallel()
+	known := map[string]commandHelp{}
+	help := func(command ...string) commandHelp {
+		name := strings.Join(command, " ")
+		h, ok := known[name]
+		if !ok {
+			out, err := exec.Command(filepath.Join(programs(t), "codemode-bridge"), append(command, "--help")...).Output()
+			if err != nil {
+				t.Fatalf("%s --help: %v", name, err)
+			}
+			h = readHelp(string(out))
+			known[name] = h
+		}
+		return h
+	}
+	seen, used := 0, map[string]bool{}
+	for _, f := range readFiles(t, filepath.Join("..", "..")) {
+		if path.Ext(f.Path) != ".md" || strings.Contains(f.Path, "testdata/") {
+			continue
+		}
+		code := strings.Join(append(fences.FindAllString(f.Text, -1), codeSpan.FindAllString(fences.ReplaceAllString(f.Text, ""), -1)...), "\n")
+		for _, m := range commandLines.FindAllStringSubmatch(code, -1) {
+			seen++
+			if word := strings.Fields(m[1] + " -"); otherWords[word[0]] != "" {
+				used[word[0]] = true
+				continue
+			}
+			if wrong := wrongCommand(m[1], help); wrong != "" {
+				t.Errorf("%s: codemode-bridge%s: %s", f.Path, m[1], wrong)
+			}
+		}
+	}
+	for word := range otherWords {
+		if !used[word] {
+			t.Errorf("%s is an exception without need", word)
+		}
+	}
+	if seen < 80 {
+		t.Errorf("only %d command lines were found", seen)
+	}
+}
+
+func TestCommandRuleCanFail(t *testing.T) {
+	t.Parallel()
+	help := func(command ...string) commandHelp {
+		switch strings.Join(command, " ") {
+		case "":
+			return readHelp("Available Commands:\n  audit       The log\n  eval        Run\n\nFlags:\n  -c, --config file   x\n")
+		case "audit":
+			return readHelp("Available Commands:\n  query  Print\n\nFlags:\n  -h, --help   x\n")
+		}
+		return readHelp("Flags:\n      --since time   x\n  -f, --file file   x\n\nGlobal Flags:\n  -c, --config file   x\n")
+	}
+	for line, good := range map[string]bool{
+		" eval 'return 1'": true, " -c a.json audit query --since 2h": true, " eval -f a.js": true, " eval -- --whatever": true, " is a program": false,
+		" audit qery": false, " evil": false, " audit query --sinse 2h": false, " eval -x": false, "": true,
+	} {
+		if wrong := wrongCommand(line, help); (wrong == "") != good {
+			t.Errorf("%q: %q", line, wrong)
+		}
+	}
+}
