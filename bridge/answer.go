@@ -9,6 +9,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/replay"
 	"codemode-bridge/sandbox"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -64,7 +65,7 @@ func (r *run) failure() *mcp.CallToolResult {
 	f := failed{Effects: append([]gate.Effect{}, r.gate.Effects()...), Run: r.id}
 	var script *sandbox.ScriptError
 	var limit *sandbox.LimitError
-	var diverged *DivergedError
+	var diverged *replay.DivergedError
 	switch {
 	case errors.As(r.err, &diverged):
 		f.Error = scriptError{Name: "DivergedError", Message: diverged.Error(),

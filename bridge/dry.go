@@ -10,6 +10,7 @@ import (
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/replay"
 	"codemode-bridge/sandbox"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -69,7 +70,7 @@ func (s *Server) Replay(ctx context.Context, id string, step func(Step)) (*mcp.C
 	r.result, r.err = sess.sandbox.Run(ctx, script, &onlooker{(*host)(r), step, kept.State == ledger.Finished})
 	if ctx.Err() != nil {
 		r.err = context.Cause(ctx)
-	} else if err := r.replay.unmet(); err != nil && limitOf(r.err) == nil {
+	} else if err := r.replay.Unmet(); err != nil && limitOf(r.err) == nil {
 		r.err = err
 	}
 	return r.answer(), nil
@@ -101,7 +102,7 @@ func (o *onlooker) Call(ctx context.Context, c sandbox.Call, settle func(sandbox
 		o.step(stepOf(c, o.replay.past.calls[c.Number], reply))
 		settle(reply)
 	})
-	if known.live {
+	if known.Live {
 		o.lacks(c)
 	}
 }
@@ -113,7 +114,7 @@ func (o *onlooker) lacks(c sandbox.Call) {
 		(*run)(o.host).stop(&noAnswerError{c})
 		return
 	}
-	time.AfterFunc(sureAfter, func() {
+	time.AfterFunc(replay.Patience, func() {
 		waits := (*run)(o.host).now().idle > 0
 		switch {
 		case o.ctx.Err() != nil: // it is over

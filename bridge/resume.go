@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/replay"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
 
@@ -23,7 +24,7 @@ import (
 
 // A run that waits for people can be suspended: its worker ends, and what is left
 // of it is its journal. Whoever resumes it acquires its lease (lease.go) and runs
-// its script again, up to where it was (replay.go).
+// its script again, up to where it was (package replay).
 
 // A beginning is what a script's run depends on besides the answers.
 type beginning struct {
@@ -305,8 +306,8 @@ func (s *Server) resume(ctx context.Context, id string, c claimant) (*run, error
 
 // engineDiffers ends a run that began in another release: the same script
 // might do something else in this one.
-func engineDiffers(p past) *DivergedError {
-	return &DivergedError{Message: fmt.Sprintf("this release runs scripts in engine %s, it began in engine %s", sandbox.Engine, p.Engine)}
+func engineDiffers(p past) *replay.DivergedError {
+	return &replay.DivergedError{Message: fmt.Sprintf("this release runs scripts in engine %s, it began in engine %s", sandbox.Engine, p.Engine)}
 }
 
 // unowned are the runs of this configuration that no bridge has.

@@ -17,6 +17,7 @@ import (
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/handles"
+	"codemode-bridge/bridge/replay"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
@@ -40,7 +41,7 @@ type run struct {
 	ctx        context.Context
 	cancel     context.CancelCauseFunc // of ctx; see update
 	journal    *journal                // nil: none is kept
-	replay     *replay                 // nil: the run was never suspended
+	replay     *replayed               // nil: the run was never suspended
 	limits     profiles.Limits         // of its profile
 	parallel   int                     // calls at a time
 	fetched    bool                    // its answer is fetched later: no request waits at it from the start
@@ -208,7 +209,7 @@ func (s *Server) carryOut(r *run, script sandbox.Script) {
 	if ctx.Err() != nil { // stopped: what the script has still returned does not count
 		r.err = context.Cause(ctx)
 	} else if r.replay != nil {
-		if err := r.replay.unmet(); err != nil && limitOf(r.err) == nil {
+		if err := r.replay.Unmet(); err != nil && limitOf(r.err) == nil {
 			r.err = err
 		}
 	}
@@ -335,7 +336,7 @@ func (h *host) Preview(report analysis.Report) {
 func (h *host) Idle(open int) {
 	(*run)(h).update(event{kind: idles, calls: open})
 	if h.replay != nil {
-		h.replay.idles(open)
+		h.replay.Idles(open)
 	}
 }
 
@@ -343,9 +344,9 @@ func (h *host) Idle(open int) {
 func (h *host) Call(ctx context.Context, c sandbox.Call, settle func(sandbox.Reply)) {
 	r := (*run)(h)
 	r.count(1, 0)
-	known := recorded{}
+	known := replay.Found{}
 	if r.replay != nil {
-		if known = r.replay.call(ctx, c, settle); !known.live {
+		if known = r.replay.call(ctx, c, settle); !known.Live {
 			return
 		}
 	}
@@ -388,8 +389,8 @@ func (r *run) moves() { r.update(event{kind: moves}) }
 
 // serve answers one call of the script. Tools are behind the gate; the rest
 // concerns only what this session already has.
-func (r *run) serve(ctx context.Context, c sandbox.Call, known recorded) (sandbox.Reply, error) {
-	call := gate.Call{Number: c.Number, Name: c.Name, Args: c.Args, Position: c.Position, Again: known.again, Lost: known.lost}
+func (r *run) serve(ctx context.Context, c sandbox.Call, known replay.Found) (sandbox.Reply, error) {
+	call := gate.Call{Number: c.Number, Name: c.Name, Args: c.Args, Position: c.Position, Again: known.Live, Lost: known.Lost}
 	var err error
 	switch c.Op {
 	case sandbox.OpResource, sandbox.OpPrompt:

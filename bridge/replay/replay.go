@@ -1,22 +1,34 @@
-package bridge
+// Package replay brings a script that is run again to where it was before.
+//
+// A script does the same whenever it gets the same answers in the same order, at
+// the same times of its clock. So a [Replay] knows which calls the script made then
+// and in which turn each was answered. It meets every call and timer of the script
+// anew, holds it until its turn has come, and answers it from what was kept:
+//
+//	script ──call──▶ Call ──▶ known and answered: given in its turn
+//	                  │       else: waits until the script is where it was, then live
+//	script ──timer─▶ Timer ─▶ known: fires in its turn; else: runs from then on
+//
+// No call goes on before all that was kept was met again. A script that does
+// something else, or does not do something that it had done, diverges: its run
+// ends with a [DivergedError].
+//
+// The package knows nothing of scripts, journals or calls but their names: whoever
+// uses it keeps the answers and gives them.
+package replay
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
-
-	"codemode-bridge/bridge/ledger"
-	"codemode-bridge/profiles"
-	"codemode-bridge/sandbox"
 )
 
-// A DivergedError ends a run that was run again and did not do what it had
-// done before.
+// A DivergedError ends a run that was run again and did not do what it had done
+// before.
 type DivergedError struct {
 	Call    int    // the first that differs; 0 if it is none
 	Message string // what differs
@@ -26,77 +38,60 @@ func (e *DivergedError) Error() string {
 	return "the script was run again to go on, and did not do what it had done before: " + e.Message
 }
 
-// A past is an earlier part of a run, as its journal has it.
-type past struct {
-	beginning
-	names  *sandbox.Names
-	policy *profiles.Set // that it began with; nil: an older release kept none
-	calls  map[int]*pastCall
-	turns  []turn
-	tight  []string // the profiles that bound the session beside the run's own, at last
-	bytes  int64    // that its journal has
+// A Call is what tells one call of a script from others.
+type Call struct {
+	Op     string // what kind of call it is
+	Name   string // of what is called
+	Digest string // of the arguments
 }
 
-// A pastCall is a call that was made then.
-type pastCall struct {
-	*entry
-	answered bool // else it was only sent
-}
-
-// readPast reads a run's entries. What was kept twice, since nobody could tell
-// whether it was kept, counts once.
-func readPast(entries []ledger.Entry) (past, error) {
-	p := past{calls: map[int]*pastCall{}}
-	for i, e := range entries {
-		if (e.Kind == ledger.Began) != (i == 0) {
-			return p, fmt.Errorf("%w: it does not begin once", errEntry)
-		}
-		switch e.Kind {
-		case ledger.Began:
-			if err := json.Unmarshal(e.Body, &p.beginning); err != nil {
-				return p, fmt.Errorf("%w: %v", errEntry, err)
-			}
-			var err error
-			if p.names, p.policy, err = readCommon(e.Common); err != nil {
-				return p, fmt.Errorf("%w: %v", errEntry, err)
-			}
-		case ledger.Sent, ledger.Settled, ledger.Noted:
-			s, err := decodeEntry(e.Body)
-			if err != nil {
-				return p, err
-			}
-			p.tight = s.Tight
-			if known := p.calls[e.Call]; e.Kind != ledger.Noted && (known == nil || !known.answered) {
-				p.calls[e.Call] = &pastCall{s, e.Kind == ledger.Settled}
-			}
-			if s.First > len(p.turns) {
-				return p, fmt.Errorf("%w: turns are missing", errEntry)
-			}
-			for _, t := range s.Turns[min(len(s.Turns), len(p.turns)-s.First):] {
-				p.turns = append(p.turns, t)
-				if len(t.Answer) == 0 {
-					continue
-				}
-				answer, err := decodeEntry(t.Answer)
-				if err != nil {
-					return p, err
-				}
-				p.calls[t.Call] = &pastCall{answer, true}
-			}
-		}
+// differs says in what a call is another than it was; "" if it is the same.
+func (was Call) differs(is Call) string {
+	switch {
+	case was.Op != is.Op || was.Name != is.Name:
+		return fmt.Sprintf("was %s %q, and is %s %q now", was.Op, was.Name, is.Op, is.Name)
+	case was.Digest != is.Digest:
+		return fmt.Sprintf("of %s has other arguments", is.Name)
 	}
-	if len(entries) == 0 {
-		return p, ledger.ErrNoJournal
-	}
-	return p, nil
+	return ""
 }
 
-// A replay brings a run that is run again to where it was: it gives each call
-// the answer that is kept, in the turn that is kept, and lets what comes after
-// that go on by itself. No call is sent before all that is kept was met again.
-type replay struct {
-	past   past
-	r      *run
+// A Past is a call that was made before.
+type Past struct {
+	Call
+	Answered bool // else it was only sent
+}
+
+// A Turn is one answer that the script got before, a timer's included.
+type Turn struct {
+	Call int       // its number
+	At   time.Time // what the script's clock showed
+}
+
+// Options say what is replayed and who is told of it. All of them are required.
+// The functions are called with a lock held: they must not call the Replay.
+type Options struct {
+	Calls map[int]Past // by number, timers not included
+	Turns []Turn       // in order
+	// Parallel returns how many calls the script may have open at a time.
+	Parallel func() int
+	// Now is the clock for answers that had no turn.
+	Now func() time.Time
+	// Moves is called before the script gets an answer, which may move it.
+	Moves func()
+	// CaughtUp is called once, when the script is where it was, before any call
+	// goes on.
+	CaughtUp func()
+	// Diverged is called once, at most. It ends the run.
+	Diverged func(*DivergedError)
+	// Over is closed when the run has ended.
+	Over <-chan struct{}
+}
+
+// A Replay is under way until the script is where it was. Its methods may be
+// called by any number of goroutines.
+type Replay struct {
+	o      Options
 	caught chan struct{} // closed when the script is where it was
 
 	mu      sync.Mutex
@@ -106,181 +101,165 @@ type replay struct {
 	arrived map[int]arrival // calls whose turn is to come
 	calls   int             // of arrived, timers not counted
 	waiting int             // calls that wait until the script is where it was
-	timers  []heldTimer     // that run from then on
+	timers  []timer         // that run from then on
 	idle    int             // open calls while the script can do nothing more; 0 while it may
 	moves   int             // counts whatever moves the script or was made by it
 	over    bool            // caught up, or diverged
 }
 
-// An arrival is a call that was made again.
+// An arrival is a call that was made again, or a timer that was set again.
 type arrival struct {
-	give  func(at time.Time) // its answer
+	give  func(at time.Time) error
 	timer bool
 }
 
-type heldTimer struct {
-	call   int
-	wait   time.Duration
-	settle func(sandbox.Reply)
+type timer struct {
+	call int
+	wait time.Duration
+	fire func(at time.Time)
 }
 
-// recorded is what is known of a call when it is made.
-type recorded struct {
-	live  bool // it is to be made, not answered from the journal
-	again bool // in a run that has paused
-	lost  bool // it was sent before and its answer is not known
-}
-
-func newReplay(r *run, p past) *replay {
-	re := &replay{past: p, r: r, caught: make(chan struct{}), turned: map[int]bool{}, left: map[int]bool{}, arrived: map[int]arrival{}}
-	for call := range p.calls {
-		re.left[call] = true
+// New begins a replay. Where there is nothing to replay, the script is where it
+// was at once.
+func New(o Options) *Replay {
+	p := &Replay{o: o, caught: make(chan struct{}), turned: map[int]bool{}, left: map[int]bool{}, arrived: map[int]arrival{}}
+	for call := range o.Calls {
+		p.left[call] = true
 	}
-	for _, t := range p.turns {
-		re.left[t.Call], re.turned[t.Call] = true, true
+	for _, t := range o.Turns {
+		p.left[t.Call], p.turned[t.Call] = true, true
 	}
-	re.advanceLocked() // there may be nothing to replay
-	return re
+	p.advanceLocked()
+	return p
 }
 
-// call meets a call of the script. Unless it is to be made live, it is answered
-// when its turn comes, if it ever does.
-func (p *replay) call(ctx context.Context, c sandbox.Call, settle func(sandbox.Reply)) recorded {
+// A Found says what is to be done with a call.
+type Found struct {
+	Live bool // it is to be made: the script is where it was
+	Lost bool // it was sent before, and its answer is not known
+}
+
+// Call meets a call of the script, of a number. One that was answered is given its
+// answer when its turn comes, if it ever does; an error in that is a divergence.
+// Any other waits until the script is where it was, or ctx ends, and is live then.
+func (p *Replay) Call(ctx context.Context, number int, c Call, give func(at time.Time) error) Found {
 	p.mu.Lock()
 	p.moves++
-	known := p.past.calls[c.Number]
+	past, known := p.o.Calls[number]
 	switch {
-	case known == nil && p.turned[c.Number]:
-		p.divergeLocked(c.Number, fmt.Sprintf("call %d was a timer, and is %s now", c.Number, c.Name))
-	case known == nil:
-	case known.differs(c) != "":
-		p.divergeLocked(c.Number, fmt.Sprintf("call %d %s", c.Number, known.differs(c)))
-	case !known.answered && p.turned[c.Number]:
-		p.divergeLocked(c.Number, fmt.Sprintf("the answer to call %d (%s) could not be kept", c.Number, c.Name))
+	case !known && p.turned[number]:
+		p.divergeLocked(number, fmt.Sprintf("call %d was a timer, and is %s now", number, c.Name))
+	case !known:
+	case past.differs(c) != "":
+		p.divergeLocked(number, fmt.Sprintf("call %d %s", number, past.differs(c)))
+	case !past.Answered && p.turned[number]:
+		p.divergeLocked(number, fmt.Sprintf("the answer to call %d (%s) could not be kept", number, c.Name))
 	}
-	delete(p.left, c.Number)
-	if known != nil && known.answered {
-		p.arrived[c.Number] = arrival{give: func(at time.Time) { p.answer(c, known, at, settle) }}
+	delete(p.left, number)
+	if past.Answered {
+		p.arrived[number] = arrival{give: give}
 		p.calls++
 		p.advanceLocked()
 		p.mu.Unlock()
-		return recorded{}
+		return Found{}
 	}
 	p.waiting++
 	p.advanceLocked()
 	p.mu.Unlock()
 	select {
 	case <-p.caught:
-		return recorded{live: true, again: true, lost: known != nil}
+		return Found{Live: true, Lost: known}
 	case <-ctx.Done():
-		return recorded{}
+		return Found{}
 	}
 }
 
-// differs says in what a call is another than the one that is kept.
-func (k *pastCall) differs(c sandbox.Call) string {
-	switch {
-	case k.Op != string(c.Op) || k.Name != c.Name:
-		return fmt.Sprintf("was %s %q, and is %s %q now", k.Op, k.Name, c.Op, c.Name)
-	case k.Digest != argsDigest(c.Args):
-		return fmt.Sprintf("of %s has other arguments", c.Name)
-	}
-	return ""
-}
-
-// answer gives a call the answer that is kept. The caller holds p.mu.
-func (p *replay) answer(c sandbox.Call, known *pastCall, at time.Time, settle func(sandbox.Reply)) {
-	if known.Past != nil {
-		p.r.gate.Recall(*known.Past, known.value)
-	}
-	p.r.session.handles.Restore(known.Items)
-	if known.Media != nil {
-		content, err := p.r.session.handles.Content(known.Media)
-		if err == nil {
-			err = p.r.emit(c.Number, content, len(known.Media))
-		}
-		if err != nil {
-			p.divergeLocked(c.Number, fmt.Sprintf("what call %d attached to the answer cannot be attached again: %v", c.Number, err))
-			return
-		}
-	}
-	if known.Past == nil && p.r.journal != nil { // its answer travels with its turn again
-		if err := p.r.journal.carry(c.Number, known.entry); err != nil {
-			p.divergeLocked(c.Number, err.Error())
-			return
-		}
-	}
-	p.r.count(0, 1)
-	settle(known.reply(at))
-}
-
-// timer meets a timer, and reports whether the replay serves it: until the
-// script is where it was.
-func (p *replay) timer(c sandbox.Call, wait time.Duration, settle func(sandbox.Reply)) bool {
+// Timer meets a timer of the script, and reports whether the replay serves it:
+// until the script is where it was. Fire is called in its turn with what the clock
+// showed, or, of one that had none, after it waited, with no time.
+func (p *Replay) Timer(number int, wait time.Duration, fire func(at time.Time)) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
 		return false
 	}
 	p.moves++
-	switch known := p.past.calls[c.Number]; {
-	case known != nil:
-		p.divergeLocked(c.Number, fmt.Sprintf("call %d was %s, and is a timer now", c.Number, known.Name))
-	case p.turned[c.Number]:
-		delete(p.left, c.Number)
-		p.arrived[c.Number] = arrival{func(at time.Time) { settle(sandbox.Reply{Time: at}) }, true}
+	switch past, known := p.o.Calls[number]; {
+	case known:
+		p.divergeLocked(number, fmt.Sprintf("call %d was %s, and is a timer now", number, past.Name))
+	case p.turned[number]:
+		delete(p.left, number)
+		p.arrived[number] = arrival{func(at time.Time) error { fire(at); return nil }, true}
 	default:
-		p.timers = append(p.timers, heldTimer{c.Number, wait, settle})
+		p.timers = append(p.timers, timer{number, wait, fire})
 	}
 	p.advanceLocked()
 	return true
 }
 
-// idles is told that the script can do nothing until one of so many open calls
-// is answered.
-func (p *replay) idles(open int) {
+// Idles notes that the script can do nothing until one of so many open calls is
+// answered.
+func (p *Replay) Idles(open int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.idle = open
 	p.advanceLocked()
 }
 
+// UnderWay reports whether the script is not yet where it was: then nothing was
+// sent.
+func (p *Replay) UnderWay() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.over
+}
+
+// Unmet says what the script has not done again, now that it has ended; nil if
+// there is nothing.
+func (p *Replay) Unmet() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over || len(p.left) == 0 {
+		return nil
+	}
+	return &DivergedError{0, fmt.Sprintf("it ended before it made %s", p.missing())}
+}
+
 // advanceLocked gives the answers whose turn has come, and ends the replay when
 // the script is where it was, or cannot get there.
-func (p *replay) advanceLocked() {
-	for !p.over && p.next < len(p.past.turns) {
-		t := p.past.turns[p.next]
+func (p *Replay) advanceLocked() {
+	for !p.over && p.next < len(p.o.Turns) {
+		t := p.o.Turns[p.next]
 		if _, here := p.arrived[t.Call]; !here {
 			break
 		}
 		p.next++
-		p.giveLocked(t.Call, time.Unix(0, t.At).UTC())
+		p.giveLocked(t.Call, t.At)
 	}
-	if !p.over && p.next == len(p.past.turns) {
+	if !p.over && p.next == len(p.o.Turns) {
 		// What was answered without a turn: nothing came of it, so the order is free.
 		for _, call := range slices.Sorted(maps.Keys(p.arrived)) {
-			p.giveLocked(call, p.r.server.o.Now())
+			p.giveLocked(call, p.o.Now())
 		}
 		if len(p.left) == 0 && !p.over {
 			p.over = true
-			p.r.journal.replayed(len(p.past.turns)) // before a call goes on: its answer is a turn of its own
-			p.r.update(event{kind: begins})
+			p.o.CaughtUp() // before a call goes on: its answer is a turn of its own
 			close(p.caught)
 			p.startTimersLocked()
 		}
 	}
 	// The script waits, and all that it has made, or may make at a time, is here.
 	here := len(p.arrived) + p.waiting + len(p.timers)
-	if !p.over && p.idle > 0 && (here >= p.idle || p.calls+p.waiting >= p.r.parallel) {
+	if !p.over && p.idle > 0 && (here >= p.idle || p.calls+p.waiting >= p.o.Parallel()) {
 		p.doubtLocked()
 	}
 }
 
 // doubtLocked ends the run if it stays as it is: that the script waits may have
 // been said before an answer reached it.
-func (p *replay) doubtLocked() {
+func (p *Replay) doubtLocked() {
 	moves := p.moves
-	time.AfterFunc(sureAfter, func() {
+	time.AfterFunc(Patience, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.moves == moves {
@@ -289,11 +268,11 @@ func (p *replay) doubtLocked() {
 	})
 }
 
-// sureAfter is how long a script that could move takes at most to show it.
-const sureAfter = 3 * time.Second
+// Patience is how long a script that could move takes at most to show it.
+const Patience = 3 * time.Second
 
 // giveLocked gives a call its answer.
-func (p *replay) giveLocked(call int, at time.Time) {
+func (p *Replay) giveLocked(call int, at time.Time) {
 	a := p.arrived[call]
 	delete(p.arrived, call)
 	if !a.timer {
@@ -301,28 +280,31 @@ func (p *replay) giveLocked(call int, at time.Time) {
 	}
 	p.idle = 0
 	p.moves++
-	p.r.moves()
-	a.give(at)
+	p.o.Moves()
+	if err := a.give(at); err != nil {
+		p.divergeLocked(call, err.Error())
+	}
 }
 
 // missing names the first call that was not made again.
-func (p *replay) missing() string {
+func (p *Replay) missing() string {
 	all := slices.Sorted(maps.Keys(p.left))
 	if len(all) == 0 {
 		return "a call"
 	}
-	if known := p.past.calls[all[0]]; known != nil {
-		return fmt.Sprintf("call %d (%s)", all[0], known.Name)
+	if past, known := p.o.Calls[all[0]]; known {
+		return fmt.Sprintf("call %d (%s)", all[0], past.Name)
 	}
 	return fmt.Sprintf("call %d (a timer)", all[0])
 }
 
-// startTimersLocked starts the timers that were set when the script was where
-// it was: in the order of their times.
-func (p *replay) startTimersLocked() {
+// startTimersLocked starts the timers that were set when the script was where it
+// was, in the order of their times. The goroutine ends with the last of them, or
+// with the run.
+func (p *Replay) startTimersLocked() {
 	timers := p.timers
 	p.timers = nil
-	slices.SortStableFunc(timers, func(a, b heldTimer) int {
+	slices.SortStableFunc(timers, func(a, b timer) int {
 		return cmp.Or(cmp.Compare(a.wait, b.wait), cmp.Compare(a.call, b.call))
 	})
 	if len(timers) == 0 {
@@ -333,8 +315,8 @@ func (p *replay) startTimersLocked() {
 		for _, t := range timers {
 			select {
 			case <-time.After(t.wait - time.Since(began)):
-				t.settle(sandbox.Reply{})
-			case <-p.r.done:
+				t.fire(time.Time{})
+			case <-p.o.Over:
 				return
 			}
 		}
@@ -342,27 +324,9 @@ func (p *replay) startTimersLocked() {
 }
 
 // divergeLocked ends the run.
-func (p *replay) divergeLocked(call int, why string) {
+func (p *Replay) divergeLocked(call int, why string) {
 	if !p.over {
 		p.over = true
-		p.r.stop(&DivergedError{call, why})
+		p.o.Diverged(&DivergedError{call, why})
 	}
-}
-
-// underWay reports whether the script is not yet where it was: then nothing was sent.
-func (p *replay) underWay() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !p.over
-}
-
-// unmet says what the script has not done again, now that it has ended; nil if
-// there is nothing.
-func (p *replay) unmet() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.over || len(p.left) == 0 {
-		return nil
-	}
-	return &DivergedError{0, fmt.Sprintf("it ended before it made %s", p.missing())}
 }

@@ -45,7 +45,7 @@ var table = map[string][]string{
 	"sandbox/wire":   {"analysis"},
 	"sandbox/worker": {"analysis", "sandbox/realm", "sandbox/values", "sandbox/wire"},
 
-	"bridge":              {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/elicit", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/upstream", "profiles", "sandbox"},
+	"bridge":              {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/elicit", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/replay", "bridge/upstream", "profiles", "sandbox"},
 	"bridge/admin":        {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/webguard", "profiles"},
 	"bridge/alive":        {"bridge/filelock"},
 	"bridge/approval":     {"analysis", "bridge/canon", "profiles"},
@@ -77,6 +77,7 @@ var table = map[string][]string{
 	"bridge/pins":         {"bridge/canon", "bridge/catalog", "bridge/filelock", "bridge/ledger", "profiles"},
 	"bridge/provenance":   {"bridge/canon"},
 	"bridge/recorder":     {"bridge/canon", "bridge/ledger", "profiles"},
+	"bridge/replay":       {},
 	"bridge/rpc":          {"bridge/canon"},
 	"bridge/scripts":      {},
 	"bridge/setup":        {"bridge/canon", "bridge/clients", "bridge/config"},

@@ -1,0 +1,143 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/replay"
+	"codemode-bridge/profiles"
+	"codemode-bridge/sandbox"
+)
+
+// A past is an earlier part of a run, as its journal has it.
+type past struct {
+	beginning
+	names  *sandbox.Names
+	policy *profiles.Set // that it began with; nil: an older release kept none
+	calls  map[int]*pastCall
+	turns  []turn
+	tight  []string // the profiles that bound the session beside the run's own, at last
+	bytes  int64    // that its journal has
+}
+
+// A pastCall is a call that was made then.
+type pastCall struct {
+	*entry
+	answered bool // else it was only sent
+}
+
+// readPast reads a run's entries. What was kept twice, since nobody could tell
+// whether it was kept, counts once.
+func readPast(entries []ledger.Entry) (past, error) {
+	p := past{calls: map[int]*pastCall{}}
+	for i, e := range entries {
+		if (e.Kind == ledger.Began) != (i == 0) {
+			return p, fmt.Errorf("%w: it does not begin once", errEntry)
+		}
+		switch e.Kind {
+		case ledger.Began:
+			if err := json.Unmarshal(e.Body, &p.beginning); err != nil {
+				return p, fmt.Errorf("%w: %v", errEntry, err)
+			}
+			var err error
+			if p.names, p.policy, err = readCommon(e.Common); err != nil {
+				return p, fmt.Errorf("%w: %v", errEntry, err)
+			}
+		case ledger.Sent, ledger.Settled, ledger.Noted:
+			s, err := decodeEntry(e.Body)
+			if err != nil {
+				return p, err
+			}
+			p.tight = s.Tight
+			if known := p.calls[e.Call]; e.Kind != ledger.Noted && (known == nil || !known.answered) {
+				p.calls[e.Call] = &pastCall{s, e.Kind == ledger.Settled}
+			}
+			if s.First > len(p.turns) {
+				return p, fmt.Errorf("%w: turns are missing", errEntry)
+			}
+			for _, t := range s.Turns[min(len(s.Turns), len(p.turns)-s.First):] {
+				p.turns = append(p.turns, t)
+				if len(t.Answer) == 0 {
+					continue
+				}
+				answer, err := decodeEntry(t.Answer)
+				if err != nil {
+					return p, err
+				}
+				p.calls[t.Call] = &pastCall{answer, true}
+			}
+		}
+	}
+	if len(entries) == 0 {
+		return p, ledger.ErrNoJournal
+	}
+	return p, nil
+}
+
+// A replayed is a run that goes on from its past: package replay says when each call
+// gets its answer, and here is what the answer is.
+type replayed struct {
+	*replay.Replay
+	past past
+	r    *run
+}
+
+func newReplay(r *run, p past) *replayed {
+	o := replay.Options{
+		Calls: map[int]replay.Past{}, Now: r.server.o.Now, Moves: r.moves, Over: r.done,
+		Parallel: func() int { return r.parallel },
+		CaughtUp: func() {
+			r.journal.replayed(len(p.turns))
+			r.update(event{kind: begins})
+		},
+		Diverged: func(err *replay.DivergedError) { r.stop(err) },
+	}
+	for number, known := range p.calls {
+		o.Calls[number] = replay.Past{Call: replay.Call{Op: known.Op, Name: known.Name, Digest: known.Digest}, Answered: known.answered}
+	}
+	for _, t := range p.turns {
+		o.Turns = append(o.Turns, replay.Turn{Call: t.Call, At: time.Unix(0, t.At).UTC()})
+	}
+	return &replayed{replay.New(o), p, r}
+}
+
+// call meets a call of the script. Unless it is live, settle is given the answer
+// that is kept.
+func (p *replayed) call(ctx context.Context, c sandbox.Call, settle func(sandbox.Reply)) replay.Found {
+	return p.Call(ctx, c.Number, replay.Call{Op: string(c.Op), Name: c.Name, Digest: argsDigest(c.Args)}, func(at time.Time) error {
+		return p.answer(c, p.past.calls[c.Number], at, settle)
+	})
+}
+
+// timer meets a timer of the script, and reports whether the replay serves it.
+func (p *replayed) timer(c sandbox.Call, wait time.Duration, settle func(sandbox.Reply)) bool {
+	return p.Timer(c.Number, wait, func(at time.Time) { settle(sandbox.Reply{Time: at}) })
+}
+
+// answer gives a call the answer that is kept.
+func (p *replayed) answer(c sandbox.Call, known *pastCall, at time.Time, settle func(sandbox.Reply)) error {
+	if known.Past != nil {
+		p.r.gate.Recall(*known.Past, known.value)
+	}
+	p.r.session.handles.Restore(known.Items)
+	if known.Media != nil {
+		content, err := p.r.session.handles.Content(known.Media)
+		if err == nil {
+			err = p.r.emit(c.Number, content, len(known.Media))
+		}
+		if err != nil {
+			return fmt.Errorf("what call %d attached to the answer cannot be attached again: %w", c.Number, err)
+		}
+	}
+	if known.Past == nil && p.r.journal != nil { // its answer travels with its turn again
+		if err := p.r.journal.carry(c.Number, known.entry); err != nil {
+			return err
+		}
+	}
+	p.r.count(0, 1)
+	settle(known.reply(at))
+	return nil
+}
