@@ -52,6 +52,7 @@ var about = map[string]string{
 	"bridge/pins":         "keeps what each server's tools were when somebody accepted them, and says which are not",
 	"bridge/provenance":   "finds again, in what a run sends, what it has read",
 	"bridge/recorder":     "is the way of every record to the log: hides secrets, keeps the order, says in the log what was decided",
+	"bridge/replay":       "brings a script that is run again to where it was: each answer in its turn",
 	"bridge/rpc":          "reads JSON-RPC messages before the SDK does, and answers those that it could not read",
 	"bridge/scripts":      "reads and watches the folder of saved scripts",
 	"bridge/setup":        "brings the servers of MCP clients into a configuration, and the bridge into the clients' files",
