@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/mcphttp"
+	"codemode-bridge/bridge/seal"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -263,7 +264,7 @@ func TestRequestState(t *testing.T) {
 		"for other code":  do("return 1", responses+fmt.Sprintf(`"requestState":%q,`, state)),
 		"no state at all": do("return 2", responses+`"requestState":"x",`),
 	} {
-		if !strings.Contains(got, errState.Error()) {
+		if !strings.Contains(got, seal.ErrInvalid.Error()) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -298,23 +299,6 @@ func TestRequestStateBringsOneAnswer(t *testing.T) {
 	got := rawEval(t, server.URL, tryEcho, yes+fmt.Sprintf(`"requestState":%q,`, second))
 	if n := len(b.up.made()); n != 1 {
 		t.Errorf("the yes to what was asked once more sent %d calls: %s", n, got)
-	}
-}
-
-// States that an older release sealed have no ID: what came of one is nothing to
-// the others.
-func TestStatesOfAnOlderRelease(t *testing.T) {
-	seal, err := newSeal(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	seal.use(state{Run: "r1"}).left = []string{"q1"}
-	if got := seal.use(state{Run: "r2"}); len(got.left) > 0 || got.missed == nil {
-		t.Errorf("another state has %+v", got)
-	}
-	seal.use(state{ID: "a"}).left = []string{"q1"}
-	if got := seal.use(state{ID: "a"}); len(got.left) != 1 {
-		t.Errorf("the same state has %+v", got)
 	}
 }
 

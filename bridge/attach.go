@@ -12,6 +12,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/elicit"
+	"codemode-bridge/bridge/seal"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,7 +49,7 @@ type asker interface {
 	// askForServer does so for a server request.
 	askForServer(ctx context.Context, q *elicit.Request) *mcp.CallToolResult
 	// answer settles what the request brings of answers to what was asked before.
-	answer(ctx context.Context, st state)
+	answer(ctx context.Context, st seal.State)
 	// patience reports whether the client waits as long as its person is asked.
 	patience() bool
 	// gone reports whether the client's connection is over.
@@ -299,9 +300,9 @@ func (s *Server) evalResume(ctx context.Context, req *mcp.CallToolRequest) (*mcp
 func (s *Server) attach(ctx context.Context, a *attachment) (*mcp.CallToolResult, error) {
 	req, r := a.req, a.r
 	if req.Params.RequestState != "" {
-		st, err := s.seal.open(req.Params.RequestState, principal(req), callDigest(req), time.Now())
+		st, err := s.seal.Open(req.Params.RequestState, principal(req), callDigest(req), time.Now())
 		if err != nil || st.Run != r.id {
-			return failure(errState.Error()), nil
+			return failure(seal.ErrInvalid.Error()), nil
 		}
 		a.asker.answer(ctx, st)
 	}

@@ -12,6 +12,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/seal"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -168,7 +169,7 @@ func (a *sessionAsker) askForServer(ctx context.Context, q *elicit.Request) *mcp
 
 // answer settles the answers in a state that the client got when it was asked
 // without a session: in this one it answers each dialog.
-func (a *sessionAsker) answer(ctx context.Context, st state) {
+func (a *sessionAsker) answer(ctx context.Context, st seal.State) {
 	(&statelessAsker{attachment: a.attachment}).answer(ctx, st)
 }
 

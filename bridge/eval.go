@@ -20,7 +20,7 @@ import (
 // answers: it attaches to the run that the state names.
 func (s *Server) eval(ctx context.Context, req *mcp.CallToolRequest, profile string) (*mcp.CallToolResult, error) {
 	if text := req.Params.RequestState; text != "" {
-		st, err := s.seal.open(text, principal(req), callDigest(req), s.o.Now())
+		st, err := s.seal.Open(text, principal(req), callDigest(req), s.o.Now())
 		if err != nil {
 			return failure(err.Error()), nil
 		}

@@ -8,12 +8,13 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/elicit"
+	"codemode-bridge/bridge/seal"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A statelessAsker asks by answering "input required" with a sealed state
-// (seal.go). The client asks its person and calls again, with the answers and the
+// (package seal). The client asks its person and calls again, with the answers and the
 // state: that is a round.
 type statelessAsker struct {
 	*attachment
@@ -67,7 +68,7 @@ func (a *statelessAsker) inputRequired(all []approval.Request) *mcp.CallToolResu
 	}
 	a.s.leave(a.r)
 	now := time.Now()
-	st := state{Run: a.r.id, Principal: principal(a.req), Call: callDigest(a.req), Asked: map[string]string{}, Round: a.round + 1,
+	st := seal.State{Run: a.r.id, Principal: principal(a.req), Call: callDigest(a.req), Asked: map[string]string{}, Round: a.round + 1,
 		Missed: map[string]string{}, Left: a.left, Given: a.s.o.Now(), Expires: now.Add(stateFor)}
 	inputs := mcp.InputRequestMap{}
 	for _, q := range a.s.o.Gate.Broker().Take(a.r.id) { // again: they have more time now
@@ -86,9 +87,9 @@ func (a *statelessAsker) inputRequired(all []approval.Request) *mcp.CallToolResu
 	if len(inputs) == 0 { // all were answered elsewhere meanwhile
 		return nil
 	}
-	sealed, err := a.s.seal.close(st)
+	sealed, err := a.s.seal.Close(st)
 	if err != nil {
-		return failure("sealing the request state: " + err.Error())
+		return failure("sealing the request seal.State: " + err.Error())
 	}
 	return &mcp.CallToolResult{InputRequests: inputs, RequestState: sealed}
 }
@@ -96,17 +97,17 @@ func (a *statelessAsker) inputRequired(all []approval.Request) *mcp.CallToolResu
 // answer settles what a stateless client answers: only questions that the
 // state names, about what they showed. One that has no answer was dismissed. The
 // first answer counts: a yes does not undo what was dismissed with the same state.
-func (a *statelessAsker) answer(ctx context.Context, st state) {
-	u := a.s.seal.use(st)
-	u.once.Do(func() { a.settleAnswers(ctx, st, u) })
-	a.round, a.left, a.missed = st.Round, slices.Clone(u.left), maps.Clone(u.missed)
+func (a *statelessAsker) answer(ctx context.Context, st seal.State) {
+	u := a.s.seal.Use(st)
+	u.First(func() { a.settleAnswers(ctx, st, u) })
+	a.round, a.left, a.missed = st.Round, slices.Clone(u.Left), maps.Clone(u.Missed)
 	for _, id := range a.left {
 		a.asked[id] = true
 	}
 }
 
-func (a *statelessAsker) settleAnswers(ctx context.Context, st state, u *use) {
-	u.left = slices.Clone(st.Left)
+func (a *statelessAsker) settleAnswers(ctx context.Context, st seal.State, u *seal.Use) {
+	u.Left = slices.Clone(st.Left)
 	after := a.s.o.Now().Sub(st.Given)
 	a.serverRequestAnswered(st)
 	open := map[string]approval.Request{}
@@ -132,9 +133,9 @@ func (a *statelessAsker) settleAnswers(ctx context.Context, st state, u *use) {
 			res = &mcp.ElicitResult{Action: "cancel"}
 		}
 		if missing := a.take(q, readAnswer(q, res, after, a.lasting()), st.Missed[id] != ""); missing != "" {
-			u.missed[id] = missing
+			u.Missed[id] = missing
 		} else {
-			u.left = append(u.left, id) // if it is open still, approvers answer it
+			u.Left = append(u.Left, id) // if it is open still, approvers answer it
 		}
 	}
 }

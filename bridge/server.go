@@ -23,6 +23,7 @@ import (
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/seal"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/sandbox"
 
@@ -101,7 +102,7 @@ type Options struct {
 type Server struct {
 	o    Options
 	mcp  *mcp.Server
-	seal *seal
+	seal *seal.Seal
 
 	levels      elicit.Levels // of logging, that clients want
 	dialogs     *dialogs
@@ -169,7 +170,7 @@ func New(o Options) *Server {
 		s.o.Gone = func(string) bool { return false }
 	}
 	var err error
-	if s.seal, err = newSeal(o.Seal); err != nil {
+	if s.seal, err = seal.New(o.Seal); err != nil {
 		panic("bridge: AES is missing: " + err.Error()) // it is part of Go
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "codemode", Title: "codemode-bridge", Version: o.Version}, &mcp.ServerOptions{

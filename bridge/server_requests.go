@@ -7,6 +7,7 @@ import (
 
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/seal"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -52,8 +53,8 @@ func (a *sessionAsker) putServerRequest(ctx context.Context, q *elicit.Request) 
 
 // serverRequestRequired puts a server request to a stateless client, by answering.
 func (a *statelessAsker) serverRequestRequired(q *elicit.Request) *mcp.CallToolResult {
-	st := state{Run: a.r.id, Principal: principal(a.req), Call: callDigest(a.req), Asked: map[string]string{q.ID(): q.Digest()}, Missed: a.missed, Left: a.left, Round: a.round + 1, Given: a.s.o.Now(), Expires: time.Now().Add(stateFor)}
-	sealed, err := a.s.seal.close(st)
+	st := seal.State{Run: a.r.id, Principal: principal(a.req), Call: callDigest(a.req), Asked: map[string]string{q.ID(): q.Digest()}, Missed: a.missed, Left: a.left, Round: a.round + 1, Given: a.s.o.Now(), Expires: time.Now().Add(stateFor)}
+	sealed, err := a.s.seal.Close(st)
 	if err != nil {
 		return failure("sealing the request state: " + err.Error())
 	}
@@ -63,7 +64,7 @@ func (a *statelessAsker) serverRequestRequired(q *elicit.Request) *mcp.CallToolR
 
 // serverRequestAnswered resolves what a stateless client answers to a server
 // request; one without an answer may be put again.
-func (a *statelessAsker) serverRequestAnswered(st state) {
+func (a *statelessAsker) serverRequestAnswered(st seal.State) {
 	for id, digest := range st.Asked {
 		q := a.r.session.prompts.Find(a.r.id, id)
 		if q == nil || q.Digest() != digest {

@@ -1,4 +1,11 @@
-package bridge
+// Package seal makes the request states that a stateless client carries from a
+// question to its answer. Only the holder of the key can read one, and nobody can
+// alter it; it is bound to a principal and a call, and expires.
+//
+// A state is base64url of a nonce and of the JSON of a [State] under AES-256-GCM.
+// Every process with the same key reads it. What came of the first use of a state
+// is kept by the process where that was, so that a state brings answers once.
+package seal
 
 import (
 	"crypto/aes"
@@ -11,9 +18,9 @@ import (
 	"time"
 )
 
-// A state is what a stateless client carries from a question to its answer.
-// It names a run and nothing else of value.
-type state struct {
+// A State is what a stateless client carries from a question to its answer. It
+// names a run and nothing else of value.
+type State struct {
 	ID        string            `json:"i"` // tells it from others, however its text is written
 	Run       string            `json:"r"`
 	Principal string            `json:"p"`           // who may come back with it
@@ -26,36 +33,40 @@ type state struct {
 	Expires   time.Time         `json:"e"`
 }
 
-// errState is all that a client hears of a state that is not ours, altered,
-// another's or too old.
-var errState = errors.New("the request state is not valid here; run the script again")
+// ErrInvalid is all that a client hears of a state that was sealed with another key,
+// altered, is another's or too old.
+var ErrInvalid = errors.New("the request state is not valid here; run the script again")
 
-// A seal makes states that only it can read and nobody can alter.
-type seal struct {
+// A Seal makes and reads states. Its methods may be called by any number of
+// goroutines.
+type Seal struct {
 	aead cipher.AEAD
 
 	mu   sync.Mutex
-	used map[string]*use // by ID of the state
+	used map[string]*Use // by ID of the state
 	row  []string        // their IDs, the oldest use first
 }
 
-// A use is what came of a state when a client first came back with it: whoever
+// A Use is what came of a state when a client first came back with it: whoever
 // comes with it again brings nothing, and goes on from there.
-type use struct {
+type Use struct {
 	once   sync.Once
-	left   []string
-	missed map[string]string
+	Left   []string          // IDs of requests that are left to approvers
+	Missed map[string]string // request ID -> what its first answer lacked
 }
+
+// First calls f if this is the first use; others wait until it has returned.
+func (u *Use) First(f func()) { u.once.Do(f) }
 
 // maxUses bounds the uses that are kept. Nobody but who was given a state can
 // come with it, so who has the oldest forgotten deceives themselves.
 const maxUses = 10_000
 
-// use returns the one use of a state. States of older releases have no ID, and a
+// Use returns the one use of a state. States of older releases have no ID, and a
 // use each time.
-func (s *seal) use(st state) *use {
+func (s *Seal) Use(st State) *Use {
 	if st.ID == "" {
-		return &use{missed: map[string]string{}}
+		return &Use{Missed: map[string]string{}}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,13 +77,13 @@ func (s *seal) use(st state) *use {
 		delete(s.used, s.row[0])
 		s.row = s.row[1:]
 	}
-	u := &use{missed: map[string]string{}}
+	u := &Use{Missed: map[string]string{}}
 	s.used[st.ID], s.row = u, append(s.row, st.ID)
 	return u
 }
 
-// newSeal makes a seal with a key; nil is a new one.
-func newSeal(key []byte) (*seal, error) {
+// New makes a seal with a key of 32 bytes; nil makes a new one.
+func New(key []byte) (*Seal, error) {
 	if key == nil {
 		key = make([]byte, 32)
 		rand.Read(key)
@@ -85,11 +96,11 @@ func newSeal(key []byte) (*seal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &seal{aead: aead, used: map[string]*use{}}, nil
+	return &Seal{aead: aead, used: map[string]*Use{}}, nil
 }
 
-// close seals a state, a new one each time.
-func (s *seal) close(st state) (string, error) {
+// Close seals a state, a new one each time.
+func (s *Seal) Close(st State) (string, error) {
 	st.ID = rand.Text()
 	plain, err := json.Marshal(st)
 	if err != nil {
@@ -100,20 +111,20 @@ func (s *seal) close(st state) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nonce, nonce, plain, nil)), nil
 }
 
-// open reads a sealed state, for a principal and a call, at a time.
-func (s *seal) open(text, principal, call string, now time.Time) (state, error) {
-	var st state
+// Open reads a sealed state, for a principal and a call, at a time.
+func (s *Seal) Open(text, principal, call string, now time.Time) (State, error) {
+	var st State
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(sealed) < s.aead.NonceSize() {
-		return st, errState
+		return st, ErrInvalid
 	}
 	n := s.aead.NonceSize()
 	plain, err := s.aead.Open(nil, sealed[:n], sealed[n:], nil)
 	if err != nil || json.Unmarshal(plain, &st) != nil {
-		return state{}, errState
+		return State{}, ErrInvalid
 	}
 	if st.Principal != principal || st.Call != call || now.After(st.Expires) {
-		return state{}, errState
+		return State{}, ErrInvalid
 	}
 	return st, nil
 }

@@ -45,7 +45,7 @@ var table = map[string][]string{
 	"sandbox/wire":   {"analysis"},
 	"sandbox/worker": {"analysis", "sandbox/realm", "sandbox/values", "sandbox/wire"},
 
-	"bridge":              {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/elicit", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/replay", "bridge/upstream", "profiles", "sandbox"},
+	"bridge":              {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/elicit", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/replay", "bridge/seal", "bridge/upstream", "profiles", "sandbox"},
 	"bridge/admin":        {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/webguard", "profiles"},
 	"bridge/alive":        {"bridge/filelock"},
 	"bridge/approval":     {"analysis", "bridge/canon", "profiles"},
@@ -80,6 +80,7 @@ var table = map[string][]string{
 	"bridge/replay":       {},
 	"bridge/rpc":          {"bridge/canon"},
 	"bridge/scripts":      {},
+	"bridge/seal":         {},
 	"bridge/setup":        {"bridge/canon", "bridge/clients", "bridge/config"},
 	"bridge/sqlstore":     {"bridge/approval", "bridge/ledger"},
 	"bridge/sso":          {},

@@ -55,6 +55,7 @@ var about = map[string]string{
 	"bridge/replay":       "brings a script that is run again to where it was: each answer in its turn",
 	"bridge/rpc":          "reads JSON-RPC messages before the SDK does, and answers those that it could not read",
 	"bridge/scripts":      "reads and watches the folder of saved scripts",
+	"bridge/seal":         "seals the request states that stateless clients carry from a question to its answer",
 	"bridge/setup":        "brings the servers of MCP clients into a configuration, and the bridge into the clients' files",
 	"bridge/sqlstore":     "keeps the audit log and the journals of runs, and requests beside them, in SQLite",
 	"bridge/sso":          "finds out who somebody is by an OpenID Connect provider",
