@@ -270,7 +270,7 @@ func (s *search) largest(n int, answers []*answer, hits []map[int][]span) []Run 
 			}
 		}
 		a := answers[best]
-		runs = append(runs, Run{Argument: canon.Visible(clip(s.sent[n].path)), Characters: most,
+		runs = append(runs, Run{Argument: canon.Visible(canon.Cut(s.sent[n].path, maxPath)), Characters: most,
 			Whole: most == utf8.RuneCountInString(s.sent[n].text), Spans: merged(hits[best][n]), Call: a.Call, Server: a.Server, From: a.from()})
 	}
 	return runs
@@ -315,14 +315,8 @@ func (s *search) characters(n int, spans []span, known []bool) int {
 	return count
 }
 
-// clip bounds a path for display.
-func clip(path string) string {
-	const most = 60
-	if r := []rune(path); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return path
-}
+// maxPath bounds a path for display, in characters.
+const maxPath = 60
 
 // maxNested is how deep JSON that stands in a string of JSON is read.
 const maxNested = 3
