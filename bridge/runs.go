@@ -212,7 +212,7 @@ func (s *Server) carryOut(r *run, script sandbox.Script) {
 			r.err = err
 		}
 	}
-	if !r.update(event{kind: ends}) && !s.settleSuspension(ctx, r) {
+	if !r.update(event{kind: ends}) && !s.finishSuspension(ctx, r) {
 		return // it goes on elsewhere
 	}
 	why := ""
@@ -224,10 +224,10 @@ func (s *Server) carryOut(r *run, script sandbox.Script) {
 	}
 }
 
-// settleSuspension leaves a suspended run to whoever acquires it. It reports
+// finishSuspension leaves a suspended run to whoever acquires it. It reports
 // whether the run ends here instead: that could not be written down, or somebody
 // wanted its end in the same moment.
-func (s *Server) settleSuspension(ctx context.Context, r *run) (ends bool) {
+func (s *Server) finishSuspension(ctx context.Context, r *run) (ends bool) {
 	if r.now().leaseLost {
 		r.err = errLeaseLost
 		return false
