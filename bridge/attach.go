@@ -19,9 +19,10 @@ import (
 )
 
 // An attachment is a request that waits at a run. The run goes on without it; what
-// the attachment brings is a person: it puts the run's questions to the client,
-// in the way of the client's protocol (asker). Either way it leaves, with "paused", before the client loses patience. One
-// that takes progress does not lose it as long as a question is before its person.
+// the attachment brings is a person: its asker puts the run's questions to the
+// client. The request leaves the run, with "paused", before its client loses
+// patience, which one that takes progress does not lose as long as a question is
+// before its person.
 type attachment struct {
 	s       *Server
 	req     *mcp.CallToolRequest
@@ -136,26 +137,8 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 		}
 		since = time.Time{}
 		open := broker.Take(a.r.id)
-		answerable := 0
-		for _, q := range open {
-			if a.answerable(q) {
-				answerable++
-			}
-		}
-		clear := prompts.MayAsk(a.r.id, answerable)
-		if q := prompts.Take(a.r.id); q != nil {
-			if res := a.asker.askForServer(ctx, q); res != nil {
-				return res
-			}
-		}
-		if clear { // else a server's question is before the person
-			fresh, others := a.fresh(open)
-			for _, q := range others {
-				a.asking.Go(func() { a.say(ctx, q) })
-			}
-			if res := a.asker.ask(ctx, fresh); res != nil {
-				return res
-			}
+		if res := a.put(ctx, open); res != nil {
+			return res
 		}
 		switch {
 		case len(open) == 0, a.asker.patience():
@@ -164,6 +147,33 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 			patience = time.After(a.s.o.Gate.View().Profiles.ClientPatience(a.r.session.client))
 		}
 	}
+}
+
+// put puts what is open to the person at the client, if nothing else is before
+// them. If it returns an answer, the request ends with that.
+func (a *attachment) put(ctx context.Context, open []approval.Request) *mcp.CallToolResult {
+	answerable := 0
+	for _, q := range open {
+		if a.answerable(q) {
+			answerable++
+		}
+	}
+	prompts := a.r.session.prompts
+	clear := prompts.MayAsk(a.r.id, answerable)
+	if q := prompts.Take(a.r.id); q != nil {
+		if res := a.asker.askForServer(ctx, q); res != nil {
+			return res
+		}
+	}
+	if !clear { // a server's question is before the person
+		return nil
+	}
+	fresh, others := a.fresh(open)
+	for _, q := range others {
+		a.asked[q.ID] = true
+		a.asking.Go(func() { a.say(ctx, q) })
+	}
+	return a.asker.ask(ctx, fresh)
 }
 
 // clientGone leaves a run whose request is over. A client that cancels means the
@@ -196,7 +206,6 @@ func (a *attachment) fresh(all []approval.Request) (fresh, others []approval.Req
 		case a.answerable(q):
 			fresh = append(fresh, q)
 		default:
-			a.asked[q.ID] = true
 			others = append(others, q)
 		}
 	}

@@ -188,7 +188,7 @@ var stepKinds = []struct {
 	do     func(*neighbourhood, *process)
 }{
 	{6, (*neighbourhood).start}, {8, (*neighbourhood).answer}, {9, (*neighbourhood).resume}, {5, (*neighbourhood).edit}, {5, (*neighbourhood).load},
-	{2, (*neighbourhood).kill}, {2, (*neighbourhood).restart}, {3, (*neighbourhood).putAway}, {4, (*neighbourhood).pass}, {1, (*neighbourhood).replayed},
+	{2, (*neighbourhood).kill}, {2, (*neighbourhood).restart}, {3, (*neighbourhood).suspend}, {4, (*neighbourhood).pass}, {1, (*neighbourhood).replayed},
 	{1, (*neighbourhood).cancel}, {1, (*neighbourhood).revoke}, {1, (*neighbourhood).birthToo}, {2, (*neighbourhood).turn},
 }
 
@@ -257,7 +257,7 @@ func (n *neighbourhood) birth(c *configuration) {
 	p.end = end
 	if n.rand.Intn(2) == 0 {
 		moved := make(chan struct{})
-		go func() { defer close(moved); p.MoveOn(ctx) }()
+		go func() { defer close(moved); p.ResumeAnswered(ctx) }()
 		p.ends = append(p.ends, func() { <-moved })
 	}
 	p.ctx = ctx
@@ -447,7 +447,7 @@ func (n *neighbourhood) say(p *process, e approval.Entry, yes bool) {
 // turn has somebody say no to a run that is away, the policy change, and the run
 // go on: whoever is asked again says yes.
 func (n *neighbourhood) turn(p *process) {
-	n.putAway(p)
+	n.suspend(p)
 	synctest.Wait()
 	n.answerOf(p, false)
 	p.config.policy = one(n.rand, policies())
@@ -523,7 +523,7 @@ func (n *neighbourhood) resume(p *process) {
 		})
 	case 1:
 		n.log("%s goes on with script %d, for the page", p.name, script)
-		n.wait.Go(func() { foreign("the page", p.GoOn(n.ctx, id, "the page")) })
+		n.wait.Go(func() { foreign("the page", p.ResumeInBackground(n.ctx, id, "the page")) })
 	case 2:
 		if owner == nil || !slices.Contains(p.clients, owner) || secret == "" {
 			n.start(p)
@@ -621,15 +621,15 @@ func (n *neighbourhood) load(p *process) {
 	p.Replace(next.view())
 }
 
-// putAway has a bridge put away what does nothing but wait.
-func (n *neighbourhood) putAway(p *process) {
+// suspend has a bridge suspend what does nothing but wait.
+func (n *neighbourhood) suspend(p *process) {
 	synctest.Wait()
 	p.Server.mu.Lock()
 	live := slices.Collect(maps.Values(p.live))
 	p.Server.mu.Unlock()
 	for _, r := range live {
 		if r.suspend() {
-			n.log("%s puts script %d away", p.name, n.script[r.id])
+			n.log("%s suspends script %d", p.name, n.script[r.id])
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (s *Server) Start(ctx context.Context, profile, code string, input json.Raw
 		return "", fmt.Errorf("%d runs of %s are under way: fetch or stop some first", maxStarted, requester)
 	}
 	sess := s.loose("api")
-	sess.owner, sess.over = requester, true
+	sess.owner, sess.closed = requester, true
 	r, err := s.start(sess, gate.Origin{Profile: profile, Reach: gate.ByApprovers}, requester, evalArgs{Code: code, Input: input}, nil)
 	if err != nil {
 		sess.sandbox.Close()
@@ -183,7 +183,7 @@ func (s *Server) Sessions() []SessionState {
 	defer s.mu.Unlock()
 	var all []SessionState
 	for _, sess := range s.sessions {
-		all = append(all, SessionState{ID: sess.id, Client: sess.client, Profile: sess.tight, Started: sess.started})
+		all = append(all, SessionState{ID: sess.id, Client: sess.client, Profile: sess.addedProfile, Started: sess.started})
 	}
 	slices.SortFunc(all, func(a, b SessionState) int { return a.Started.Compare(b.Started) })
 	return all
@@ -203,7 +203,7 @@ func (s *Server) Tighten(session, profile string) error {
 	defer s.mu.Unlock()
 	for _, sess := range s.sessions {
 		if sess.id == session {
-			sess.tight = profile
+			sess.addedProfile = profile
 			return nil
 		}
 	}
@@ -214,19 +214,19 @@ func (s *Server) noProfile(name string) error {
 	return fmt.Errorf("there is no profile %q; there are %s", name, strings.Join(s.o.Gate.View().Profiles.Names(), ", "))
 }
 
-// tightened are the profiles that bind a session beside the one of its tool.
-func (s *Server) tightened(sess *session) []string {
+// addedProfiles are the profiles that bind a session beside the one of its tool.
+func (s *Server) addedProfiles(sess *session) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := slices.Clone(sess.bound)
+	all := slices.Clone(sess.boundBefore)
 	add := func(profile string) {
 		if profile != "" && !slices.Contains(all, profile) {
 			all = append(all, profile)
 		}
 	}
-	add(sess.tight)
+	add(sess.addedProfile)
 	if twin := s.twinLocked(sess); twin != nil {
-		add(twin.tight)
+		add(twin.addedProfile)
 	}
 	return all
 }

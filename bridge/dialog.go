@@ -30,11 +30,11 @@ import (
 
 // dialogs are the open ones of a server.
 type dialogs struct {
-	mu    sync.Mutex
-	over  bool
-	left  map[*mcp.ServerSession]bool // connections that are being closed
-	open  map[place]openDialog
-	under sync.WaitGroup // one for each
+	mu     sync.Mutex
+	closed bool
+	left   map[*mcp.ServerSession]bool // connections that are being closed
+	open   map[place]openDialog
+	under  sync.WaitGroup // one for each
 }
 
 // A place is where a question is open: at a connection.
@@ -60,7 +60,7 @@ func newDialogs() *dialogs {
 func (d *dialogs) begin(at place, one openDialog) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, open := d.open[at]; open || d.over || d.left[at.conn] {
+	if _, open := d.open[at]; open || d.closed || d.left[at.conn] {
 		return false
 	}
 	d.open[at] = one
@@ -117,7 +117,7 @@ func (d *dialogs) leave(conn *mcp.ServerSession) (closed func()) {
 // close withdraws all dialogs, and returns when they are over.
 func (d *dialogs) close() {
 	d.mu.Lock()
-	d.over = true
+	d.closed = true
 	for _, one := range d.open {
 		one.withdraw()
 	}
@@ -308,7 +308,7 @@ func (s *Server) untilSettled(ctx context.Context, r *run, id string) {
 	changed, end := broker.Watch(r.id)
 	defer end()
 	done := r.done
-	var elsewhere <-chan struct{} // once the run is put away, its requests change where no watcher of it is told
+	var elsewhere <-chan struct{} // once the run is suspended, its requests change where no watcher of it is told
 	for {
 		if done == nil {
 			elsewhere = broker.Requested() // before looking: nothing is missed

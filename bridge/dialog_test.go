@@ -526,7 +526,7 @@ func TestAYesBringsARunBack(t *testing.T) {
 	b, p := newFleet().under("one", "work", "a", impatient(asks()))(t), newSlowPerson()
 	ctx, stop := context.WithCancel(t.Context())
 	moving := make(chan struct{})
-	go func() { defer close(moving); b.MoveOn(ctx) }()
+	go func() { defer close(moving); b.ResumeAnswered(ctx) }()
 	defer func() { stop(); <-moving }()
 	c := b.connect(t, p.options())
 	paused := pausedEval(t, c, tryEcho)

@@ -67,7 +67,7 @@ func (s *Server) Replay(ctx context.Context, id string, step func(Step)) (*mcp.C
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })() // a divergence
-	r.result, r.err = sess.sandbox.Run(ctx, script, &onlooker{(*host)(r), step, kept.State == ledger.Finished})
+	r.result, r.err = sess.sandbox.Run(ctx, script, &onlooker{(*workerHost)(r), step, kept.State == ledger.Finished})
 	if ctx.Err() != nil {
 		r.err = context.Cause(ctx)
 	} else if err := r.replay.Unmet(); err != nil && limitOf(r.err) == nil {
@@ -87,7 +87,7 @@ func (e *noAnswerError) Error() string {
 
 // An onlooker serves the script of a run that is looked at again.
 type onlooker struct {
-	*host
+	*workerHost
 	step  func(Step)
 	ended bool // the run has: its script may need no more than is kept
 }
@@ -111,22 +111,22 @@ func (o *onlooker) Call(ctx context.Context, c sandbox.Call, settle func(sandbox
 // may end without it, when it does nothing else for a while.
 func (o *onlooker) lacks(c sandbox.Call) {
 	if !o.ended {
-		(*run)(o.host).stop(&noAnswerError{c})
+		(*run)(o.workerHost).stop(&noAnswerError{c})
 		return
 	}
 	time.AfterFunc(replay.Patience, func() {
-		waits := (*run)(o.host).now().idle > 0
+		waits := (*run)(o.workerHost).now().idle > 0
 		switch {
 		case o.ctx.Err() != nil: // it is over
 		case waits:
-			(*run)(o.host).stop(&noAnswerError{c})
+			(*run)(o.workerHost).stop(&noAnswerError{c})
 		default:
 			o.lacks(c)
 		}
 	})
 }
 
-func (o *onlooker) count(made, settled int) { (*run)(o.host).count(made, settled) }
+func (o *onlooker) count(made, settled int) { (*run)(o.workerHost).count(made, settled) }
 
 // stepOf describes an answered call.
 func stepOf(c sandbox.Call, kept *pastCall, reply sandbox.Reply) Step {

@@ -31,14 +31,14 @@ import (
 // come from nowhere but the bridge (a handle's value, say) travel in their
 // turn.
 type journal struct {
-	run   string
-	owner string
-	lease int64 // under which it is written; a run that begins has the first
-	limit int64 // bytes; beyond it the journal is given up
-	began func() ledger.Entry
-	lost  func()          // another bridge has acquired the run
-	grown func()          // it is given up
-	tight func() []string // the profiles that bind the run's session beside its own
+	run      string
+	owner    string
+	lease    int64 // under which it is written; a run that begins has the first
+	limit    int64 // bytes; beyond it the journal is given up
+	began    func() ledger.Entry
+	lost     func()          // another bridge has acquired the run
+	outgrown func()          // it is given up
+	profiles func() []string // the profiles that bind the run's session beside its own
 
 	opening sync.Mutex // held while the first entries are being kept
 
@@ -56,7 +56,7 @@ type journal struct {
 }
 
 func newJournal(run, owner string, limit int64) *journal {
-	j := &journal{run: run, owner: owner, lease: 1, limit: limit, answers: map[int][]byte{}, tight: func() []string { return nil }, lost: func() {}, grown: func() {}}
+	j := &journal{run: run, owner: owner, lease: 1, limit: limit, answers: map[int][]byte{}, profiles: func() []string { return nil }, lost: func() {}, outgrown: func() {}}
 	j.idle.L = &j.mu
 	return j
 }
@@ -81,9 +81,9 @@ type entry struct {
 	Items  []handles.Kept      `json:"items,omitempty"` // that the value's handles stand for
 	Media  json.RawMessage     `json:"media,omitempty"` // that the call attached to the run's answer
 
-	First int      `json:"first,omitempty"` // the place of the first of
-	Turns []turn   `json:"turns,omitempty"` // the turns since the entry before
-	Tight []string `json:"tight,omitempty"` // the profiles that bound the session beside the run's own
+	First    int      `json:"first,omitempty"` // the place of the first of
+	Turns    []turn   `json:"turns,omitempty"` // the turns since the entry before
+	Profiles []string `json:"tight,omitempty"` // the profiles that bound the session beside the run's own
 
 	value []byte
 }
@@ -156,8 +156,8 @@ func entryOf(c sandbox.Call) *entry {
 	return &entry{Op: string(c.Op), Name: c.Name, Digest: argsDigest(c.Args)}
 }
 
-// settled notes that the script gets an answer.
-func (j *journal) settled(call int, at time.Time) {
+// answered notes that the script gets an answer.
+func (j *journal) answered(call int, at time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	t := turn{Call: call, At: at.UnixNano(), Answer: j.answers[call]}
@@ -188,14 +188,14 @@ func (j *journal) carry(call int, s *entry) error {
 // giveUpLocked forgets what is not kept. What is kept goes with the next entry.
 func (j *journal) giveUpLocked() {
 	j.full, j.turns, j.answers, j.held = true, nil, nil, 0
-	j.grown()
+	j.outgrown()
 }
 
 // entries are an entry about a call, with the turns that are not kept, and
 // before them the run's first entry if that is not kept. A journal that has
 // grown too large ends instead: until that is kept, no call goes without it.
 func (j *journal) entries(kind ledger.EntryKind, call int, s *entry) gate.Entries {
-	s.Tight = j.tight()
+	s.Profiles = j.profiles()
 	opening := j.lockOpening()
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -300,9 +300,9 @@ func (j *journal) replayed(turns int) {
 	j.keptTurnsLocked(turns)
 }
 
-// over ends the journal with its run; it is kept for a while if anybody wants to
+// ending ends the journal with its run; it is kept for a while if anybody wants to
 // look at the run.
-func (j *journal) over(keep time.Duration, now time.Time) gate.Entries {
+func (j *journal) ending(keep time.Duration, now time.Time) gate.Entries {
 	if j == nil {
 		return gate.Entries{}
 	}

@@ -11,7 +11,7 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// A run whose journal is full goes on, and cannot be put away.
+// A run whose journal is full goes on, and cannot be suspended.
 func TestAFullJournal(t *testing.T) {
 	f := newFleet()
 	b := f.bridge(t, "one", queued(), func(o *Options) { o.JournalBytes = 3000 })
@@ -19,7 +19,7 @@ func TestAFullJournal(t *testing.T) {
 	waitUntil(t, func() bool { r, ok := b.lookup(id); return ok && r.quiet() })
 	r, _ := b.lookup(id)
 	if r.suspend() {
-		t.Error("it was put away")
+		t.Error("it was suspended")
 	}
 	if left, err := f.records.Runs(t.Context()); err != nil || len(left) > 0 {
 		t.Errorf("journals are left: %v, %v", left, err)
@@ -65,11 +65,11 @@ func TestAJournalIsEndedBeforeAnythingGoesWithoutIt(t *testing.T) {
 	}
 	end.Done(errors.New("the disk is full"))
 	again := j.entries(ledger.Sent, 3, new(entry))
-	if got := kinds(again) + kinds(j.over(time.Hour, time.Now())); got != "ended ended " {
+	if got := kinds(again) + kinds(j.ending(time.Hour, time.Now())); got != "ended ended " {
 		t.Errorf("after a write that failed: %s", got)
 	}
 	again.Done(nil)
-	if got := kinds(j.entries(ledger.Sent, 4, new(entry))) + kinds(j.over(time.Hour, time.Now())); got != "" {
+	if got := kinds(j.entries(ledger.Sent, 4, new(entry))) + kinds(j.ending(time.Hour, time.Now())); got != "" {
 		t.Errorf("after its end: %s", got)
 	}
 }
@@ -81,7 +81,7 @@ func TestWhatAJournalCarriesIsBounded(t *testing.T) {
 		if err := j.carry(i, &entry{value: make([]byte, 200)}); err != nil {
 			t.Fatal(err)
 		}
-		j.settled(i, time.Now())
+		j.answered(i, time.Now())
 	}
 	if !j.full || len(j.turns) > 0 || len(j.answers) > 0 {
 		t.Errorf("it keeps %d turns and %d answers", len(j.turns), len(j.answers))
@@ -94,17 +94,17 @@ func TestWhatAReplayMeetsIsNotKeptAgain(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		j := newJournal("r", "one", 10000)
 		j.open = true
-		j.settled(2, time.Now())
+		j.answered(2, time.Now())
 		if err := j.carry(1, &entry{value: make([]byte, 200)}); err != nil {
 			t.Fatal(err)
 		}
-		j.settled(1, time.Now())
+		j.answered(1, time.Now())
 		if !early {
 			j.replayed(2)
 		}
 		sent := j.entries(ledger.Sent, 3, new(entry))
 		sent.Done(nil)
-		j.settled(3, time.Now())
+		j.answered(3, time.Now())
 		j.replayed(2)
 		s, err := decodeEntry(j.entries(ledger.Sent, 4, new(entry)).All[0].Body)
 		if err != nil {

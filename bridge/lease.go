@@ -61,7 +61,7 @@ func (s *Server) acquire(ctx context.Context, id string, ask bool) (lease int64,
 		case kept.Owner == s.o.Bridge:
 			return kept.Lease, stop, nil
 		case kept.HandoverRequestedBy == "" || !ask:
-			return 0, nil, errElsewhere
+			return 0, nil, errBusyElsewhere
 		}
 		select {
 		case <-time.After(askEvery):
@@ -72,8 +72,8 @@ func (s *Server) acquire(ctx context.Context, id string, ask bool) (lease int64,
 }
 
 // release gives up the lease of a run that was acquired and is not run.
-func (s *Server) release(id string) error {
-	_, err := s.o.Journal.ChangeRun(context.Background(), id, func(k *ledger.Kept) error {
+func (s *Server) release(ctx context.Context, id string) error {
+	_, err := s.o.Journal.ChangeRun(context.WithoutCancel(ctx), id, func(k *ledger.Kept) error {
 		if k.Owner == s.o.Bridge {
 			k.Release()
 		}

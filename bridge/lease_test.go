@@ -27,10 +27,10 @@ func TestARunThatIsAttendedIsNotHandedOver(t *testing.T) {
 	second := f.bridge(t, "two", queued(), func(o *Options) {
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(seconds.Add(1)) * time.Second) }
 	})
-	if err := second.GoOn(t.Context(), id, "the test"); err != nil {
+	if err := second.ResumeInBackground(t.Context(), id, "the test"); err != nil {
 		t.Errorf("it goes on where it is, but: %v", err)
 	}
-	if _, err := second.Resume(t.Context(), id, "the test", nil); !errors.Is(err, errElsewhere) {
+	if _, err := second.Resume(t.Context(), id, "the test", nil); !errors.Is(err, errBusyElsewhere) {
 		t.Errorf("asked for: %v", err)
 	}
 	if kept, _, err := f.records.Read(t.Context(), id); err != nil || kept.Owner != "one" || kept.HandoverRequestedBy != "" {
@@ -105,7 +105,7 @@ func TestBridgesRaceForARun(t *testing.T) {
 	var wait sync.WaitGroup
 	for _, b := range racers {
 		wait.Go(func() {
-			if err := b.GoOn(t.Context(), id, "the test"); err != nil && !errors.Is(err, ErrNoRun) && !errors.Is(err, errElsewhere) {
+			if err := b.ResumeInBackground(t.Context(), id, "the test"); err != nil && !errors.Is(err, ErrNoRun) && !errors.Is(err, errBusyElsewhere) {
 				t.Error(err)
 			}
 		})
@@ -142,7 +142,7 @@ func TestARunThatIsAcquiredIsKnown(t *testing.T) {
 func TestAWishToEndOutlivesTheBridge(t *testing.T) {
 	ended := func(t *testing.T, f *fleet, b *bench, id string) {
 		t.Helper()
-		if err := b.GoOn(t.Context(), id, "the test"); !errors.Is(err, ErrNoRun) {
+		if err := b.ResumeInBackground(t.Context(), id, "the test"); !errors.Is(err, ErrNoRun) {
 			t.Errorf("going on with it: %v", err)
 		}
 		if made := b.up.made(); len(made) > 0 {
@@ -231,7 +231,7 @@ func TestWhatHasEndedIsNotResumed(t *testing.T) {
 		}
 	}}
 	second := f.bridge(t, "two", queued(), func(o *Options) { o.Journal = m })
-	if err := second.GoOn(t.Context(), id, "the test"); !errors.Is(err, ErrNoRun) {
+	if err := second.ResumeInBackground(t.Context(), id, "the test"); !errors.Is(err, ErrNoRun) {
 		t.Errorf("going on with it: %v", err)
 	}
 	if made := second.up.made(); len(made) > 0 {

@@ -54,8 +54,8 @@ const (
 	ends                            // it is over
 )
 
-var eventKinds = []string{"begins", "asks people", "idles", "moves", "sends", "returns", "attaches", "detaches", "leaves", "delivers",
-	"outgrows", "loses lease", "stops", "suspends", "hands over", "evicts", "fails to suspend", "ends"}
+var eventKinds = []string{"begins", "asks people", "idles", "moves", "sends a call", "has a call back", "is attached to", "is detached from", "is left", "is delivered",
+	"outgrows its journal", "loses its lease", "is stopped", "is suspended", "is handed over", "is evicted", "is not written down", "ends"}
 
 func (k eventKind) String() string { return eventKinds[k] }
 

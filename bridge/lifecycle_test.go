@@ -16,35 +16,35 @@ var update = flag.Bool("update", false, "write the picture of a run's phases int
 // for each phase that the run may be in then: the phase that it is in
 // afterwards, a dot where it stays, a dash where nothing happens.
 const transitions = `
-                                       starting   running    waiting    suspended  ended
+                                           starting   running    waiting    suspended  ended
 
-begins                                 running    -          -          -          -
-asks people                            -          waiting    .          -          -
-asks nobody any more                   -          .          running    -          -
-idles                                  .          .          .          -          -
-moves                                  .          .          .          -          -
-sends                                  -          .          .          -          -
-returns                                .          .          .          .          .
+begins                                     running    -          -          -          -
+asks people                                -          waiting    .          -          -
+asks nobody any more                       -          .          running    -          -
+idles                                      .          .          .          -          -
+moves                                      .          .          .          -          -
+sends a call                               -          .          .          -          -
+has a call back                            .          .          .          .          .
 
-attaches                               .          .          .          .          .
-detaches                               .          .          .          .          .
-detaches, and none was attached        -          -          -          -          -
-leaves                                 .          .          .          .          .
-delivers                               -          -          -          -          .
+is attached to                             .          .          .          .          .
+is detached from                           .          .          .          .          .
+is detached from, and none was attached    -          -          -          -          -
+is left                                    .          .          .          .          .
+is delivered                               -          -          -          -          .
 
-suspends                               -          -          suspended  -          -
-hands over                             -          -          suspended  -          -
-hands over, and a request is attached  -          -          -          -          -
-evicts                                 -          -          suspended  -          -
-evicts, and is run again               suspended  -          suspended  -          -
-evicts, and its script may move        -          -          suspended  -          -
-outgrows                               .          .          .          -          -
-loses lease                            suspended  suspended  suspended  .          -
+is suspended                               -          -          suspended  -          -
+is handed over                             -          -          suspended  -          -
+is handed over, and a request is attached  -          -          -          -          -
+is evicted                                 -          -          suspended  -          -
+is evicted, and is run again               suspended  -          suspended  -          -
+is evicted, and its script may move        -          -          suspended  -          -
+outgrows its journal                       .          .          .          -          -
+loses its lease                            suspended  suspended  suspended  .          -
 
-stops                                  .          .          .          -          -
-ends                                   ended      ended      ended      -          -
-fails to suspend                       -          -          -          ended      -
-fails to suspend, its lease is lost    -          -          -          -          -
+is stopped                                 .          .          .          -          -
+ends                                       ended      ended      ended      -          -
+is not written down                        -          -          -          ended      -
+is not written down, its lease is lost     -          -          -          -          -
 `
 
 // circumstances are what the rows of transitions say after the comma.
@@ -68,7 +68,7 @@ type transition struct {
 func readTransitions(t *testing.T) (all []transition) {
 	t.Helper()
 	for line := range strings.Lines(transitions) {
-		label, cells := strings.TrimSpace(line[:min(39, len(line)-1)]), strings.Fields(line[min(39, len(line)-1):])
+		label, cells := strings.TrimSpace(line[:min(43, len(line)-1)]), strings.Fields(line[min(43, len(line)-1):])
 		if label == "" {
 			if len(cells) > 0 && !slices.Equal(cells, phases) {
 				t.Fatalf("the columns are %q", cells)

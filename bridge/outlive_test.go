@@ -321,7 +321,7 @@ func (w *world) replayed(t *testing.T, b *bench, id, answer string) {
 }
 
 // outlives checks that a script ends the same when its bridge dies at entries
-// of its journal, at most so many, and when it is put away at each question.
+// of its journal, at most so many, and when it is suspended at each question.
 // One that races ends somehow, but goes the same way from each entry on.
 func outlives(t *testing.T, code string, most int, races bool) {
 	want, calls, entries := undisturbed(t, code)
@@ -447,10 +447,10 @@ func pausedEverywhere(t *testing.T, code, want string, calls []string) {
 			text, _ := r.answer().StructuredContent.(json.RawMessage)
 			got := answerOf(t, text)
 			if want != "" && got != want || strings.Contains(got, `"error"`) {
-				t.Errorf("put away at each question, the run answers\n%s\nnot\n%s\n%s", got, want, code)
+				t.Errorf("suspended at each question, the run answers\n%s\nnot\n%s\n%s", got, want, code)
 			}
 			if made := w.made(); calls != nil && !slices.Equal(made, calls) {
-				t.Errorf("put away at each question: made\n%q\nnot\n%q\n%s", made, calls, code)
+				t.Errorf("suspended at each question: made\n%q\nnot\n%q\n%s", made, calls, code)
 			}
 			w.replayed(t, b, id, got)
 			return
@@ -465,14 +465,14 @@ func pausedEverywhere(t *testing.T, code, want string, calls []string) {
 		stop()
 		<-answered
 		b, _ = w.born(t, newLife(0, true))
-		if err := b.GoOn(t.Context(), id, "the test"); err != nil {
+		if err := b.ResumeInBackground(t.Context(), id, "the test"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Error("the run does not end")
 }
 
-// A run ends the same wherever its bridge is killed or it is put away.
+// A run ends the same wherever its bridge is killed or it is suspended.
 func TestRunsOutliveTheirBridges(t *testing.T) {
 	outliveAll(t, 1, 3)
 }

@@ -15,12 +15,12 @@ import (
 // A past is an earlier part of a run, as its journal has it.
 type past struct {
 	beginning
-	names  *sandbox.Names
-	policy *profiles.Set // that it began with; nil: an older release kept none
-	calls  map[int]*pastCall
-	turns  []turn
-	tight  []string // the profiles that bound the session beside the run's own, at last
-	bytes  int64    // that its journal has
+	names    *sandbox.Names
+	policy   *profiles.Set // that it began with; nil: an older release kept none
+	calls    map[int]*pastCall
+	turns    []turn
+	profiles []string // the profiles that bound the session beside the run's own, at last
+	bytes    int64    // that its journal has
 }
 
 // A pastCall is a call that was made then.
@@ -51,7 +51,7 @@ func readPast(entries []ledger.Entry) (past, error) {
 			if err != nil {
 				return p, err
 			}
-			p.tight = s.Tight
+			p.profiles = s.Profiles
 			if known := p.calls[e.Call]; e.Kind != ledger.Noted && (known == nil || !known.answered) {
 				p.calls[e.Call] = &pastCall{s, e.Kind == ledger.Settled}
 			}

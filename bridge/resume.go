@@ -74,9 +74,9 @@ func (e *ElsewhereError) Error() string {
 
 // Why a run does not go on here.
 var (
-	errElsewhere = errors.New("another bridge has the run and is busy with it; try again in a moment")
-	errExpired   = errors.New("the run expired: it waited too long for a person")
-	errNoPolicy  = errors.New("its journal does not have the policy that it began with")
+	errBusyElsewhere = errors.New("another bridge has the run and is busy with it; try again in a moment")
+	errExpired       = errors.New("the run expired: it waited too long for a person")
+	errNoPolicy      = errors.New("its journal does not have the policy that it began with")
 )
 
 // A FolderError is a run whose servers ran in another folder than this bridge's,
@@ -141,8 +141,8 @@ func (s *Server) keepJournal(r *run, b beginning, names *sandbox.Names) {
 	r.journal = newJournal(r.id, s.o.Bridge, s.o.JournalBytes)
 	r.life.journal = wholeJournal
 	r.journal.lost = func() { r.update(event{kind: losesLease}) }
-	r.journal.grown = func() { r.update(event{kind: outgrows}) }
-	r.journal.tight = func() []string { return s.tightened(r.session) }
+	r.journal.outgrown = func() { r.update(event{kind: outgrows}) }
+	r.journal.profiles = func() []string { return s.addedProfiles(r.session) }
 	r.journal.began = func() ledger.Entry {
 		b.Servers, b.Trusted = r.gate.Servers(), r.gate.Trusted()
 		body, err := json.Marshal(b)
@@ -278,7 +278,7 @@ func (s *Server) resume(ctx context.Context, id string, c claimant) (*run, error
 	}
 	if stop != nil {
 		if err := s.discard(ctx, id, lease, p.beginning, stop); err != nil {
-			return nil, errors.Join(fmt.Errorf("ending run %s, which %s stopped: %w", id, stop.By, err), s.release(id))
+			return nil, errors.Join(fmt.Errorf("ending run %s, which %s stopped: %w", id, stop.By, err), s.release(ctx, id))
 		}
 		return nil, ErrNoRun
 	}
@@ -288,10 +288,10 @@ func (s *Server) resume(ctx context.Context, id string, c claimant) (*run, error
 	}
 	p.bytes = kept.Bytes
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("reading the journal of run %s: %w", id, err), s.release(id))
+		return nil, errors.Join(fmt.Errorf("reading the journal of run %s: %w", id, err), s.release(ctx, id))
 	}
 	if p.policy == nil {
-		return nil, errors.Join(errNoPolicy, s.release(id))
+		return nil, errors.Join(errNoPolicy, s.release(ctx, id))
 	}
 	if p.Engine != sandbox.Engine {
 		err := engineDiffers(p)
@@ -299,7 +299,7 @@ func (s *Server) resume(ctx context.Context, id string, c claimant) (*run, error
 	}
 	r, err := s.runAgain(ctx, id, lease, p, c)
 	if err != nil {
-		return nil, errors.Join(err, s.release(id))
+		return nil, errors.Join(err, s.release(ctx, id))
 	}
 	return r, nil
 }
@@ -365,7 +365,7 @@ func (s *Server) pausedState(ctx context.Context, k ledger.Kept) RunState {
 // runAgain runs the script of a run again whose lease this bridge has acquired.
 func (s *Server) runAgain(ctx context.Context, id string, lease int64, p past, c claimant) (*run, error) {
 	sess := s.loose(p.Client)
-	sess.id, sess.owner, sess.conn, sess.started, sess.over, sess.bound = p.Session, p.Principal, c.conn, p.Started, true, p.tight
+	sess.id, sess.owner, sess.conn, sess.started, sess.closed, sess.boundBefore = p.Session, p.Principal, c.conn, p.Started, true, p.profiles
 	s.mu.Lock()
 	if from := s.sessions[c.conn]; from != nil {
 		sess.reflex = from.reflex
@@ -431,26 +431,26 @@ func (s *Server) Resume(ctx context.Context, id, by string, unasked func(*approv
 	}
 }
 
-// GoOn is Resume without waiting: the run goes on, and its answer is kept for a
+// ResumeInBackground is Resume without waiting: the run goes on, and its answer is kept for a
 // while, for the client that comes back. It is [ErrEnded] for a run that is over.
-func (s *Server) GoOn(ctx context.Context, id, by string) error {
-	if r, ok := s.lookup(id); ok && r.over() {
+func (s *Server) ResumeInBackground(ctx context.Context, id, by string) error {
+	if r, ok := s.lookup(id); ok && r.isDone() {
 		return ErrEnded
 	}
 	_, err := s.resume(ctx, id, claimant{by: by, anyone: true, reach: gate.ByApprovers, left: true})
-	if errors.Is(err, errElsewhere) {
+	if errors.Is(err, errBusyElsewhere) {
 		return nil // it goes on there
 	}
 	return err
 }
 
-// MoveOn goes on with the runs that no bridge has as soon as people have
+// ResumeAnswered goes on with the runs that no bridge has as soon as people have
 // answered all that they asked, until ctx ends. What nobody answers in time
 // expires. What was settled before this bridge began is left to whoever resumes
 // it, and so is a run that asks nobody, because its bridge was killed: a restart
 // makes no calls of its own. An answer that waited for a bridge to judge it is
 // settled by this one, and moves its run on.
-func (s *Server) MoveOn(ctx context.Context) {
+func (s *Server) ResumeAnswered(ctx context.Context) {
 	if s.o.Journal == nil {
 		return
 	}
@@ -469,7 +469,7 @@ func (s *Server) MoveOn(ctx context.Context) {
 				continue
 			}
 			tried[e.ID] = true
-			if err := s.GoOn(ctx, e.Run, e.Verdict.By+" answered"); err != nil && !errors.Is(err, ErrNoRun) && !errors.As(err, new(*FolderError)) && ctx.Err() == nil {
+			if err := s.ResumeInBackground(ctx, e.Run, e.Verdict.By+" answered"); err != nil && !errors.Is(err, ErrNoRun) && !errors.As(err, new(*FolderError)) && ctx.Err() == nil {
 				s.o.Logger.Error("going on with a run that was answered", "run", e.Run, "err", err)
 				delete(tried, e.ID) // the next look tries again
 			}

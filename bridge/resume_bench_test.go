@@ -30,7 +30,7 @@ func BenchmarkReplay(b *testing.B) {
 	b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "calls/s")
 }
 
-// BenchmarkResume measures how long it takes until a run that was put away
+// BenchmarkResume measures how long it takes until a run that was suspended
 // waits again where it was, in another worker.
 func BenchmarkResume(b *testing.B) {
 	f := newFleet()
@@ -45,7 +45,7 @@ func BenchmarkResume(b *testing.B) {
 			time.Sleep(10 * time.Microsecond)
 		}
 		<-r.done
-		if err := one.GoOn(b.Context(), id, "the benchmark"); err != nil {
+		if err := one.ResumeInBackground(b.Context(), id, "the benchmark"); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -189,7 +189,7 @@ func TestARunGoesOnElsewhere(t *testing.T) {
 	}
 	if _, err := second.resume(t.Context(), id, claimant{anyone: true}); err == nil {
 		if r, ok := second.lookup(id); !ok || r.session == nil {
-			t.Error("the run can be taken up again")
+			t.Error("the run can be resumed again")
 		}
 	}
 }
@@ -217,7 +217,7 @@ func TestQuestionsSayWhereTheRunWorks(t *testing.T) {
 	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet() })
 	first.Close(0)
 	second := f.bridge(t, "two", queued())
-	if err := second.GoOn(t.Context(), id, "the test"); err != nil {
+	if err := second.ResumeInBackground(t.Context(), id, "the test"); err != nil {
 		t.Fatal(err)
 	}
 	waitUntil(t, func() bool { return second.o.Gate.Broker().Waiting(id) == 1 })
@@ -247,18 +247,18 @@ func TestInterruptedAndEndedRuns(t *testing.T) {
 			t.Errorf("it is %+v (%v), want %s", st, ok, want)
 		}
 	}
-	if err := b.GoOn(t.Context(), id, "the test"); err != nil {
+	if err := b.ResumeInBackground(t.Context(), id, "the test"); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // twice is once
-		if err := b.GoOn(t.Context(), id, "the test"); err != nil {
+		if err := b.ResumeInBackground(t.Context(), id, "the test"); err != nil {
 			t.Errorf("while it goes on: %v", err)
 		}
 	}
 	waitUntil(t, func() bool { return b.o.Gate.Broker().Waiting(id) == 1 })
 	f.answer(t, f.open(t, 1)[0], yes)
 	waitUntil(t, func() bool { st, ok := b.Run(t.Context(), id); return ok && st.Over() })
-	if err := b.GoOn(t.Context(), id, "the test"); !errors.Is(err, ErrEnded) {
+	if err := b.ResumeInBackground(t.Context(), id, "the test"); !errors.Is(err, ErrEnded) {
 		t.Errorf("once it has ended: %v", err)
 	}
 }
@@ -341,7 +341,7 @@ func TestACallThatIsLost(t *testing.T) {
 	}
 }
 
-// What changes while a run is away is heeded when it goes on.
+// What changes while a run is suspended counts when it is resumed.
 func TestWhatChangesMeanwhile(t *testing.T) {
 	const code = `await codemode.b__echo({n: 1}); try { return await codemode.a__echo({n: 2}) } catch (e) { return e.name + " " + e.reason }`
 	for name, row := range map[string]struct {
@@ -476,7 +476,7 @@ func TestTheVerdictMovesAPausedRunOn(t *testing.T) {
 	second := f.bridge(t, "two", queued())
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan struct{})
-	go func() { defer close(over); second.MoveOn(ctx) }()
+	go func() { defer close(over); second.ResumeAnswered(ctx) }()
 	defer func() { stop(); <-over }()
 	began := time.Now()
 	f.answer(t, f.open(t, 2)[0], yes)
@@ -517,7 +517,7 @@ func TestAPauseLoosensNothing(t *testing.T) {
 	id := f.startPaused(t, first, code, 1)
 	r, _ := first.lookup(id)
 	first.mu.Lock()
-	r.session.tight = "strict"
+	r.session.addedProfile = "strict"
 	first.mu.Unlock()
 	waitUntil(t, func() bool { return r.quiet() })
 	first.Close(0)
@@ -563,7 +563,7 @@ func (f *fleet) leftBy(t *testing.T, b *bench, c *mcp.ClientSession) (id string)
 	return r.id
 }
 
-// A client that sends its script again goes on with its run that was put away.
+// A client that sends its script again goes on with its run that was suspended.
 func TestTheSameScriptFindsItsPausedRun(t *testing.T) {
 	f := newFleet()
 	b := f.bridge(t, "one", queued())
@@ -579,14 +579,14 @@ func TestTheSameScriptFindsItsPausedRun(t *testing.T) {
 }
 
 // Once a client has the answer of its run, the same script is another run, also
-// where the first was put away meanwhile.
+// where the first was suspended meanwhile.
 func TestTheSameScriptAgainIsAnotherRun(t *testing.T) {
 	f := newFleet()
 	b := f.bridge(t, "one", queued())
 	c := b.connect(t, nil)
 	id := f.leftBy(t, b, c)
 	f.answer(t, f.open(t, 1)[0], yes)
-	if err := b.GoOn(t.Context(), id, "ann answered"); err != nil { // as the answer brings it about
+	if err := b.ResumeInBackground(t.Context(), id, "ann answered"); err != nil { // as the answer brings it about
 		t.Fatal(err)
 	}
 	waitUntil(t, func() bool { st, ok := b.Run(t.Context(), id); return ok && st.Over() })
@@ -601,7 +601,7 @@ func TestTheSameScriptAgainIsAnotherRun(t *testing.T) {
 	}
 }
 
-// Who breaks off a run that has only just been taken up leaves it as it was.
+// Who breaks off a run that has only just been resumed leaves it as it was.
 func TestARunOnItsWayIsPutOff(t *testing.T) {
 	f := newFleet()
 	id := f.endsAsking(t, pauses, 2)

@@ -62,7 +62,7 @@ func TestARunBelongsToItsConfiguration(t *testing.T) {
 			}
 			_, err := other.Resume(t.Context(), id, "the test", nil)
 			elsewhere("runs resume", err)
-			elsewhere("the page", other.GoOn(t.Context(), id, "ann"))
+			elsewhere("the page", other.ResumeInBackground(t.Context(), id, "ann"))
 			elsewhere("runs cancel", other.CancelRun(t.Context(), id, "ann"))
 			_, err = other.Replay(t.Context(), id, func(Step) {})
 			elsewhere("runs replay", err)
@@ -176,7 +176,7 @@ return got`
 			id := f.away(t, f.under("one", "work", "a", began)(t), code, 1)
 			f.answer(t, f.open(t, 1)[0], approval.Verdict{Reason: approval.Declined, Text: "never"})
 			second := f.under("two", "work", "a", later)(t)
-			if err := second.GoOn(t.Context(), id, "the test"); err != nil {
+			if err := second.ResumeInBackground(t.Context(), id, "the test"); err != nil {
 				t.Fatal(err)
 			}
 			f.answer(t, f.open(t, 1)[0], yes) // the second call is asked about as well

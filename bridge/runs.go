@@ -58,11 +58,11 @@ type run struct {
 	lifeMu sync.Mutex
 	life   lifecycle // guarded by lifeMu; changed by update
 
-	mu      sync.Mutex
-	media   []emitted
-	emitted int // bytes of media
-	made    int // calls
-	settled int
+	mu       sync.Mutex
+	media    []emitted
+	emitted  int // bytes of media
+	made     int // calls
+	answered int
 }
 
 // start begins a run of a script. An error means that there is no run.
@@ -99,7 +99,7 @@ func (s *Server) newRun(id string, sess *session, principal, profile string, fet
 		started: s.o.Now(), fetched: fetched,
 	}
 	r.elicit = s.elicitFor(r)
-	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	r.ctx, r.cancel = context.WithCancelCause(context.Background()) // it outlives the request that starts it
 	r.limits = s.o.Gate.View().Limits(profile)
 	r.maxResult = least(s.o.MaxResult, r.limits.Result)
 	return r
@@ -117,7 +117,7 @@ type gateHost run
 
 var _ gate.Host = (*gateHost)(nil)
 
-func (h *gateHost) Profiles() []string  { return h.server.tightened(h.session) }
+func (h *gateHost) Profiles() []string  { return h.server.addedProfiles(h.session) }
 func (h *gateHost) AnswersItself() bool { return h.session.reflex.byItself() }
 func (h *gateHost) ApproveAt() string   { return h.server.o.ApproveAt(h.id) }
 func (h *gateHost) Stop(why error)      { (*run)(h).stop(why) }
@@ -167,7 +167,7 @@ func (s *Server) launch(r *run, script sandbox.Script) error {
 	}
 	if s.closed {
 		r.stop(ErrClosed)
-		return errors.Join(ErrClosed, r.gate.End(r.ctx, outcomeOf(ErrClosed), ErrClosed.Error(), r.journal.over(0, s.o.Now())))
+		return errors.Join(ErrClosed, r.gate.End(r.ctx, outcomeOf(ErrClosed), ErrClosed.Error(), r.journal.ending(0, s.o.Now())))
 	}
 	s.live[r.id] = r
 	s.turnLocked()
@@ -201,7 +201,7 @@ func (s *Server) carryOut(r *run, script sandbox.Script) {
 		if r.replay == nil { // else it begins once it is where it was
 			r.update(event{kind: begins})
 		}
-		r.result, r.err = r.session.sandbox.Run(upstream.WithClient(ctx, r.elicit), script, (*host)(r))
+		r.result, r.err = r.session.sandbox.Run(upstream.WithClient(ctx, r.elicit), script, (*workerHost)(r))
 		<-r.session.slots
 	case <-ctx.Done():
 		r.err = context.Cause(ctx)
@@ -213,22 +213,22 @@ func (s *Server) carryOut(r *run, script sandbox.Script) {
 			r.err = err
 		}
 	}
-	if !r.update(event{kind: ends}) && !s.settleSuspension(ctx, r) {
+	if !r.update(event{kind: ends}) && !s.finishSuspension(ctx, r) {
 		return // it goes on elsewhere
 	}
 	why := ""
 	if r.err != nil {
 		why = r.err.Error()
 	}
-	if err := r.gate.End(ctx, outcomeOf(r.err), why, r.journal.over(s.o.KeepJournals, s.o.Now())); err != nil {
+	if err := r.gate.End(ctx, outcomeOf(r.err), why, r.journal.ending(s.o.KeepJournals, s.o.Now())); err != nil {
 		s.o.Logger.Error("recording the end of a run", "run", r.id, "err", err)
 	}
 }
 
-// settleSuspension leaves a suspended run to whoever acquires it. It reports
+// finishSuspension leaves a suspended run to whoever acquires it. It reports
 // whether the run ends here instead: that could not be written down, or somebody
 // wanted its end in the same moment.
-func (s *Server) settleSuspension(ctx context.Context, r *run) (ends bool) {
+func (s *Server) finishSuspension(ctx context.Context, r *run) (ends bool) {
 	if r.now().leaseLost {
 		r.err = errLeaseLost
 		return false
@@ -305,8 +305,8 @@ func (s *Server) names(profile string) *sandbox.Names {
 	return names
 }
 
-// over reports whether the run has ended.
-func (r *run) over() bool {
+// isDone reports whether the run has ended.
+func (r *run) isDone() bool {
 	select {
 	case <-r.done:
 		return true
@@ -319,21 +319,21 @@ func (r *run) over() bool {
 func (r *run) soFar() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return fmt.Sprintf("%d calls done, %d under way", r.settled, r.made-r.settled)
+	return fmt.Sprintf("%d calls done, %d under way", r.answered, r.made-r.answered)
 }
 
-// host serves a run's script. It is a run, seen from its worker.
-type host run
+// workerHost serves a run's script. It is a run, seen from its worker.
+type workerHost run
 
 // Preview keeps what could be read from the script before it ran.
-func (h *host) Preview(report analysis.Report) {
-	if err := h.gate.Preview(context.Background(), report); err != nil {
+func (h *workerHost) Preview(report analysis.Report) {
+	if err := h.gate.Preview(context.WithoutCancel(h.ctx), report); err != nil {
 		h.server.o.Logger.Error("recording a preview", "run", h.id, "err", err)
 	}
 }
 
 // Idle is told when only answers can move the script on.
-func (h *host) Idle(open int) {
+func (h *workerHost) Idle(open int) {
 	(*run)(h).update(event{kind: idles, calls: open})
 	if h.replay != nil {
 		h.replay.Idles(open)
@@ -341,7 +341,7 @@ func (h *host) Idle(open int) {
 }
 
 // Call does what the script asks for.
-func (h *host) Call(ctx context.Context, c sandbox.Call, settle func(sandbox.Reply)) {
+func (h *workerHost) Call(ctx context.Context, c sandbox.Call, settle func(sandbox.Reply)) {
 	r := (*run)(h)
 	r.count(1, 0)
 	known := replay.Found{}
@@ -363,21 +363,21 @@ func (h *host) Call(ctx context.Context, c sandbox.Call, settle func(sandbox.Rep
 }
 
 // Settled notes the order of answers.
-func (h *host) Settled(call int, at time.Time) {
+func (h *workerHost) Settled(call int, at time.Time) {
 	if h.journal != nil {
-		h.journal.settled(call, at)
+		h.journal.answered(call, at)
 	}
 }
 
 // Timer is told of the script's timers.
-func (h *host) Timer(c sandbox.Call, wait time.Duration, settle func(sandbox.Reply)) bool {
+func (h *workerHost) Timer(c sandbox.Call, wait time.Duration, settle func(sandbox.Reply)) bool {
 	return h.replay != nil && h.replay.timer(c, wait, settle)
 }
 
 func (r *run) count(made, settled int) {
 	r.mu.Lock()
 	r.made += made
-	r.settled += settled
+	r.answered += settled
 	r.mu.Unlock()
 	if settled > 0 {
 		r.moves()

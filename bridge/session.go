@@ -31,14 +31,14 @@ type session struct {
 	stateless bool
 	logLevel  string
 
-	bound []string // profiles that bound it before its run was suspended
+	boundBefore []string // profiles that bound it before its run was suspended
 
 	// Guarded by Server.mu.
-	runs     int    // under way
-	ran      bool   // there was one
-	tight    string // the profile that binds it beside its tool's, if any
-	over     bool
-	released bool
+	runs         int    // under way
+	ran          bool   // there was one
+	addedProfile string // the profile that binds it beside its tool's, if any
+	closed       bool
+	gone         bool
 }
 
 // maxRuns bounds the scripts of one session that run at the same time, so that
@@ -82,7 +82,7 @@ func (s *Server) session(req *mcp.CallToolRequest) (*session, error) {
 		conn.Wait()
 		s.mu.Lock()
 		delete(s.sessions, conn)
-		sess.over = true
+		sess.closed = true
 		s.mu.Unlock()
 		s.closeSession(sess)
 	}()
@@ -111,11 +111,11 @@ func (s *Server) loose(client string) *session {
 // request that started it.
 func (s *Server) closeSession(sess *session) {
 	s.mu.Lock()
-	if !sess.over || sess.runs > 0 || sess.released {
+	if !sess.closed || sess.runs > 0 || sess.gone {
 		s.mu.Unlock()
 		return
 	}
-	sess.released = true
+	sess.gone = true
 	goesOn := s.twinLocked(sess) != nil
 	s.mu.Unlock()
 	defer sess.sandbox.Close()

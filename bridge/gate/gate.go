@@ -157,7 +157,7 @@ type Call struct {
 	// gets: before the outcome is written down, so that the journal has it.
 	Reply func(Answer, error) Reply
 	// Again says that the run is replayed and makes this call for the first
-	// time since: a question about it that was put before is taken up.
+	// time since: a question about it that was put before counts.
 	Again bool
 	// Lost says that an earlier part of the run has sent the call, and that its
 	// answer is not known: it is sent again only if that does no harm.

@@ -286,7 +286,7 @@ func (r runsOf) Stop(ctx context.Context, id, by string) error {
 }
 
 func (r runsOf) Resume(ctx context.Context, id, by string) error {
-	return noSuchRun(r.GoOn(ctx, id, by))
+	return noSuchRun(r.ResumeInBackground(ctx, id, by))
 }
 
 func noSuchRun(err error) error {
