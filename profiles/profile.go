@@ -1,6 +1,7 @@
 package profiles
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -295,6 +296,12 @@ func (a Action) disposition() Disposition {
 	return 0
 }
 
+// rules reports whether r's risk is named in place of another rule's: the
+// stricter one, whatever the order of the rules.
+func (r *rule) rules(other *rule) bool {
+	return cmp.Or(cmp.Compare(r.risk, other.risk), strings.Compare(other.profile, r.profile), strings.Compare(other.label, r.label)) > 0
+}
+
 // weighRisk: what the rules that match say, the strictest of them, replaces
 // what is guessed of the tool. Without one the guess counts, and beneath it what
 // holds where nothing speaks, so that nothing an upstream says of itself (an
@@ -306,7 +313,7 @@ func (t *tally) weighRisk() error {
 	counts := danger
 	var ruling *rule
 	for _, r := range t.applied {
-		if !r.undecided && r.risk != 0 && (ruling == nil || r.risk > ruling.risk || r.risk == ruling.risk && r.label < ruling.label) {
+		if !r.undecided && r.risk != 0 && (ruling == nil || r.rules(ruling)) {
 			ruling = r.rule
 		}
 	}

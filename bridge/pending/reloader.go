@@ -46,8 +46,8 @@ func NewReloader(o Options) *Reloader {
 	return &Reloader{o: o, submitted: make(chan struct{}, 1)}
 }
 
-// Pending is what waits for an approver; nil if nothing does.
-func (r *Reloader) Pending() *Change { return r.pending.Load() }
+// Change is what waits for an approver; nil if nothing does.
+func (r *Reloader) Change() *Change { return r.pending.Load() }
 
 // Reload takes over what the file says now, or lets it wait.
 func (r *Reloader) Reload(ctx context.Context, cfg *config.Config) error {

@@ -86,7 +86,7 @@ func TestReloadTakesOverWhatLoosensNothing(t *testing.T) {
 	t.Parallel()
 	b := run(t)
 	b.edit(harmless["more is denied"])
-	if by := (<-b.taken).By; by != "" || b.Pending() != nil || b.Text() != "" {
+	if by := (<-b.taken).By; by != "" || b.Change() != nil || b.Text() != "" {
 		t.Errorf("taken over by %q, and %q waits", by, b.Text())
 	}
 }
@@ -110,7 +110,7 @@ func TestReloadWaitsForAnApprover(t *testing.T) {
 	if err := b.Confirm(t.Context(), row.Digest, approval.Confirmation{By: "ann", Text: "so be it"}); err != nil {
 		t.Fatal(err)
 	}
-	if by := (<-b.taken).By; by != "ann" || b.Pending() != nil {
+	if by := (<-b.taken).By; by != "ann" || b.Change() != nil {
 		t.Errorf("taken over by %q, and %q waits", by, b.Text())
 	}
 }
@@ -122,7 +122,7 @@ func TestReloadOfWhatIsRejected(t *testing.T) {
 	b := run(t)
 	edits := []turn{loosenings["nothing is denied"], set(people("ann:admin", "cyd"), "approvals", "approvers")}
 	b.edit(edits...)
-	if err := b.Reject(t.Context(), b.Pending().Digest(), approval.Confirmation{By: "ann"}); err != nil {
+	if err := b.Reject(t.Context(), b.Change().Digest(), approval.Confirmation{By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	b.look(t.Context())
@@ -130,7 +130,7 @@ func TestReloadOfWhatIsRejected(t *testing.T) {
 		t.Error("an edit that was rejected takes a right")
 	}
 	b.edit()
-	if by := (<-b.taken).By; by != "" || b.Pending() != nil {
+	if by := (<-b.taken).By; by != "" || b.Change() != nil {
 		t.Errorf("taken over by %q, and %q waits", by, b.Text())
 	}
 	if row, err := b.Held(t.Context()); row != nil || err != nil {

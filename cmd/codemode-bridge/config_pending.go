@@ -253,12 +253,8 @@ func (w *waiting) confirm(ctx context.Context, a *console, said approval.Confirm
 		return err
 	}
 	if w.store != nil {
-		_, err := approval.Hold(ctx, w.store, *w.row, said.At)
-		if err == nil {
-			err = approval.Confirm(ctx, w.store, w.row.File, w.row.Digest, said)
-		}
-		if err != nil {
-			return fmt.Errorf("confirming the configuration: %w", err)
+		if err := pending.Confirm(ctx, w.store, *w.row, said); err != nil {
+			return err
 		}
 	}
 	_, err := history(a).Keep(w.cfg, said.By, said.Channel, said.At)
@@ -270,14 +266,10 @@ func (w *waiting) reject(ctx context.Context, a *console, said approval.Confirma
 	if err := w.record(ctx, a, "reject", said); err != nil {
 		return err
 	}
-	_, err := approval.Hold(ctx, w.store, *w.row, said.At)
-	if err == nil {
-		err = approval.Reject(ctx, w.store, w.row.File, w.row.Digest, said)
+	if err := pending.Reject(ctx, w.store, *w.row, said); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("rejecting the configuration: %w", err)
-	}
-	_, err = fmt.Fprintf(a.out, "rejected by %s: what was confirmed last holds as it was\n", said.By)
+	_, err := fmt.Fprintf(a.out, "rejected by %s: what was confirmed last holds as it was\n", said.By)
 	return err
 }
 

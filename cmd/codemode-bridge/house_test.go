@@ -89,6 +89,7 @@ var table = map[string][]string{
 	"bridge/tsdecl":       {},
 	"bridge/upstream":     {"bridge/upstream/tap"},
 	"bridge/upstream/tap": {},
+	"bridge/view":         {"bridge/approval", "bridge/canon", "bridge/catalog", "bridge/gate", "bridge/ledger", "bridge/pins", "profiles"},
 	"bridge/webguard":     {},
 
 	"docs/examples/shop": {},
@@ -127,6 +128,7 @@ var table = map[string][]string{
 		"bridge/sso",
 		"bridge/tsdecl",
 		"bridge/upstream",
+		"bridge/view",
 		"bridge/webguard",
 		"profiles",
 		"profiles/templates",

@@ -21,8 +21,8 @@ import (
 	"codemode-bridge/bridge/observed"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
-	"codemode-bridge/bridge/scripts"
 	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/bridge/view"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
 )
@@ -34,7 +34,6 @@ type parts struct {
 	recorder  *recorder.Recorder
 	env       config.Env
 	serverKey []byte // of servers' identities
-	cache     string // folder of the last catalogue
 	upstreams *upstream.Set
 	logins    *login.Keeper
 	pool      *sandbox.Pool
@@ -44,18 +43,14 @@ type parts struct {
 	desk      *desk
 	reloads   *reloads
 	pins      *pins.Store
-	pinning   bool // not only looking: what servers list is written down
+	views     *view.Maker
 
 	started time.Time
-	changed chan struct{} // holds one token when tools have changed
-	shown   bell          // rings when others are shown
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
 
-	mu     sync.Mutex // one rebuild at a time; guards what follows
-	cfg    *config.Config
-	saved  []scripts.Script
-	cached map[string]catalog.Server // the last run's tools, for servers that have not answered yet
+	mu  sync.Mutex // guards what follows
+	cfg *config.Config
 }
 
 // build puts a bridge together from the floor up. Servers connect in the
@@ -65,21 +60,17 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{log: l.logger, recorder: rec.Recorder, env: con.env, cfg: cfg, started: time.Now(), changed: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
+	p := &parts{log: l.logger, recorder: rec.Recorder, env: con.env, cfg: cfg, started: time.Now()}
 	if p.desk, err = openDesk(ctx, cfg, rec.Store() != nil); err != nil {
 		return nil, err
 	}
 	p.desk.with = withConfig(cfg, con.env)
 	p.reloads = newReloads(con, p, cfg)
-	if places, err := config.Paths(con.env); err == nil {
-		p.cache = filepath.Join(places.CacheDir, "catalog-"+fileKey(cfg.File))
-	}
-	p.loadCache()
-	p.readSaved(cfg)
-	p.pins, p.pinning = pins.Open(pinFolder(con, cfg.File)), !rec.Refuses()
-	p.observed = observed.Open(p.cache, observed.Options{Logger: l.logger})
+	cache := cacheFolder(con, cfg.File)
+	p.pins = pins.Open(pinFolder(con, cfg.File))
+	p.observed = observed.Open(cache, observed.Options{Logger: l.logger})
 	p.logins = logins(con)
-	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Changed: p.touch})
+	p.upstreams = upstream.New(upstream.Options{Logger: l.logger.With("part", "upstream"), ClientVersion: version, Changed: func() { p.views.Touch() }})
 	p.pool, err = sandbox.NewPool(sandbox.Options{
 		Worker: program, Limits: limits(cfg.Sandbox), Warm: warm(cfg.Sandbox.Warm), MaxWorkers: cfg.Sandbox.Workers,
 		Memory: int64(cfg.Sandbox.Memory), Crowded: func() { p.server.MakeRoom() }, Fresh: cfg.Sandbox.Fresh, Logger: l.logger.With("part", "sandbox"),
@@ -94,7 +85,12 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		p.serverKey = make([]byte, 32)
 		rand.Read(p.serverKey)
 	}
-	p.gate = gate.New(p.view(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Confirm: p.confirm})
+	p.views = view.New(p.configured(cfg), view.Options{
+		Listed: p.listed, Observed: p.observation, Pins: p.pins, LookOnly: rec.Refuses(), Hide: rec.Secrets().Hide,
+		Recorder: rec, Cache: cache, Log: l.logger,
+	})
+	p.readSaved(cfg)
+	p.gate = gate.New(p.views.First(), gate.Options{Caller: p.upstreams, Reader: p.upstreams, Recorder: rec, Broker: p.desk.broker(cfg.Approvals, l.logger), Approvers: p.desk.anybody, Fingerprints: rec.fingerprints, Conceal: rec.Secrets().Hide, Configuration: p.desk.conf, Confirm: p.confirm})
 	var summaryWait time.Duration
 	if cfg.Approvals.Summaries {
 		summaryWait = 5 * time.Second
@@ -106,12 +102,13 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		Folder: p.folder, Journal: rec.Journal(), Bridge: p.desk.id, JournalBytes: int64(cfg.Runs.Journal), KeepJournals: time.Duration(cfg.Runs.Keep), Gone: p.desk.gone, Seal: rec.states,
 		ApproveAt: func(string) string { return p.desk.at("/") }, ReadAt: p.desk.readAt, SummaryWait: summaryWait,
 	})
+	p.views.Serve(p.gate, p.server.Replace)
 	rec.Secrets().Learn(given(specs(cfg)), con.env)
 	rec.Secrets().HideLogins(p.logins.Hide)
 	p.upstreams.Apply(p.specs(cfg))
 	following, stop := context.WithCancel(context.Background())
 	p.stop = stop
-	p.ended.Go(func() { p.follow(following) })
+	p.ended.Go(func() { p.views.Follow(following) })
 	return p, nil
 }
 
@@ -120,6 +117,16 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 func fileKey(file string) string {
 	sum := sha256.Sum256([]byte(file))
 	return hex.EncodeToString(sum[:6])
+}
+
+// cacheFolder is where the last catalogue of a configuration file is kept; empty,
+// which keeps none, if the environment names no folder.
+func cacheFolder(con *console, file string) string {
+	places, err := config.Paths(con.env)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(places.CacheDir, "catalog-"+fileKey(file))
 }
 
 // warm is the pool's setting for a configured number of ready workers, where
@@ -135,8 +142,9 @@ func warm(n int) int {
 // are ended, politely first.
 func (p *parts) Close(grace time.Duration) {
 	p.server.Close(grace)
-	p.stop() // follow ends, and with it whatever starts more
+	p.stop() // no view is made any more, and nothing starts more
 	p.ended.Wait()
+	p.views.Wait()
 	if err := p.upstreams.Close(); err != nil {
 		p.log.Warn("closing the servers", "err", err)
 	}
@@ -150,70 +158,34 @@ func (p *parts) Close(grace time.Duration) {
 	}
 }
 
-// touch notes that some server's tools or state have changed. It never blocks.
-func (p *parts) touch() {
-	select {
-	case p.changed <- struct{}{}:
-	default:
-	}
-}
-
-// follow rebuilds the view when tools have changed, a moment after the last
-// change: servers tend to connect together.
-func (p *parts) follow(ctx context.Context) {
-	const settle = 30 * time.Millisecond
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-p.changed:
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(settle):
-		}
-		p.refresh()
-	}
-}
-
-// refresh makes the bridge show the tools and the policy of this moment.
-func (p *parts) refresh() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	view := p.viewLocked()
-	old := p.gate.View()
-	if old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles && stale(old) == stale(view) && old.Known == view.Known {
-		return
-	}
-	p.server.Replace(view)
-	p.shown.ring()
-	p.ended.Go(func() { view.Sees("").Search(catalog.SearchQuery{Query: "index"}) }) // the first search makes the index
-	if p.cache != "" {
-		if err := view.Catalog.Save(p.cache); err != nil {
-			p.log.Warn("keeping the catalogue for the next start", "err", err)
-		}
-	}
-}
-
-// stale counts the tools that only the last run has seen.
-func stale(view *gate.View) int {
-	n := 0
-	for _, t := range view.Catalog.Tools() {
-		if t.Stale {
-			n++
-		}
-	}
-	return n
-}
-
 // reconfigure swaps in a configuration that was loaded and checked.
 func (p *parts) reconfigure(cfg *config.Config) {
-	p.mu.Lock()
-	p.cfg = cfg
-	p.upstreams.Apply(p.specs(cfg)) // no view is built between the two, with the tools of a server that is another one
-	p.mu.Unlock()
-	p.refresh()
+	p.views.Replace(p.configured(cfg), func() {
+		p.mu.Lock()
+		p.cfg = cfg
+		p.mu.Unlock()
+		p.upstreams.Apply(p.specs(cfg))
+	})
+}
+
+// configured is what a configuration says of views.
+func (p *parts) configured(cfg *config.Config) view.Configured {
+	c := view.Configured{Profiles: cfg.Profiles, Identities: p.identities(cfg)}
+	for _, name := range serverNames(cfg) {
+		s := cfg.Servers[name]
+		own := s.Type == config.KindBuiltin
+		c.Servers = append(c.Servers, view.Server{Name: name, Trusted: s.TrustAnnotations || own, Builtin: own, Rules: pinRules(s)})
+	}
+	return c
+}
+
+// listed are the tools of the servers that have listed them.
+func (p *parts) listed() map[string][]catalog.Definition {
+	all := map[string][]catalog.Definition{}
+	for name, tools := range p.upstreams.Tools() {
+		all[name] = definitions(tools)
+	}
+	return all
 }
 
 // specs are the servers of a configuration as they are run here.
@@ -247,55 +219,6 @@ func (p *parts) identities(cfg *config.Config) map[string]string {
 	return are
 }
 
-func (p *parts) view() *gate.View {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.viewLocked()
-}
-
-// viewLocked builds what is decided on: the configured policy over the tools
-// that the servers have listed or, before that, had in the last run.
-func (p *parts) viewLocked() *gate.View {
-	listed := p.upstreams.Tools()
-	view := &gate.View{Profiles: p.cfg.Profiles, Trusted: map[string]bool{}, Held: map[gate.ToolName]gate.Held{}, Known: true, Identities: p.identities(p.cfg)}
-	var servers []catalog.Server
-	for _, name := range p.cfg.ServerNames() {
-		s := p.cfg.Servers[name]
-		if s.Disabled {
-			continue
-		}
-		view.Trusted[name] = s.TrustAnnotations || s.Type == config.KindBuiltin // those are our own
-		if tools, ok := listed[name]; ok {
-			servers = append(servers, catalog.Server{Name: name, Tools: definitions(tools)})
-			delete(p.cached, name)
-		} else if old, ok := p.cached[name]; ok {
-			servers = append(servers, old)
-		} else {
-			view.Known = false
-		}
-	}
-	for i := range servers {
-		p.holdLocked(view, &servers[i])
-	}
-	view.Catalog = p.sourcesLocked(servers).Build()
-	return view
-}
-
-// loadCache reads the catalogue of the last run. Without one, or with one
-// that is damaged, the bridge starts with no tools.
-func (p *parts) loadCache() {
-	if p.cache == "" {
-		return
-	}
-	servers, err := catalog.Load(p.cache)
-	if err != nil {
-		p.log.Debug("reading the last catalogue", "err", err)
-	}
-	for _, s := range servers {
-		p.cached[s.Name] = s
-	}
-}
-
 // config is the configuration that holds at this moment.
 func (p *parts) config() *config.Config {
 	p.mu.Lock()
@@ -307,7 +230,7 @@ func (p *parts) config() *config.Config {
 // shows what they have.
 func (p *parts) ready(ctx context.Context) {
 	p.upstreams.WaitReady(ctx)
-	p.refresh()
+	p.views.Refresh()
 }
 
 // firstWait is how long, after the start, scripts and clients that list tools
@@ -323,7 +246,7 @@ func (p *parts) await(ctx context.Context) {
 	ctx, cancel := context.WithDeadline(ctx, p.started.Add(firstWait))
 	defer cancel()
 	if p.upstreams.WaitReady(ctx) == nil {
-		p.refresh()
+		p.views.Refresh()
 	}
 }
 
@@ -345,7 +268,7 @@ func (p *parts) confirm(ctx context.Context, server string) {
 	defer cancel()
 	p.upstreams.Reconnect(server) // one that has failed tries again
 	if p.upstreams.WaitReady(ctx) == nil {
-		p.refresh()
+		p.views.Refresh()
 	}
 }
 

@@ -87,7 +87,7 @@ func (o *policyOf) Save(ctx context.Context, text, revision, by string) error {
 
 // confirm confirms what is about to be written, so that it is pending in no bridge.
 func (o *policyOf) confirm(ctx context.Context, cfg *config.Config, by string) error {
-	old, store, now := o.parts.config(), o.parts.desk.store, time.Now()
+	old := o.parts.config()
 	change, err := judge(o.app, cfg, old)
 	if change == nil || err != nil {
 		return err
@@ -96,11 +96,6 @@ func (o *policyOf) confirm(ctx context.Context, cfg *config.Config, by string) e
 	if len(change.Other) > 0 {
 		return fmt.Errorf("the file holds other changes that wait to be confirmed (%s): confirm or take back those first", strings.Join(change.Other, "; "))
 	}
-	if _, err := approval.Hold(ctx, store, change.Row(old, o.parts.desk.id), now); err != nil {
-		return fmt.Errorf("confirming the change: %w", err)
-	}
-	if err := approval.Confirm(ctx, store, pending.Key(cfg), pending.Digest(cfg), approval.Confirmation{By: by, Channel: "page", Text: "edited it on the page", At: now}); err != nil {
-		return fmt.Errorf("confirming the change: %w", err)
-	}
-	return nil
+	said := approval.Confirmation{By: by, Channel: "page", Text: "edited it on the page", At: time.Now()}
+	return pending.Confirm(ctx, o.parts.desk.store, change.Row(old, o.parts.desk.id), said)
 }

@@ -56,7 +56,7 @@ func (r *reloads) begin(ctx context.Context, file *config.Config) error {
 	if err := r.reload(ctx, file); err != nil {
 		return err
 	}
-	if c := r.pending.Pending(); c != nil {
+	if c := r.pending.Change(); c != nil {
 		r.con.told("%s waits for an approver, and what was confirmed last goes on: %s (%s)", c.Key(), strings.Join(c.Why, "; "), c.WayOn())
 	}
 	return nil

@@ -233,7 +233,7 @@ func (p *parts) readSaved(cfg *config.Config) {
 	if err != nil {
 		p.log.Warn("the saved scripts can't be read", "err", err)
 	}
-	p.saved = all
+	p.views.SetScripts(catalogued(all))
 }
 
 // followSaved takes up changed scripts until ctx ends, and has each parsed.
@@ -242,15 +242,13 @@ func (p *parts) followSaved(ctx context.Context, cfg *config.Config) {
 		return
 	}
 	scripts.Watch(ctx, cfg.Scripts.Dir, func(all []scripts.Script) {
-		p.mu.Lock()
-		p.saved = all
-		p.mu.Unlock()
+		p.views.SetScripts(catalogued(all))
 		for _, s := range all {
 			if s.Problem != nil {
 				p.log.Warn("a saved script can't be run", "file", s.File, "err", s.Problem)
 			}
 		}
-		p.refresh()
+		p.views.Refresh()
 	}, scripts.WatchOptions{
 		Max:   int64(cfg.Sandbox.Source),
 		Check: func(ctx context.Context, s scripts.Script) *scripts.Problem { return parsed(ctx, p.pool, s) },
@@ -258,10 +256,10 @@ func (p *parts) followSaved(ctx context.Context, cfg *config.Config) {
 	})
 }
 
-// sourcesLocked are what the catalogue is made of.
-func (p *parts) sourcesLocked(servers []catalog.Server) catalog.Sources {
-	from := catalog.Sources{Servers: servers, Observed: p.observation}
-	for _, s := range p.saved {
+// catalogued are saved scripts as package catalog wants them.
+func catalogued(all []scripts.Script) []catalog.Script {
+	var named []catalog.Script
+	for _, s := range all {
 		if s.Name == "" {
 			continue // nothing could call it
 		}
@@ -269,9 +267,9 @@ func (p *parts) sourcesLocked(servers []catalog.Server) catalog.Sources {
 		if s.Problem != nil {
 			saved.Problem = s.Problem.Error()
 		}
-		from.Scripts = append(from.Scripts, saved)
+		named = append(named, saved)
 	}
-	return from
+	return named
 }
 
 // observe learns from an answer.

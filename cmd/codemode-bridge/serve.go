@@ -143,7 +143,7 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 	}
 	watching, stop := context.WithCancel(ctx)
 	p.ended.Go(func() { p.reloads.watch(watching, start.file) })
-	p.ended.Go(func() { p.pins.Watch(watching, p.touch) })
+	p.ended.Go(func() { p.pins.Watch(watching, p.views.Touch) })
 	p.ended.Go(func() { rec.PruneHourly(watching, time.Duration(cfg.Audit.Keep), cfg.Audit.KeepRows) })
 	p.ended.Go(func() { p.tidy(watching, time.Duration(cfg.Audit.Keep)) })
 	p.ended.Go(func() { p.ready(watching); p.server.ResumeAnswered(watching) })

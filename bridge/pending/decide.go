@@ -1,0 +1,35 @@
+package pending
+
+import (
+	"context"
+	"fmt"
+
+	"codemode-bridge/bridge/approval"
+)
+
+// Confirm submits what is pending to the store of requests, if no bridge has, and
+// confirms it there: the bridges that wait take it over. Those that start find it by
+// [History.Keep].
+func Confirm(ctx context.Context, store approval.Store, row approval.Held, said approval.Confirmation) error {
+	_, err := approval.Hold(ctx, store, row, said.At)
+	if err == nil {
+		err = approval.Confirm(ctx, store, row.File, row.Digest, said)
+	}
+	if err != nil {
+		return fmt.Errorf("confirming the configuration: %w", err)
+	}
+	return nil
+}
+
+// Reject submits what is pending, if no bridge has, and rejects it: nothing of it
+// holds, not even the rights that it takes away.
+func Reject(ctx context.Context, store approval.Store, row approval.Held, said approval.Confirmation) error {
+	_, err := approval.Hold(ctx, store, row, said.At)
+	if err == nil {
+		err = approval.Reject(ctx, store, row.File, row.Digest, said)
+	}
+	if err != nil {
+		return fmt.Errorf("rejecting the configuration: %w", err)
+	}
+	return nil
+}

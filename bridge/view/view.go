@@ -1,0 +1,316 @@
+// Package view makes what every call is decided on, the [gate.View] of this moment,
+// and makes it anew when something of it changes.
+//
+//	configuration ── Replace ──────┐
+//	servers' tools ── Touch ───────┤                ┌─▶ gate, bridge (Options.Show)
+//	saved scripts ── SetScripts ───┼─▶ a new View ──┤
+//	pins, decisions ── Touch ──────┘                └─▶ the cache, for the next start
+//
+// A view is a policy and a catalogue behind one pointer; neither is ever changed in
+// place. What servers list is compared with what was accepted of them (package pins)
+// each time a view is made: a tool that nobody has accepted as it is gets into the
+// view with the catalogue that lists it, so that no call is decided on two versions.
+// What differs is recorded, and the grants for it end.
+//
+// Before a server has listed its tools, those of the last run stand in for them,
+// from a cache that [catalog.Catalog.Save] writes.
+package view
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/pins"
+	"codemode-bridge/profiles"
+)
+
+// A Configured is what the configuration says of a view.
+type Configured struct {
+	Profiles   *profiles.Set
+	Servers    []Server          // those that are on
+	Identities map[string]string // what each server is beside its name
+}
+
+// A Server is one server of the configuration.
+type Server struct {
+	Name    string
+	Trusted bool       // what it says of its own tools
+	Builtin bool       // its tools change with our own releases: they need no review
+	Rules   pins.Rules // for tools that nobody has accepted as they are
+}
+
+// A Recorder keeps what has happened to tools and grants.
+type Recorder interface {
+	Enqueue(context.Context, ledger.Record)
+}
+
+// Options are what a Maker stands on. All of it is needed but where it says so.
+type Options struct {
+	// Listed are the tools of the servers that have listed them.
+	Listed   func() map[string][]catalog.Definition
+	Observed func(tool *catalog.Tool, limit int) catalog.Observation // of past answers
+	Pins     *pins.Store
+	LookOnly bool                     // what servers list is not written down in Pins
+	Hide     func(text string) string // takes known secrets out
+	Recorder Recorder
+	Cache    string // folder of the last catalogue; empty for none
+	Log      *slog.Logger
+}
+
+// A Maker makes views. Any number of goroutines may call it.
+type Maker struct {
+	o       Options
+	changed chan struct{} // holds one token when tools have changed
+	shown   bell          // rings when another view is shown
+	indexes sync.WaitGroup
+
+	mu         sync.Mutex // one view at a time; guards what follows
+	configured Configured
+	scripts    []catalog.Script
+	cached     map[string]catalog.Server // the last run's tools, for servers that have not answered yet
+	gate       *gate.Gate                // nil before Serve
+	show       func(*gate.View)
+}
+
+// New returns a maker that has read the cache. Without one, or with one that is
+// damaged, its first view has no tools.
+func New(configured Configured, o Options) *Maker {
+	m := &Maker{o: o, configured: configured, changed: make(chan struct{}, 1), cached: map[string]catalog.Server{}}
+	if o.Cache == "" {
+		return m
+	}
+	servers, err := catalog.Load(o.Cache)
+	if err != nil {
+		o.Log.Debug("reading the last catalogue", "err", err)
+	}
+	for _, s := range servers {
+		m.cached[s.Name] = s
+	}
+	return m
+}
+
+// First is the view that a gate begins with.
+func (m *Maker) First() *gate.View {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.viewLocked()
+}
+
+// Serve says whose view is made from now on, and what shows another one.
+func (m *Maker) Serve(g *gate.Gate, show func(*gate.View)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gate, m.show = g, show
+}
+
+// Touch notes that some server's tools or state, or the pins, have changed. It
+// never blocks.
+func (m *Maker) Touch() {
+	select {
+	case m.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Follow makes the view anew after each Touch, until ctx ends: a moment after the
+// last one, as servers tend to connect together.
+func (m *Maker) Follow(ctx context.Context) {
+	const calm = 30 * time.Millisecond
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.changed:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(calm):
+		}
+		m.Refresh()
+	}
+}
+
+// Wait waits for what Refresh has begun, once nothing calls that any more.
+func (m *Maker) Wait() { m.indexes.Wait() }
+
+// Replace makes views of another configuration from now on. Apply, which hands its
+// servers to whoever runs them, is called in between: no view is made with the tools
+// of a server that is another one.
+func (m *Maker) Replace(configured Configured, apply func()) {
+	m.mu.Lock()
+	m.configured = configured
+	apply()
+	m.mu.Unlock()
+	m.Refresh()
+}
+
+// SetScripts makes views with other saved scripts from now on; Refresh shows them.
+func (m *Maker) SetScripts(all []catalog.Script) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.scripts = all
+}
+
+// Changed returns a channel that is closed when another view is shown.
+func (m *Maker) Changed() <-chan struct{} { return m.shown.next() }
+
+// Refresh shows the tools and the policy of this moment.
+func (m *Maker) Refresh() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	view := m.viewLocked()
+	old := m.gate.View()
+	if old.Catalog.Revision() == view.Catalog.Revision() && old.Profiles == view.Profiles && stale(old) == stale(view) && old.Known == view.Known {
+		return
+	}
+	m.show(view)
+	m.shown.ring()
+	m.indexes.Go(func() { view.Sees("").Search(catalog.SearchQuery{Query: "index"}) }) // the first search makes the index
+	if m.o.Cache != "" {
+		if err := view.Catalog.Save(m.o.Cache); err != nil {
+			m.o.Log.Warn("keeping the catalogue for the next start", "err", err)
+		}
+	}
+}
+
+// stale counts the tools that only the last run has seen.
+func stale(view *gate.View) int {
+	n := 0
+	for _, t := range view.Catalog.Tools() {
+		if t.Stale {
+			n++
+		}
+	}
+	return n
+}
+
+// viewLocked makes the view: the configured policy over the tools that the servers
+// have listed or, before that, had in the last run.
+func (m *Maker) viewLocked() *gate.View {
+	listed := m.o.Listed()
+	view := &gate.View{Profiles: m.configured.Profiles, Trusted: map[string]bool{}, Held: map[gate.ToolName]gate.Held{}, Known: true, Identities: m.configured.Identities}
+	from := catalog.Sources{Observed: m.o.Observed, Scripts: m.scripts}
+	for _, s := range m.configured.Servers {
+		view.Trusted[s.Name] = s.Trusted
+		shown, ok := m.cached[s.Name]
+		if tools, is := listed[s.Name]; is {
+			shown, ok = catalog.Server{Name: s.Name, Tools: tools}, true
+			delete(m.cached, s.Name)
+		}
+		if !ok {
+			view.Known = false
+			continue
+		}
+		if !s.Builtin {
+			m.reviewLocked(view, &shown, s.Rules)
+		}
+		from.Servers = append(from.Servers, shown)
+	}
+	view.Catalog = from.Build()
+	return view
+}
+
+// reviewLocked puts a server's tools that nobody has accepted as they are into
+// the view. What comes from the last run is judged, but not written down: the
+// server has not said it today.
+func (m *Maker) reviewLocked(view *gate.View, s *catalog.Server, rules pins.Rules) {
+	var standings map[string]pins.Standing
+	var events []pins.Event
+	var err error
+	if s.Stale || m.o.LookOnly {
+		standings, err = m.o.Pins.Judge(s.Name, s.Tools, rules)
+	} else {
+		standings, events, err = m.o.Pins.Observe(s.Name, s.Tools, rules, time.Now())
+	}
+	if err != nil {
+		m.o.Log.Error("the tools of a server are not accepted until this is put right", "server", s.Name, "err", err)
+	}
+	s.Unread = map[string]string{}
+	for name, standing := range standings {
+		if standing.Hold == pins.Allow {
+			continue
+		}
+		why := standing.Why + " (whoever runs the bridge can accept it)"
+		s.Unread[name] = "Not described: " + why
+		view.Held[gate.ToolName{Server: s.Name, Tool: name}] = gate.Held{
+			Why: why, Quarantined: standing.Hold != pins.Ask, Was: standing.Was, Difference: pins.Flat(standing.Difference, m.o.Hide),
+		}
+	}
+	m.recordLocked(events)
+}
+
+// recordLocked writes down what was seen of tools, and ends the grants of those
+// that are others now.
+func (m *Maker) recordLocked(events []pins.Event) {
+	ctx := context.Background() // it has happened, whoever waits
+	for _, rec := range pins.Records(events) {
+		m.o.Recorder.Enqueue(ctx, rec)
+	}
+	for _, e := range events[:min(len(events), pins.MaxRecords)] {
+		if e.Kind != pins.FirstContact {
+			m.o.Log.Warn("a server's tool is not what was accepted: codemode-bridge tools review shows it", "server", e.Server, "tool", canon.Visible(e.Tool), "what", e.Kind, "then", e.Hold)
+		}
+	}
+	if slices.ContainsFunc(events, func(e pins.Event) bool { return e.Kind == pins.Differs || e.Kind == pins.Returned }) {
+		m.revoke(ctx, m.gate.Broker(), events)
+	}
+}
+
+// revoke ends the grants of tools that have changed: they were for what the
+// tools had been.
+func (m *Maker) revoke(ctx context.Context, broker *approval.Broker, events []pins.Event) {
+	is := map[gate.ToolName]string{}
+	for _, e := range events {
+		is[gate.ToolName{Server: e.Server, Tool: e.Tool}] = e.To
+	}
+	grants, err := broker.Grants(ctx)
+	if err != nil {
+		m.o.Log.Error("reading the grants of changed tools", "err", err) // a grant names the definition it is for
+		return
+	}
+	for _, g := range grants {
+		to, changed := is[gate.ToolName{Server: g.Key.Server, Tool: g.Key.Tool}]
+		if !changed || to == g.Key.Definition {
+			continue
+		}
+		if _, err := broker.Revoke(ctx, g.ID); err != nil {
+			m.o.Log.Error("ending a grant of a changed tool", "err", err)
+			continue
+		}
+		m.o.Recorder.Enqueue(ctx, ledger.Record{Event: ledger.Revoked, Session: g.Key.Session, Profile: g.Key.Profile, Server: g.Key.Server, Tool: g.Key.Tool,
+			Durable: true, Reasons: []string{"the tool has changed"}, Detail: ledger.Detail(map[string]string{"grant": g.ID})})
+	}
+}
+
+// A bell rings for all who wait for its next ring. The zero value is ready.
+type bell struct {
+	mu   sync.Mutex
+	ends chan struct{} // with the next ring; nil if nobody waits
+}
+
+func (b *bell) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ends == nil {
+		b.ends = make(chan struct{})
+	}
+	return b.ends
+}
+
+func (b *bell) ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ends != nil {
+		close(b.ends)
+		b.ends = nil
+	}
+}

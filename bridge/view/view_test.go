@@ -1,0 +1,198 @@
+package view
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/pins"
+	"codemode-bridge/profiles"
+)
+
+// A bench is a gate whose views a maker makes, of servers that list what a test says.
+type bench struct {
+	*Maker
+	gate *gate.Gate
+
+	mu      sync.Mutex
+	listed  map[string][]catalog.Definition
+	records []ledger.Record
+}
+
+func (b *bench) Enqueue(_ context.Context, r ledger.Record) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.records = append(b.records, r)
+}
+
+func (b *bench) lists(server string, tools ...catalog.Definition) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.listed[server] = tools
+}
+
+func (b *bench) reasons() (all []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range b.records {
+		all = append(all, r.Reasons...)
+	}
+	return all
+}
+
+func tool(name, description string) catalog.Definition {
+	return catalog.Definition{Name: name, Description: description, Input: []byte(`{"type":"object"}`)}
+}
+
+func configured(t *testing.T, servers ...Server) Configured {
+	t.Helper()
+	set, err := profiles.FromSource([]byte("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Configured{Profiles: set, Servers: servers}
+}
+
+func newBench(t *testing.T, cache string, servers ...Server) *bench {
+	t.Helper()
+	b := &bench{listed: map[string][]catalog.Definition{}}
+	b.Maker = New(configured(t, servers...), Options{
+		Listed: func() map[string][]catalog.Definition {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			all := map[string][]catalog.Definition{}
+			for name, tools := range b.listed {
+				all[name] = tools
+			}
+			return all
+		},
+		Observed: func(*catalog.Tool, int) catalog.Observation { return catalog.Observation{} },
+		Pins:     pins.Open(""), Hide: func(text string) string { return text },
+		Recorder: b, Cache: cache, Log: slog.New(slog.DiscardHandler),
+	})
+	b.gate = gate.New(b.First(), gate.Options{})
+	b.Serve(b.gate, b.gate.Replace)
+	t.Cleanup(b.Wait)
+	return b
+}
+
+func names(v *gate.View) (all []string) {
+	for _, t := range v.Catalog.Tools() {
+		if t.Server != "" { // those without are our own
+			all = append(all, t.Path())
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+var (
+	web   = Server{Name: "web", Rules: pins.Rules{New: pins.Allow, Changed: pins.Ask}}
+	clock = Server{Name: "clock", Builtin: true, Trusted: true}
+)
+
+// What a server had in the last run stands in for what it has not listed yet.
+func TestTheLastRunStandsIn(t *testing.T) {
+	t.Parallel()
+	cache := t.TempDir()
+	b := newBench(t, cache, web, clock)
+	if v := b.gate.View(); v.Known || len(names(v)) > 0 {
+		t.Errorf("before anything is listed, known is %t: %q", v.Known, names(v))
+	}
+	b.lists("web", tool("search", "Searches."))
+	b.lists("clock", tool("now", "The time."))
+	b.Refresh()
+	want := []string{"clock__now", "web__search"}
+	if v := b.gate.View(); !v.Known || !slices.Equal(names(v), want) || !v.Trusted["clock"] || v.Trusted["web"] {
+		t.Errorf("once all is listed, known is %t: %q, trusted are %v", v.Known, names(v), v.Trusted)
+	}
+	again := newBench(t, cache, web, clock)
+	if v := again.gate.View(); !v.Known || !slices.Equal(names(v), want) || stale(v) != 2 {
+		t.Errorf("at the next start, known is %t: %q, %d of the last run", v.Known, names(v), stale(v))
+	}
+	if len(again.records) > 0 {
+		t.Errorf("what the server has not said today is recorded: %+v", again.records)
+	}
+}
+
+// A tool whose definition changed needs a review, in the same view, and there is a
+// record of it.
+func TestAChangedToolNeedsReview(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "", web, clock)
+	b.lists("web", tool("search", "Searches."), tool("fetch", "Fetches."))
+	b.lists("clock", tool("now", "The time."))
+	b.Refresh()
+	if v := b.gate.View(); len(v.Held) > 0 {
+		t.Fatalf("at first contact, %v need review", v.Held)
+	}
+	b.lists("web", tool("search", "Searches, and sends what it finds elsewhere."), tool("fetch", "Fetches."))
+	b.lists("clock", tool("now", "The time, in another release."))
+	b.Refresh()
+	v := b.gate.View()
+	if held, ok := v.Held[gate.ToolName{Server: "web", Tool: "search"}]; !ok || held.Quarantined || len(held.Difference) == 0 || len(v.Held) != 1 {
+		t.Errorf("of the changed tools, %+v need review", v.Held)
+	}
+	if got, want := b.reasons(), []string{"first contact with 2 tools", "its definition has changed: its calls ask"}; !slices.Equal(got, want) {
+		t.Errorf("recorded %q, want %q", got, want)
+	}
+}
+
+// Servers tend to connect together: many touches make one view.
+func TestFollowWaitsForAMoment(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "", web)
+		ctx, stop := context.WithCancel(t.Context())
+		var following sync.WaitGroup
+		following.Go(func() { b.Follow(ctx) })
+		changed := b.Changed()
+		var tools []catalog.Definition
+		for _, name := range []string{"search", "fetch"} {
+			tools = append(tools, tool(name, "It does."))
+			b.lists("web", tools...)
+			b.Touch()
+			time.Sleep(time.Millisecond)
+		}
+		<-changed
+		if got := names(b.gate.View()); len(got) != 2 {
+			t.Errorf("one view after the other: %q", got)
+		}
+		next := b.Changed()
+		b.Touch() // nothing differs
+		time.Sleep(time.Second)
+		select {
+		case <-next:
+			t.Error("the same view was shown again")
+		default:
+		}
+		stop()
+		following.Wait()
+		b.Wait()
+	})
+}
+
+// Between two configurations no view is made with the tools of a server that is
+// another one.
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "", web)
+	b.lists("web", tool("search", "Searches."))
+	b.Refresh()
+	b.Replace(configured(t, clock), func() { b.lists("clock", tool("now", "The time.")) })
+	if got, want := names(b.gate.View()), []string{"clock__now"}; !slices.Equal(got, want) {
+		t.Errorf("shown are %q, want %q", got, want)
+	}
+	b.SetScripts([]catalog.Script{{Name: "daily", Source: "return 1", Digest: "d"}})
+	b.Refresh()
+	if _, ok := b.gate.View().Catalog.Saved("daily"); !ok {
+		t.Error("a saved script is not shown")
+	}
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"codemode-bridge/bridge"
+	"codemode-bridge/bridge/admin"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/sso"
+	"codemode-bridge/bridge/webguard"
+)
+
+// A page is the approval page and its API, on a listener of their own.
+type page struct {
+	site   *admin.Site
+	server *http.Server
+	failed chan error
+	base   string
+	forget context.CancelFunc // the logins that it has begun
+}
+
+// openPage serves the approval page, until Close. Nil is a page that is off,
+// or whose address is taken: by another bridge, whose page shows the same
+// requests.
+func (p *parts) openPage(a *console, log *slog.Logger) (*page, error) {
+	cfg := p.config().Approvals
+	if cfg.Listen.Reveal() == config.ListenOff {
+		return nil, nil
+	}
+	l, err := net.Listen("tcp", cfg.Listen.Reveal())
+	if err != nil {
+		return nil, fmt.Errorf("serving the approval page: %w", err)
+	}
+	base := "http://" + l.Addr().String()
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		base = fmt.Sprintf("http://127.0.0.1:%d", tcp.Port)
+	}
+	hosts := config.Reveal(cfg.AllowedHosts)
+	if host, _, err := net.SplitHostPort(l.Addr().String()); err == nil {
+		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
+			hosts = append(hosts, host)
+		}
+	}
+	var hooks []admin.Webhook
+	for _, h := range cfg.Webhooks {
+		hooks = append(hooks, admin.Webhook{URL: h.URL.Reveal(), Secret: []byte(h.Secret.Reveal())})
+	}
+	beginning, forget := context.WithCancel(context.Background())
+	o := admin.Options{
+		Approvers: p.desk.approvers.Load, Configuration: p.desk.conf.ID, Desk: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, app: a}, Config: p.reloads.pending, Tools: toolsOf{p}, Logins: newPageLogins(beginning, p),
+		Status: func(ctx context.Context) any { return p.server.Status(ctx) }, Record: p.recorder, Hosts: hosts, Base: base, Webhooks: hooks, Bridge: p.desk.id, Logger: log.With("part", "page"),
+	}
+	if p.recorder.Store() != nil {
+		o.Records = p.recorder.Store()
+	}
+	if sign := cfg.OIDC; !sign.IsZero() {
+		if o.SignOnReturn = sign.RedirectURL.Reveal(); o.SignOnReturn == "" {
+			o.SignOnReturn = base + "/login/done"
+		}
+		o.SignOn = sso.New(sso.Options{Issuer: sign.Issuer.Reveal(), ClientID: sign.ClientID.Reveal(), ClientSecret: sign.ClientSecret.Reveal(),
+			RedirectURL: o.SignOnReturn, Claim: sign.Claim})
+	}
+	site := admin.New(o)
+	pg := &page{site: site, base: base, forget: forget, failed: make(chan error, 1), server: &http.Server{
+		Handler: site, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, IdleTimeout: 120 * time.Second, MaxHeaderBytes: 32 << 10,
+	}}
+	go func() { pg.failed <- pg.server.Serve(webguard.Strict(l)) }()
+	p.desk.page.Store(&base)
+	return pg, nil
+}
+
+// Close ends the page: its streams are cut, requests under way end first.
+func (pg *page) Close() {
+	pg.forget()
+	pg.site.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if pg.server.Shutdown(ctx) != nil {
+		pg.server.Close()
+	}
+	<-pg.failed
+}
+
+// runsOf shows the page a bridge's runs.
+type runsOf struct{ *bridge.Server }
+
+func (r runsOf) Start(ctx context.Context, profile, code string, input json.RawMessage, requester string) (string, error) {
+	return r.Server.Start(ctx, profile, code, input, requester)
+}
+
+func (r runsOf) Run(ctx context.Context, id string) (admin.Run, bool) {
+	st, ok := r.Server.Run(ctx, id)
+	return shownRun(st), ok
+}
+
+func (r runsOf) List(ctx context.Context) []admin.Run {
+	var all []admin.Run
+	for _, st := range r.Runs(ctx) {
+		all = append(all, shownRun(st))
+	}
+	return all
+}
+
+func (r runsOf) Stop(ctx context.Context, id, by string) error {
+	return noSuchRun(r.CancelRun(ctx, id, by))
+}
+
+func (r runsOf) Resume(ctx context.Context, id, by string) error {
+	return noSuchRun(r.ResumeInBackground(ctx, id, by))
+}
+
+func noSuchRun(err error) error {
+	switch {
+	case errors.Is(err, bridge.ErrNoRun):
+		return admin.ErrUnknown
+	case errors.Is(err, bridge.ErrEnded):
+		return admin.ErrEnded
+	}
+	return err
+}
+
+func (r runsOf) Changed() <-chan struct{} { return r.RunsChanged() }
+
+func shownRun(st bridge.RunState) admin.Run {
+	return admin.Run{ID: st.ID, Profile: st.Profile, Client: st.Client, Requester: st.Requester, State: admin.RunState(st.State),
+		Started: st.Started, Ended: st.Ended, Calls: st.Calls, Result: st.Result}
+}
+
+// sessionsOf shows the page a bridge's sessions.
+type sessionsOf struct{ *bridge.Server }
+
+func (s sessionsOf) List() []admin.Session {
+	var all []admin.Session
+	for _, st := range s.Sessions() {
+		all = append(all, admin.Session{ID: st.ID, Client: st.Client, Profile: st.Profile, Started: st.Started})
+	}
+	return all
+}
+
+func (s sessionsOf) Tighten(_ context.Context, session, profile, _ string) error {
+	err := s.Server.Tighten(session, profile)
+	if errors.Is(err, bridge.ErrNoSession) {
+		return admin.ErrUnknown
+	}
+	return err
+}
