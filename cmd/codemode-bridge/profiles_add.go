@@ -8,6 +8,7 @@ import (
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/profileview"
 	"codemode-bridge/profiles/templates"
 
 	"github.com/spf13/cobra"
@@ -78,7 +79,7 @@ func addProfile(con *console, template, as string, dry bool) error {
 			return nil, err
 		}
 		profile, _ := cfg.Profiles.Profile(as)
-		if tools = boundTools(cfg.Profiles, profile); dry {
+		if tools = profileview.Tools(cfg.Profiles, profile); dry {
 			return nil, errDryRun
 		}
 		return after, nil
