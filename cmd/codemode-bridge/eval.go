@@ -18,6 +18,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/scripts"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
 
@@ -85,7 +86,7 @@ func readScript(con *console, file, saved string, args []string) (string, error)
 	case saved != "" && (file != "" || len(args) > 0):
 		return "", &usageError{errors.New("--script names a saved script; give no other beside it")}
 	case saved != "":
-		return runSaved(saved), nil
+		return scripts.Call(saved), nil
 	case file == "-" || len(args) == 1 && args[0] == "-":
 		b, err := io.ReadAll(io.LimitReader(con.in, 16<<20))
 		return string(b), err

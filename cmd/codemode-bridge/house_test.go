@@ -80,7 +80,7 @@ var table = map[string][]string{
 	"bridge/provenance":   {"bridge/canon"},
 	"bridge/recorder":     {"bridge/canon", "bridge/ledger", "profiles"},
 	"bridge/rpc":          {"bridge/canon"},
-	"bridge/scripts":      {},
+	"bridge/scripts":      {"bridge/tsdecl"},
 	"bridge/setup":        {"bridge/canon", "bridge/clients", "bridge/config"},
 	"bridge/sqlstore":     {"bridge/approval", "bridge/ledger"},
 	"bridge/sso":          {},
