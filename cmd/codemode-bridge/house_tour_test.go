@@ -35,6 +35,7 @@ var about = map[string]string{
 	"bridge/confirmed":    "keeps what was last confirmed of each configuration file",
 	"bridge/doctor":       "looks at everything that a bridge depends on, and says what is wrong and what to do",
 	"bridge/elicit":       "brings what upstream servers say and ask in the middle of a call to the client of the run",
+	"bridge/evalview":     "reads what an eval tool answered, for the command line",
 	"bridge/filelock":     "locks files against other processes",
 	"bridge/gate":         "is the one door between a script and a tool",
 	"bridge/handles":      "keeps what a script got and a model cannot take: media and large results, read by their parts",
