@@ -20,6 +20,7 @@ package setup
 
 import (
 	"errors"
+	"fmt"
 
 	"codemode-bridge/bridge/config"
 )
@@ -47,4 +48,12 @@ func firstProblem(err error) string {
 		return problem.Message
 	}
 	return err.Error()
+}
+
+// count is a number of things: 1 server, 2 servers.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

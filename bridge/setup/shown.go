@@ -2,6 +2,7 @@ package setup
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -84,5 +85,32 @@ func Diff(name string, before, after []byte, secrets []string) []string {
 		}
 		all = append(all, line[:1]+text)
 	}
+	return all
+}
+
+// Added is how a text changes by an insertion, line by line, with three lines around.
+// Unlike Diff it shows the lines whole, and secrets with them.
+func Added(name string, before, after []byte) []string {
+	const around = 3
+	old, now := strings.Split(string(before), "\n"), strings.Split(string(after), "\n")
+	head := 0
+	for head < min(len(old), len(now)) && old[head] == now[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(old), len(now))-head && old[len(old)-1-tail] == now[len(now)-1-tail] {
+		tail++
+	}
+	from, rest := max(0, head-around), min(tail, around)
+	all := []string{"--- " + name, "+++ " + name, fmt.Sprintf("@@ -%d,%d +%d,%d @@", from+1, len(old)-tail+rest-from, from+1, len(now)-tail+rest-from)}
+	show := func(mark string, lines []string) {
+		for _, line := range lines {
+			all = append(all, mark+canon.VisibleLines(line))
+		}
+	}
+	show(" ", old[from:head])
+	show("-", old[head:len(old)-tail])
+	show("+", now[head:len(now)-tail])
+	show(" ", old[len(old)-tail:len(old)-tail+rest])
 	return all
 }

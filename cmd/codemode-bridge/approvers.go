@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,6 +12,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/pending"
+	"codemode-bridge/bridge/setup"
 
 	"github.com/spf13/cobra"
 )
@@ -204,52 +202,8 @@ func editConfig(con *console, edit func(text []byte, cfg *config.Config) ([]byte
 	return err
 }
 
-// errChanged is what rewrite meets when somebody else changes the file meanwhile.
-var errChanged = errors.New("the configuration was changed meanwhile")
-
-// rewrite changes the configuration file at path in one step, if what comes
-// out of it is a good configuration and before, which is given that, agrees.
+// rewrite changes the configuration file at path in one step, if what comes out of
+// it is a good configuration and before, which is given that, agrees.
 func rewrite(con *console, path string, edit func(text []byte) ([]byte, error), before func(*config.Config) error) error {
-	file := path
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // what it points to is changed, and stays what it points to
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("reading the configuration: %w", err)
-	}
-	next, err := edit(text)
-	if err != nil {
-		return err
-	}
-	cfg, err := con.parseFile(file, next)
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return fmt.Errorf("changing the configuration: %w", err)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("changing the configuration: %w", err)
-	}
-	_, err = f.Write(next)
-	err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), f.Close())
-	if err == nil {
-		err = before(cfg)
-	}
-	if err == nil {
-		var now []byte
-		if now, err = os.ReadFile(path); err == nil && !bytes.Equal(now, text) {
-			err = errChanged
-		}
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("changing the configuration: %w", errors.Join(err, os.Remove(f.Name())))
-	}
-	return nil
+	return setup.Rewrite(path, edit, func(text []byte) (*config.Config, error) { return con.parseFile(path, text) }, before)
 }

@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
 
 	"codemode-bridge/bridge"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/doctor"
 	"codemode-bridge/bridge/ledger"
-	"codemode-bridge/bridge/lines"
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
@@ -64,21 +61,21 @@ func examine(ctx context.Context, con *console, limit time.Duration) error {
 	logins := logins(con)
 	defer logins.Close()
 	up := doctor.New(examination(con, path, limit, logins))
-	out := doctorPaper{con: con}
+	out := doctor.Paper{Out: con.out, Width: con.width(), Colour: con.colour()}
 	if !con.json {
-		out.head(path)
+		fmt.Fprintf(con.out, "codemode-bridge %s (%s, %s/%s)\n%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, homeShort(con, path))
 	}
 	all := []doctor.Finding{}
 	for _, area := range up.Areas() {
 		if area.Slow != "" && up.Usable() {
-			out.wait(area.Slow)
+			sayStep(con, area.Slow)
 		}
 		found := area.Check(ctx)
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
 		if !con.json {
-			out.area(area.Name, found)
+			out.Area(area.Name, found)
 		}
 		all = append(all, found...)
 	}
@@ -89,7 +86,7 @@ func examine(ctx context.Context, con *console, limit time.Duration) error {
 	if con.json {
 		err = con.printJSON(diagnosis{version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, path, count[doctor.Fail] == 0, count[doctor.Warn], count[doctor.Fail], all})
 	} else {
-		out.foot(count[doctor.Warn], count[doctor.Fail])
+		out.Foot(count[doctor.Warn], count[doctor.Fail])
 	}
 	if err == nil && count[doctor.Fail] > 0 {
 		err = &exitError{exitFailed}
@@ -226,102 +223,16 @@ func typed(con *console, command string) string {
 	return "codemode-bridge " + command
 }
 
-// A doctorPaper is the doctor's answer for a person, written as it is found.
-type doctorPaper struct{ con *console }
+// sayStep says on a terminal what takes a while.
+func sayStep(con *console, what string) {
+	if file, ok := con.err.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		fmt.Fprintf(con.err, "%s...\n", what)
+	}
+}
 
 // colour reports whether standard output shows colours.
-func (p doctorPaper) colour() bool {
-	file, ok := p.con.out.(*os.File)
-	_, plain := p.con.env("NO_COLOR")
+func (con *console) colour() bool {
+	file, ok := con.out.(*os.File)
+	_, plain := con.env("NO_COLOR")
 	return ok && !plain && term.IsTerminal(int(file.Fd()))
-}
-
-func (p doctorPaper) mark(l doctor.Level) string {
-	sign, colour := "✓", "32"
-	switch l {
-	case doctor.Warn:
-		sign, colour = "!", "33"
-	case doctor.Fail:
-		sign, colour = "✗", "31"
-	}
-	if p.colour() {
-		sign = "\x1b[" + colour + "m" + sign + "\x1b[0m"
-	}
-	return "[" + sign + "]"
-}
-
-func (p doctorPaper) head(path string) {
-	fmt.Fprintf(p.con.out, "codemode-bridge %s (%s, %s/%s)\n%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, homeShort(p.con, path))
-}
-
-// wait says on a terminal what takes a while.
-func (p doctorPaper) wait(what string) {
-	if file, ok := p.con.err.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		fmt.Fprintf(p.con.err, "%s...\n", what)
-	}
-}
-
-// area prints the findings of one area. Those that say the same of several
-// things share a line.
-func (p doctorPaper) area(name string, found []doctor.Finding) {
-	if len(found) == 0 {
-		return
-	}
-	worst := doctor.OK
-	for _, f := range found {
-		if f.Level.Worse(worst) {
-			worst = f.Level
-		}
-	}
-	fmt.Fprintf(p.con.out, "\n%s %s\n", p.mark(worst), name)
-	for _, f := range doctor.Fold(found) {
-		line := f.Text
-		if f.About != "" {
-			line = f.About + ": " + f.Text
-		}
-		if f.Line > 0 {
-			line = f.File + ":" + strconv.Itoa(f.Line) + ":" + strconv.Itoa(f.Column) + ": " + f.Text
-		}
-		sign := " "
-		if f.Level != doctor.OK {
-			sign = p.mark(f.Level)
-			sign = sign[1 : len(sign)-1]
-		}
-		p.print("  "+sign+" ", "    ", line)
-		for _, said := range f.Said {
-			p.print("      | ", "      | ", said)
-		}
-		if f.Do != "" {
-			p.print("      do: ", "          ", f.Do)
-		}
-	}
-}
-
-// print writes a line behind one beginning, and what of it does not fit the
-// terminal below, behind another that is as wide.
-func (p doctorPaper) print(first, next, line string) {
-	parts := []string{line}
-	if width := p.con.width(); width > 0 {
-		parts = lines.Hang(line, width-len(next), "")
-	}
-	for i, part := range parts {
-		from := first
-		if i > 0 {
-			from = next
-		}
-		fmt.Fprintln(p.con.out, from+strings.TrimRight(part, " "))
-	}
-}
-
-func (p doctorPaper) foot(warnings, failures int) {
-	switch {
-	case failures > 0 && warnings > 0:
-		fmt.Fprintf(p.con.out, "\n%s, %s\n", count(failures, "failure"), count(warnings, "warning"))
-	case failures > 0:
-		fmt.Fprintf(p.con.out, "\n%s\n", count(failures, "failure"))
-	case warnings > 0:
-		fmt.Fprintf(p.con.out, "\nall works, with %s\n", count(warnings, "warning"))
-	default:
-		fmt.Fprintln(p.con.out, "\nall is well")
-	}
 }

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"mime"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +16,8 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/evalview"
+	"codemode-bridge/bridge/scripts"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
 
@@ -85,7 +85,7 @@ func readScript(con *console, file, saved string, args []string) (string, error)
 	case saved != "" && (file != "" || len(args) > 0):
 		return "", &usageError{errors.New("--script names a saved script; give no other beside it")}
 	case saved != "":
-		return runSaved(saved), nil
+		return scripts.Call(saved), nil
 	case file == "-" || len(args) == 1 && args[0] == "-":
 		b, err := io.ReadAll(io.LimitReader(con.in, 16<<20))
 		return string(b), err
@@ -229,35 +229,19 @@ func complain(con *console, p *parts) {
 // printAnswer prints what an eval tool answered: the result on standard
 // output, logs, notes and errors on standard error.
 func printAnswer(con *console, result *mcp.CallToolResult, mediaDir string) error {
-	raw, ok := result.StructuredContent.(json.RawMessage)
-	if !ok {
-		return errors.New("the answer holds nothing")
-	}
-	var answer struct {
-		Result json.RawMessage `json:"result"`
-		Logs   []string        `json:"logs"`
-		Notes  []string        `json:"notes"`
-		Error  struct {
-			Name string `json:"name"`
-		} `json:"error"`
-	}
-	if err := json.Unmarshal(raw, &answer); err != nil {
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	if err := printMedia(con, result.Content, mediaDir); err != nil {
+	answer, err := evalview.Read(result)
+	if err != nil {
 		return err
 	}
-	switch {
-	case con.json:
-		if err := con.printJSON(json.RawMessage(raw)); err != nil {
+	if err := evalview.WriteMedia(con.err, result.Content, mediaDir); err != nil {
+		return err
+	}
+	if con.json {
+		if err := con.printJSON(answer.Whole); err != nil {
 			return err
 		}
-	case result.IsError:
-		if text, ok := result.Content[0].(*mcp.TextContent); ok {
-			fmt.Fprintln(con.err, canon.VisibleLines(text.Text))
-		}
-	default:
-		for _, line := range append(answer.Logs, answer.Notes...) {
+	} else {
+		for _, line := range answer.Said {
 			fmt.Fprintln(con.err, canon.VisibleLines(line))
 		}
 		if answer.Result != nil {
@@ -267,63 +251,10 @@ func printAnswer(con *console, result *mcp.CallToolResult, mediaDir string) erro
 		}
 	}
 	switch {
-	case !result.IsError:
-		return nil
-	case answer.Error.Name == "ToolCallDeniedError":
+	case answer.Denied:
 		return &exitError{exitDenied}
-	default:
+	case answer.Failed:
 		return &exitError{exitFailed}
 	}
-}
-
-// printMedia writes emitted media to files, or says that there are some.
-func printMedia(con *console, content []mcp.Content, dir string) error {
-	n := 0
-	for _, c := range content {
-		var data []byte
-		var kind string
-		switch c := c.(type) {
-		case *mcp.ImageContent:
-			data, kind = c.Data, c.MIMEType
-		case *mcp.AudioContent:
-			data, kind = c.Data, c.MIMEType
-		case *mcp.EmbeddedResource:
-			data, kind = c.Resource.Blob, c.Resource.MIMEType
-			if len(data) == 0 {
-				data = []byte(c.Resource.Text)
-			}
-		default:
-			continue
-		}
-		n++
-		if dir == "" {
-			fmt.Fprintf(con.err, "media %d: %s, %d bytes (--media FOLDER writes it)\n", n, canon.Visible(kind), len(data))
-			continue
-		}
-		name := filepath.Join(dir, fmt.Sprintf("media-%d%s", n, extension(kind)))
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("writing media: %w", err)
-		}
-		if err := os.WriteFile(name, data, 0o644); err != nil {
-			return fmt.Errorf("writing media: %w", err)
-		}
-		fmt.Fprintf(con.err, "media %d: %s\n", n, name)
-	}
 	return nil
-}
-
-// extension is the usual ending of files of a media type.
-func extension(kind string) string {
-	switch kind {
-	case "image/png":
-		return ".png"
-	case "image/jpeg":
-		return ".jpg"
-	case "text/plain":
-		return ".txt"
-	}
-	if all, err := mime.ExtensionsByType(kind); err == nil && len(all) > 0 {
-		return all[0]
-	}
-	return ".bin"
 }

@@ -176,7 +176,7 @@ func printEntries(con *console, v *catalog.Catalog, all []catalog.Entry) error {
 	}
 	width, rows, below := con.width(), names, false
 	if differ {
-		if room := roomBeside(paths, width); width == 0 || room >= leastRoom {
+		if room := lines.Room(paths, width); width == 0 || room >= lines.LastColumn {
 			rows = paths
 		} else {
 			below = true
@@ -184,7 +184,7 @@ func printEntries(con *console, v *catalog.Catalog, all []catalog.Entry) error {
 	}
 	room := 80
 	if width > 0 {
-		room = min(room, max(leastRoom, roomBeside(rows, width)))
+		room = min(room, max(lines.LastColumn, lines.Room(rows, width)))
 	}
 	table := [][]string{append(rows[0], "summary")}
 	for i, e := range all {
@@ -195,14 +195,6 @@ func printEntries(con *console, v *catalog.Catalog, all []catalog.Entry) error {
 		table = append(table, append(rows[i+1], summary))
 	}
 	return con.table(table)
-}
-
-// roomBeside is how much of a line is left beside columns.
-func roomBeside(rows [][]string, width int) int {
-	for _, w := range columnWidths(rows) {
-		width -= w + 2
-	}
-	return width
 }
 
 // firstLine is text up to its first line break.

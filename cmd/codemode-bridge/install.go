@@ -203,7 +203,7 @@ func takeOver(con *console, in *setup.Installation, path string) error {
 func rewriteFrom(con *console, path string, before, after []byte) error {
 	return rewrite(con, path, func(text []byte) ([]byte, error) {
 		if !bytes.Equal(text, before) {
-			return nil, errChanged
+			return nil, setup.ErrChanged
 		}
 		return after, nil
 	}, func(*config.Config) error { return nil })

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -86,7 +83,7 @@ func serversLoginCommand(con *console) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			info, err := logIn(c.Context(), con, client, s, noBrowser)
+			info, err := client.LogIn(c.Context(), login.Terminal{In: con.in, Out: con.err, NoBrowser: noBrowser, Port: s.Auth.RedirectPort})
 			if err != nil {
 				return fmt.Errorf("logging in to %s: %w", s.Name, err)
 			}
@@ -100,77 +97,6 @@ func serversLoginCommand(con *console) *cobra.Command {
 	c.Flags().BoolVar(&noBrowser, "no-browser", false, "print the link only, and take the address that the browser ended at from standard input")
 	con.jsonFlag(c)
 	return c
-}
-
-// logIn has a person log in, wherever the browser is.
-func logIn(ctx context.Context, con *console, client *login.Client, s *config.Server, noBrowser bool) (login.Info, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, login.WaitTime, fmt.Errorf("nobody logged in within %v", login.WaitTime))
-	defer cancel()
-	back, err := login.Listen(s.Auth.RedirectPort != 0, firstNonZero(s.Auth.RedirectPort, client.Redirect()))
-	if err != nil {
-		return login.Info{}, err
-	}
-	attempt, err := client.Begin(ctx, back.URL())
-	if err != nil {
-		back.Close()
-		return login.Info{}, err
-	}
-	fmt.Fprintf(con.err, "log in to %s at:\n\n  %s\n\n", s.Name, attempt.Link())
-	if !noBrowser {
-		if err := login.OpenBrowser(attempt.Link()); err != nil {
-			fmt.Fprintf(con.err, "%v; open the link yourself\n", err)
-		}
-		return back.Wait(ctx, attempt)
-	}
-	fmt.Fprint(con.err, "then paste the address that the browser ends at, though it shows no page: ")
-	waiting, stop := context.WithCancel(ctx)
-	type outcome struct {
-		info login.Info
-		err  error
-	}
-	done := make(chan outcome, 2)
-	go func() {
-		info, err := back.Wait(waiting, attempt)
-		done <- outcome{info, err}
-	}()
-	go func() {
-		info, err := pasted(ctx, con, attempt)
-		done <- outcome{info, err}
-	}()
-	o := <-done
-	if errors.Is(o.err, login.ErrFinished) { // the other one is at it
-		fmt.Fprintln(con.err, "\nthe browser has come back already; waiting for the login to finish")
-	}
-	if errors.Is(o.err, login.ErrFinished) || errors.Is(o.err, errNothingPasted) {
-		o = <-done
-	}
-	stop()
-	return o.info, o.err
-}
-
-var errNothingPasted = errors.New("nothing was pasted")
-
-// pasted reads lines until one is the address that the browser ended at.
-func pasted(ctx context.Context, con *console, attempt *login.Attempt) (login.Info, error) {
-	lines := bufio.NewScanner(con.in)
-	for lines.Scan() {
-		if strings.TrimSpace(lines.Text()) == "" {
-			continue
-		}
-		info, err := attempt.Finish(ctx, lines.Text())
-		if !errors.Is(err, login.ErrOther) {
-			return info, err
-		}
-		fmt.Fprint(con.err, "that is not it; it begins with http://127.0.0.1 and has a code in it: ")
-	}
-	return login.Info{}, errNothingPasted
-}
-
-func firstNonZero(a, b int) int {
-	if a != 0 {
-		return a
-	}
-	return b
 }
 
 func loginShown(name string, i login.Info) map[string]any {

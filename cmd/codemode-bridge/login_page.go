@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -35,7 +36,7 @@ func (l *pageLogins) Begin(ctx context.Context, server, by string) (string, erro
 	client := l.parts.logins.Client(at)
 	waiting, cancel := context.WithTimeout(l.ctx, login.WaitTime)
 	l.replace(server, cancel) // before its port is taken again
-	back, err := login.Listen(s.Auth.RedirectPort != 0, firstNonZero(s.Auth.RedirectPort, client.Redirect()))
+	back, err := login.Listen(s.Auth.RedirectPort != 0, cmp.Or(s.Auth.RedirectPort, client.Redirect()))
 	if err != nil {
 		cancel()
 		return "", err

@@ -14,7 +14,6 @@ import (
 	"codemode-bridge/bridge/lines"
 	"codemode-bridge/profiles"
 
-	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
@@ -51,76 +50,8 @@ func (con *console) width() int {
 
 // table writes rows in columns to standard output, the first row in capitals.
 func (con *console) table(rows [][]string) error {
-	_, err := io.WriteString(con.out, columns(rows, con.width()))
+	_, err := io.WriteString(con.out, lines.Table(rows, con.width()))
 	return err
-}
-
-// leastRoom is how much of a line the last column of a table needs.
-const leastRoom = 28
-
-// columns is a table as text. The cells of the last column may have several
-// lines. With a width they are broken to fit, and stand below their rows where
-// the other columns leave too little room.
-func columns(rows [][]string, width int) string {
-	widths := columnWidths(rows)
-	last := len(widths) - 1
-	at := 0 // where the last column begins
-	for _, w := range widths[:last] {
-		at += w + 2
-	}
-	below := width > 0 && width-at < leastRoom && widths[last] > width-at
-	if below {
-		at = 4
-	}
-	var text strings.Builder
-	for i, row := range rows {
-		line := ""
-		for j, cell := range row[:min(len(row), last)] {
-			line += lines.Pad(headed(cell, i), widths[j]+2)
-		}
-		var cells []string
-		if len(row) > last && row[last] != "" {
-			for cell := range strings.SplitSeq(headed(row[last], i), "\n") {
-				if width > 0 {
-					cells = append(cells, lines.Hang(cell, width-at, "  ")...)
-				} else {
-					cells = append(cells, cell)
-				}
-			}
-		}
-		if len(cells) > 0 && !below {
-			line, cells = lines.Pad(line, at)+cells[0], cells[1:]
-		}
-		text.WriteString(strings.TrimRight(line, " ") + "\n")
-		for _, cell := range cells {
-			text.WriteString(strings.Repeat(" ", at) + strings.TrimRight(cell, " ") + "\n")
-		}
-	}
-	return text.String()
-}
-
-// headed is a cell of a row of a table: the first row is its head.
-func headed(cell string, row int) string {
-	if row == 0 {
-		return strings.ToUpper(cell)
-	}
-	return cell
-}
-
-// columnWidths are the widths of the columns of a table.
-func columnWidths(rows [][]string) []int {
-	var widths []int
-	for _, row := range rows {
-		for j, cell := range row {
-			if j == len(widths) {
-				widths = append(widths, 0)
-			}
-			for line := range strings.SplitSeq(cell, "\n") {
-				widths[j] = max(widths[j], lipgloss.Width(line))
-			}
-		}
-	}
-	return widths
 }
 
 // told writes a sentence to standard error.

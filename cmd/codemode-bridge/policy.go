@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/pending"
+	"codemode-bridge/bridge/setup"
 )
 
 // policyOf shows the page a bridge's profiles, and edits the section of the
@@ -67,7 +68,7 @@ func (o *policyOf) Save(ctx context.Context, text, revision, by string) error {
 	defer o.saving.Unlock()
 	edit := func(whole []byte) ([]byte, error) {
 		if textRevision(whole) != revision {
-			return nil, errChanged
+			return nil, setup.ErrChanged
 		}
 		section, err := config.Section(whole, evaluation)
 		switch {
@@ -79,7 +80,7 @@ func (o *policyOf) Save(ctx context.Context, text, revision, by string) error {
 		return config.Replace(whole, evaluation, config.JSONC(text))
 	}
 	err := rewrite(o.app, o.parts.config().File, edit, func(cfg *config.Config) error { return o.confirm(ctx, cfg, by) })
-	if errors.Is(err, errChanged) {
+	if errors.Is(err, setup.ErrChanged) {
 		return admin.ErrChanged
 	}
 	return err

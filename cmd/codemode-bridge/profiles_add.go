@@ -3,11 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/profileview"
+	"codemode-bridge/bridge/setup"
 	"codemode-bridge/profiles/templates"
 
 	"github.com/spf13/cobra"
@@ -52,33 +52,29 @@ func addProfile(con *console, template, as string, dry bool) error {
 	if as == "" {
 		as = strings.ReplaceAll(t.Name, "-", "_")
 	}
-	pointer := "/evaluation/profiles/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(as)
 	var file string
 	var before, after []byte
 	var tools []string
 	err := editConfig(con, func(text []byte, whole *config.Config) ([]byte, error) {
 		file, before, after = whole.File, text, text
-		cfg, err := config.Parse(con.shown(file), text, con.env, con.policy(file)) // without an overlay
+		parse := func(text []byte) (*config.Config, error) { // without an overlay
+			return config.Parse(con.shown(file), text, con.env, con.policy(file))
+		}
+		next, err := setup.AddProfile(text, as, t.Text, parse)
+		if errors.Is(err, setup.ErrThere) {
+			return nil, &usageError{fmt.Errorf("the configuration has a profile %q already; name another with --as", as)}
+		}
 		if err != nil {
 			return nil, err
 		}
-		if cfg.Has(pointer) {
-			return nil, &usageError{fmt.Errorf("the configuration has a profile %q already; name another with --as", as)}
-		}
-		if !cfg.Has("/evaluation/profiles") {
-			if after, err = config.Insert(after, "/evaluation/profiles", map[string]any{}); err != nil {
-				return nil, err
-			}
-		}
-		if after, err = config.Insert(after, pointer, config.JSONC(t.Text)); err != nil {
-			return nil, err
-		}
-		if cfg, err = config.Parse(con.shown(file), after, con.env, con.policy(file)); err != nil {
+		cfg, err := parse(next)
+		if err != nil {
 			fmt.Fprintln(con.err, "the file was not changed: with this profile it would have mistakes")
 			return nil, err
 		}
+		after = next
 		profile, _ := cfg.Profiles.Profile(as)
-		if tools = boundTools(cfg.Profiles, profile); dry {
+		if tools = profileview.Tools(cfg.Profiles, profile); dry {
 			return nil, errDryRun
 		}
 		return after, nil
@@ -89,7 +85,7 @@ func addProfile(con *console, template, as string, dry bool) error {
 	if con.json {
 		return con.printJSON(map[string]any{"profile": as, "template": t.Name, "file": file, "tools": tools, "written": !dry})
 	}
-	printAdded(con.out, con.shown(file), before, after)
+	printLines(con, setup.Added(con.shown(file), before, after))
 	if dry {
 		fmt.Fprintf(con.err, "%s was not changed; without --dry-run, the profile %s would bind %s\n", con.shown(file), as, strings.Join(tools, " and "))
 	} else {
@@ -99,29 +95,3 @@ func addProfile(con *console, template, as string, dry bool) error {
 }
 
 var errDryRun = errors.New("nothing is changed")
-
-// printAdded prints the lines that an insertion has changed, as a diff with
-// three lines around them.
-func printAdded(out io.Writer, name string, before, after []byte) {
-	const around = 3
-	old, now := strings.Split(string(before), "\n"), strings.Split(string(after), "\n")
-	head := 0
-	for head < min(len(old), len(now)) && old[head] == now[head] {
-		head++
-	}
-	tail := 0
-	for tail < min(len(old), len(now))-head && old[len(old)-1-tail] == now[len(now)-1-tail] {
-		tail++
-	}
-	from, rest := max(0, head-around), min(tail, around)
-	fmt.Fprintf(out, "--- %s\n+++ %s\n@@ -%d,%d +%d,%d @@\n", name, name, from+1, len(old)-tail+rest-from, from+1, len(now)-tail+rest-from)
-	print := func(mark string, lines []string) {
-		for _, line := range lines {
-			fmt.Fprintln(out, mark+canon.VisibleLines(line))
-		}
-	}
-	print(" ", old[from:head])
-	print("-", old[head:len(old)-tail])
-	print("+", now[head:len(now)-tail])
-	print(" ", old[len(old)-tail:len(old)-tail+rest])
-}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"codemode-bridge/bridge/profileview"
+
 	"github.com/spf13/cobra"
 )
 
@@ -19,7 +21,7 @@ func (con *console) completeProfiles(_ *cobra.Command, args []string, _ string) 
 	names := []cobra.Completion{cobra.CompletionWithDesc(evalProfile, "the one that binds eval")}
 	for _, name := range cfg.Profiles.Names() {
 		p, _ := cfg.Profiles.Profile(name)
-		names = append(names, cobra.CompletionWithDesc(name, "binds "+strings.Join(boundTools(cfg.Profiles, p), " and ")))
+		names = append(names, cobra.CompletionWithDesc(name, "binds "+strings.Join(profileview.Tools(cfg.Profiles, p), " and ")))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"codemode-bridge/bridge"
@@ -17,7 +15,6 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/observed"
 	"codemode-bridge/bridge/scripts"
-	"codemode-bridge/bridge/tsdecl"
 	"codemode-bridge/sandbox"
 
 	"github.com/spf13/cobra"
@@ -33,9 +30,9 @@ func scriptsCommand(con *console) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rows := []scriptRow{}
+			rows := []scripts.Row{}
 			for _, s := range all {
-				rows = append(rows, newScriptRow(s))
+				rows = append(rows, scripts.NewRow(s))
 			}
 			if con.json {
 				return con.printJSON(rows)
@@ -46,7 +43,7 @@ func scriptsCommand(con *console) *cobra.Command {
 			}
 			table := [][]string{{"name", "file", "description"}}
 			for _, r := range rows {
-				table = append(table, []string{r.Name, r.File, r.said()})
+				table = append(table, []string{r.Name, r.File, r.Summary()})
 			}
 			return con.table(table)
 		},
@@ -59,11 +56,11 @@ func scriptsCommand(con *console) *cobra.Command {
 				return err
 			}
 			for _, name := range names {
-				s, ok := named(all, name)
+				s, ok := scripts.Find(all, name)
 				if !ok {
 					return fmt.Errorf("there is no saved script %q in %s", name, cfg.Scripts.Dir)
 				}
-				row := newScriptRow(s)
+				row := scripts.NewRow(s)
 				row.Source = s.Source
 				if con.json {
 					if err := con.printJSON(row); err != nil {
@@ -94,38 +91,6 @@ func scriptsCommand(con *console) *cobra.Command {
 	return group
 }
 
-// A scriptRow is what is printed of a saved script.
-type scriptRow struct {
-	Name        string          `json:"name,omitempty"`
-	File        string          `json:"file"`
-	Description string          `json:"description,omitempty"`
-	Declaration string          `json:"declaration,omitempty"`
-	Input       json.RawMessage `json:"input,omitempty"`
-	Hash        string          `json:"hash,omitempty"`
-	Problem     string          `json:"problem,omitempty"`
-	Line        int             `json:"line,omitempty"`
-	Column      int             `json:"column,omitempty"`
-	Source      string          `json:"source,omitempty"`
-}
-
-func newScriptRow(s scripts.Script) scriptRow {
-	row := scriptRow{Name: s.Name, File: s.File, Description: tsdecl.Plain(s.Description, 0), Input: s.Input, Hash: s.Digest}
-	if s.Problem != nil {
-		row.Problem, row.Line, row.Column = s.Problem.Error(), s.Problem.Line, s.Problem.Column
-	} else {
-		row.Declaration = tsdecl.Saved(s.Name, s.Input, s.Output, tsdecl.Options{})
-	}
-	return row
-}
-
-// said is what a list says of the script, on one line.
-func (r scriptRow) said() string {
-	if r.Problem != "" {
-		return "broken: " + tsdecl.Plain(r.Problem, 120)
-	}
-	return tsdecl.Plain(r.Description, 80)
-}
-
 // readScripts reads the configuration and the saved scripts.
 func readScripts(con *console) (*config.Config, []scripts.Script, error) {
 	cfg, err := con.load()
@@ -136,22 +101,13 @@ func readScripts(con *console) (*config.Config, []scripts.Script, error) {
 	return cfg, all, err
 }
 
-// named finds a script by its name, or the name of its file.
-func named(all []scripts.Script, name string) (scripts.Script, bool) {
-	i := slices.IndexFunc(all, func(s scripts.Script) bool { return s.Name == name || s.File == name })
-	if i < 0 {
-		return scripts.Script{}, false
-	}
-	return all[i], true
-}
-
 func checkScripts(ctx context.Context, con *console, names []string) error {
 	cfg, all, err := readScripts(con)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if _, ok := named(all, name); !ok {
+		if _, ok := scripts.Find(all, name); !ok {
 			return fmt.Errorf("there is no saved script %q in %s", name, cfg.Scripts.Dir)
 		}
 	}
@@ -164,7 +120,7 @@ func checkScripts(ctx context.Context, con *console, names []string) error {
 		return err
 	}
 	defer pool.Close()
-	rows, broken := []scriptRow{}, 0
+	rows, broken := []scripts.Row{}, 0
 	for _, s := range all {
 		if len(names) > 0 && !slices.Contains(names, s.Name) && !slices.Contains(names, s.File) {
 			continue
@@ -178,16 +134,11 @@ func checkScripts(ctx context.Context, con *console, names []string) error {
 		if s.Problem != nil {
 			broken++
 			if !con.json {
-				at := filepath.Join(cfg.Scripts.Dir, s.File)
-				for _, n := range []int{s.Problem.Line, s.Problem.Column} {
-					if n > 0 {
-						at += ":" + strconv.Itoa(n)
-					}
-				}
+				at := filepath.Join(cfg.Scripts.Dir, s.File) + s.Problem.Place()
 				fmt.Fprintf(con.out, "%s: %s\n", canon.Visible(at), canon.Visible(s.Problem.Message))
 			}
 		}
-		rows = append(rows, newScriptRow(s))
+		rows = append(rows, scripts.NewRow(s))
 	}
 	switch {
 	case con.json:
@@ -215,15 +166,6 @@ func parsed(ctx context.Context, pool *sandbox.Pool, s scripts.Script) *scripts.
 	default:
 		return &scripts.Problem{Message: err.Error()}
 	}
-}
-
-// runSaved is the script that runs a saved one, with its own input.
-func runSaved(name string) string {
-	quoted, err := json.Marshal(name)
-	if err != nil {
-		quoted = []byte(`""`) // a string has a JSON form
-	}
-	return "return await codemode.run(" + string(quoted) + ", input)"
 }
 
 // readSaved reads the saved scripts for the start. Without them the bridge

@@ -3,11 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
-	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/setup"
 
@@ -48,16 +46,8 @@ func (con *console) completeServers(*cobra.Command, []string, string) ([]cobra.C
 	return cfg.ServerNames(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// newServer is what the flags of servers add say.
-type newServer struct {
-	transport, cwd    string
-	headers, env      []string
-	passEnv           []string
-	disabled, replace bool
-}
-
 func addServerCommand(con *console) *cobra.Command {
-	var o newServer
+	var o setup.Flags
 	c := &cobra.Command{
 		Use: "add name [url | -- command args...]", Short: "Add a server to the configuration", Args: minArgs(2),
 		Long: "Adds a server: a program that is started, or an address. Values stand in the file as they are written\n" +
@@ -66,81 +56,24 @@ func addServerCommand(con *console) *cobra.Command {
 			"  codemode-bridge servers add airtable --env 'AIRTABLE_API_KEY=${AIRTABLE_API_KEY}' -- npx -y airtable-mcp-server\n" +
 			"  codemode-bridge servers add github https://api.githubcopilot.com/mcp/ --header 'Authorization=Bearer ${GITHUB_TOKEN}'",
 		RunE: func(c *cobra.Command, args []string) error {
-			server, err := o.server(args, c.ArgsLenAtDash())
+			server, err := setup.FromFlags(o, args, c.ArgsLenAtDash())
 			if err != nil {
 				return &usageError{err}
 			}
-			return addServer(con, args[0], server.Text(), o.replace)
+			return addServer(con, args[0], server.Text(), o.Replace)
 		},
 	}
 	f := c.Flags()
-	f.StringVarP(&o.transport, "transport", "t", "", "how it is reached: `stdio`, http or sse (default: by what is given)")
-	f.StringArrayVarP(&o.headers, "header", "H", nil, "a `NAME=VALUE` that is sent with every message; may be repeated")
-	f.StringArrayVarP(&o.env, "env", "e", nil, "a `NAME=VALUE` that the program gets; may be repeated")
-	f.StringArrayVar(&o.passEnv, "pass-env", nil, "the `name` of a variable that is let through to the program; may be repeated")
-	f.StringVar(&o.cwd, "cwd", "", "the `folder` that the program starts in")
-	f.BoolVar(&o.disabled, "disabled", false, "add it without using it")
-	f.BoolVar(&o.replace, "force", false, "replace a server of this name")
+	f.StringVarP(&o.Transport, "transport", "t", "", "how it is reached: `stdio`, http or sse (default: by what is given)")
+	f.StringArrayVarP(&o.Headers, "header", "H", nil, "a `NAME=VALUE` that is sent with every message; may be repeated")
+	f.StringArrayVarP(&o.Env, "env", "e", nil, "a `NAME=VALUE` that the program gets; may be repeated")
+	f.StringArrayVar(&o.PassEnv, "pass-env", nil, "the `name` of a variable that is let through to the program; may be repeated")
+	f.StringVar(&o.Cwd, "cwd", "", "the `folder` that the program starts in")
+	f.BoolVar(&o.Disabled, "disabled", false, "add it without using it")
+	f.BoolVar(&o.Replace, "force", false, "replace a server of this name")
 	con.jsonFlag(c)
 	completeWith(c, "transport", cobra.FixedCompletions([]cobra.Completion{"stdio", "http", "sse"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
-}
-
-// server is what the command line describes; dash is how many arguments stand
-// before the "--", or -1.
-func (o newServer) server(args []string, dash int) (*setup.Server, error) {
-	s := &setup.Server{As: args[0], Server: clients.Server{Name: args[0], Cwd: o.cwd, PassEnv: o.passEnv, Disabled: o.disabled}}
-	rest := args[1:]
-	u, err := url.Parse(rest[0])
-	address := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" || o.transport == "http" || o.transport == "sse"
-	switch {
-	case dash == 0:
-		return nil, errors.New(`the name comes before the "--"`)
-	case dash > 1:
-		return nil, errors.New(`between the name and the "--" stand flags alone`)
-	case address && o.transport != "stdio" && dash < 0:
-		if len(rest) > 1 {
-			return nil, fmt.Errorf("an address has no arguments, but %q follows it", rest[1])
-		}
-		s.Kind, s.URL = clients.HTTP, rest[0]
-		if o.transport == "sse" {
-			s.Kind = clients.SSE
-		}
-	case o.transport != "" && o.transport != "stdio":
-		return nil, fmt.Errorf("--transport %s goes with an address, not with a command; it is stdio, http or sse", o.transport)
-	default:
-		s.Kind, s.Command, s.Args = clients.Stdio, rest[0], rest[1:]
-	}
-	if s.Env, err = pairs("--env", o.env, "="); err != nil {
-		return nil, err
-	}
-	if s.Headers, err = pairs("--header", o.headers, "=:"); err != nil {
-		return nil, err
-	}
-	switch {
-	case s.Kind != clients.Stdio && (len(s.Env) > 0 || len(s.PassEnv) > 0 || s.Cwd != ""):
-		return nil, errors.New("--env, --pass-env and --cwd are for programs; a server at an address has --header")
-	case s.Kind == clients.Stdio && len(s.Headers) > 0:
-		return nil, errors.New("--header is for servers at an address; a program has --env")
-	}
-	return s, nil
-}
-
-// pairs reads NAME=VALUE; for headers, NAME: VALUE as well.
-func pairs(flag string, all []string, separators string) (map[string]string, error) {
-	m := map[string]string{}
-	for _, one := range all {
-		i := strings.IndexAny(one, separators)
-		if i <= 0 {
-			return nil, fmt.Errorf("%s takes NAME=VALUE", flag) // what was given may be a secret
-		}
-		name, value := one[:i], one[i+1:]
-		if one[i] == ':' {
-			value = strings.TrimSpace(value)
-		}
-		m[name] = value
-	}
-	return m, nil
 }
 
 func addJSONCommand(con *console) *cobra.Command {
@@ -151,9 +84,9 @@ func addJSONCommand(con *console) *cobra.Command {
 			"mcpServers or servers around it will do if it has one server. Variables become \"${NAME}\".",
 		Example: `  codemode-bridge servers add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			text, notes, err := serverJSON(con, args[0], []byte(args[1]))
+			text, notes, err := setup.FromJSON(clientSystem(con), args[0], []byte(args[1]))
 			if err != nil {
-				return err
+				return &usageError{err}
 			}
 			for _, note := range notes {
 				fmt.Fprintln(con.err, note)
@@ -166,53 +99,6 @@ func addJSONCommand(con *console) *cobra.Command {
 	return c
 }
 
-// serverJSON is a piece of JSON as the configuration has it. What is good as it
-// stands stays so, comments included.
-func serverJSON(con *console, name string, text []byte) (config.JSONC, []string, error) {
-	for _, key := range []string{"/mcpServers", "/servers", "/context_servers", "/mcp"} {
-		section, err := config.Section(text, key)
-		if err != nil {
-			return nil, nil, &usageError{fmt.Errorf("the JSON of %s is not JSON: write it in single quotes, as one argument", name)}
-		}
-		if section == nil {
-			continue
-		}
-		place, err := clients.At(clientSystem(con), "the JSON", text)
-		if err != nil {
-			return nil, nil, &usageError{err}
-		}
-		servers, err := place.Servers(text)
-		if err != nil {
-			return nil, nil, &usageError{err}
-		}
-		if len(servers) != 1 {
-			return nil, nil, &usageError{fmt.Errorf("the JSON has %s, not one", count(len(servers), "server"))}
-		}
-		return translated(con, servers[0])
-	}
-	alone, err := config.Insert([]byte("{}"), "/servers/"+config.ServerName(name), config.JSONC(text))
-	if err == nil {
-		if _, err = config.Parse("config.json", alone, func(string) (string, bool) { return "x", true }); err == nil {
-			return text, nil, nil
-		}
-	}
-	server, err := clients.Entry(clientSystem(con), name, text)
-	if err != nil {
-		return nil, nil, &usageError{fmt.Errorf("reading the JSON of %s: %w", name, err)}
-	}
-	return translated(con, server)
-}
-
-// translated is a client's server as the configuration has it.
-func translated(con *console, s clients.Server) (config.JSONC, []string, error) {
-	if s.Problem != "" {
-		return nil, nil, &usageError{fmt.Errorf("the server cannot be added: %s", s.Problem)}
-	}
-	notes := s.Notes
-	s.Notes = nil
-	return (&setup.Server{Server: s}).Text(), notes, nil
-}
-
 // addServer writes a server into the configuration.
 func addServer(con *console, name string, text config.JSONC, replace bool) error {
 	if legal := config.ServerName(name); legal != name {
@@ -220,15 +106,14 @@ func addServer(con *console, name string, text config.JSONC, replace bool) error
 	}
 	done := "added"
 	err := editConfig(con, func(old []byte, cfg *config.Config) ([]byte, error) {
-		at := setup.ServersKey(cfg) + "/" + name
-		if !cfg.Has(at) {
-			return config.Insert(old, at, text)
-		}
-		if !replace {
+		next, there, err := setup.AddServer(old, cfg, name, text, replace)
+		switch {
+		case errors.Is(err, setup.ErrThere):
 			return nil, &usageError{fmt.Errorf("the configuration has a server %q already; --force replaces it", name)}
+		case there:
+			done = "replaced"
 		}
-		done = "replaced"
-		return config.Replace(old, at, config.JSONC(strings.ReplaceAll(string(text), "\n", "\n    ")))
+		return next, err
 	})
 	if err != nil {
 		return err
@@ -274,18 +159,7 @@ func switchServer(con *console, name string, off bool) error {
 		done = "disabled"
 	}
 	return editServer(con, name, done, func(text []byte, at string) ([]byte, error) {
-		said, err := config.Section(text, at+"/disabled")
-		switch {
-		case err != nil:
-			return nil, err
-		case said == nil && off:
-			return config.Insert(text, at+"/disabled", true)
-		case said == nil:
-			return text, nil
-		case off:
-			return config.Replace(text, at+"/disabled", config.JSONC("true"))
-		}
-		return config.Remove(text, at+"/disabled")
+		return setup.Switch(text, at, off)
 	})
 }
 

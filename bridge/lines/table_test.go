@@ -1,15 +1,13 @@
-package main
+package lines
 
 import (
 	"strings"
 	"testing"
-
-	"codemode-bridge/bridge/lines"
 )
 
 // A table on a terminal stays within it, with nothing left out, and each cell
 // in its column.
-func TestColumnsFitTheTerminal(t *testing.T) {
+func TestTableFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	rows := [][]string{
 		{"name", "state", "tools", "protocol", "why"},
@@ -44,13 +42,13 @@ oldtool   failed     0
     from Codex
 `},
 	} {
-		if got := "\n" + columns(rows, c.width); got != c.want {
+		if got := "\n" + Table(rows, c.width); got != c.want {
 			t.Errorf("%s:%swant%s", c.name, got, c.want)
 		}
 	}
 	wide := [][]string{{"name", "summary"}, {"a", "名前は長い名前です 名前は長い名前です 名前は長い名前です"}}
-	for line := range strings.Lines(columns(wide, 40)) {
-		if lines.Head(line, 40) < len(strings.TrimSuffix(line, "\n")) {
+	for line := range strings.Lines(Table(wide, 40)) {
+		if Head(line, 40) < len(strings.TrimSuffix(line, "\n")) {
 			t.Errorf("wider than the terminal: %q", line)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package logfile
 
 // processLives is not needed here: a file that a process has open cannot be
 // removed.

@@ -1,0 +1,176 @@
+package profileview
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/gate"
+	"codemode-bridge/profiles"
+)
+
+// An Explained is one call and everything about its decision.
+type Explained struct {
+	Profile string          `json:"profile"`
+	Tool    string          `json:"tool"`
+	Args    json.RawMessage `json:"args"`
+	// Known reports that a server lists the tool and scripts may have it;
+	// without that, Note says
+	// what the decision goes by.
+	Known bool   `json:"known"`
+	Note  string `json:"note,omitempty"`
+	// Hidden reports that scripts of the profile are not told of the tool.
+	Hidden bool `json:"hidden,omitempty"`
+	profiles.Explanation
+	// PausedFor is how long people have once a run is paused.
+	PausedFor time.Duration `json:"-"`
+}
+
+// Explain decides a call as the first of a run, without making it. Configured
+// reports whether the configuration has a server; timeToAnswer is what a decision
+// gives people.
+func Explain(view *gate.View, policy *profiles.Profile, tool string, args canon.Args, configured func(server string) bool, timeToAnswer func(profiles.Decision) time.Duration) (Explained, error) {
+	call, note, err := lookUp(view, configured, tool)
+	if err != nil {
+		return Explained{}, err
+	}
+	call.Args = args.Value()
+	x := Explained{
+		Profile: policy.Name(), Tool: call.Path(), Args: args.Bytes(), Known: note == "", Note: note,
+		Hidden: !policy.Sees(call.Server, call.Tool), Explanation: policy.Explain(call), PausedFor: view.Profiles.PausedFor(),
+	}
+	x.Decision.Timeout = timeToAnswer(x.Decision)
+	return x, nil
+}
+
+// lookUp finds what is known of a tool, by its script name or its path. For a
+// tool that no server lists, that is its name, and note says so.
+func lookUp(view *gate.View, configured func(server string) bool, name string) (call profiles.Call, note string, err error) {
+	if t, ok := catalog.Method(name); ok && (t.Server == "" || configured(t.Server)) {
+		return view.Facts(t)[0], "", nil
+	}
+	if t, ok := view.Catalog.Lookup(name); ok {
+		if h, held := view.Held[gate.ToolName{Server: t.Server, Tool: t.Name}]; held && h.Quarantined {
+			note = "no call of it passes: it is quarantined: " + h.Why
+		}
+		return view.Facts(t)[0], note, nil
+	}
+	server, tool, ok := strings.Cut(name, "__")
+	if !ok || server == "" || tool == "" {
+		_, err := view.Catalog.View(nil).Declare(name)
+		return profiles.Call{}, "", err
+	}
+	note = fmt.Sprintf("no server lists %s: this goes by the name alone", canon.Visible(name))
+	if !configured(server) {
+		note = fmt.Sprintf("there is no server %q in the configuration: this goes by the name alone", server)
+	}
+	if near := view.Catalog.Near(name, 1); len(near) > 0 {
+		note += fmt.Sprintf(" (did you mean %s?)", near[0])
+	}
+	return profiles.Call{Server: server, Tool: tool, TrustAnnotations: view.Trusted[server]}, note, nil
+}
+
+// Write writes the decision first, then why; the table of what was tried comes from
+// Tried. The profile is what people call it.
+func (x Explained) Write(out io.Writer, profile string) {
+	d := x.Decision
+	said := d.Disposition.String()
+	switch {
+	case d.Manual:
+		said += " (manual)"
+	case d.Notify:
+		said += " (and notify)"
+	}
+	fmt.Fprintf(out, "%s: %s %s\n", said, canon.Visible(x.Tool), cutTo(canon.Visible(string(x.Args)), 200))
+	repeats := "not known to be repeatable"
+	if d.Repeatable {
+		repeats = "repeatable"
+	}
+	fmt.Fprintf(out, "%s, risk %s, %s\n", profile, d.Risk, repeats)
+	if x.Note != "" {
+		fmt.Fprintln(out, x.Note)
+	}
+	if x.Hidden {
+		fmt.Fprintln(out, "scripts of this profile are not told of the tool: no call of it can pass")
+	}
+	fmt.Fprintf(out, "\nWHY\n")
+	for _, r := range d.Reasons {
+		text := r.String()
+		if r.Kind == profiles.KindRule && r.Risk != 0 {
+			text += ", risk " + r.Risk.String()
+		}
+		fmt.Fprintf(out, "  %s\n", canon.Visible(text))
+	}
+	if d.Disposition == profiles.Ask {
+		fmt.Fprintf(out, "\nHOW IT IS ASKED\n")
+		for _, line := range askedHow(d, x.PausedFor) {
+			fmt.Fprintf(out, "  %s\n", canon.Visible(line))
+		}
+	}
+}
+
+// TriedRows are a table of every list entry and rule, with its outcome.
+func (x Explained) TriedRows() [][]string {
+	table := [][]string{{"tried", "for", "of profile", "counts", "outcome"}}
+	for _, t := range x.Explanation.Tried {
+		what := string(t.Kind)
+		switch t.Kind {
+		case profiles.KindRule:
+			if what = t.Rule; !strings.HasPrefix(t.Rule, "rules/") {
+				what = "rule " + t.Rule
+			}
+			if t.Action != 0 {
+				what += " (" + t.Action.String() + ")"
+			}
+		case profiles.KindOwnFile:
+			what = "the bridge's own files"
+		case profiles.KindNotListed, profiles.KindDefault:
+			what = "otherwise"
+		}
+		of, tools := t.Profile, strings.Join(t.Patterns, ", ")
+		if of == "" {
+			of = "-"
+		}
+		if tools == "" {
+			tools = "every tool"
+		}
+		table = append(table, []string{canon.Visible(what), canon.Visible(tools), of, yesNo(t.Matched), canon.Visible(t.Outcome)})
+	}
+	return table
+}
+
+// askedHow says what is asked of the people who are asked.
+func askedHow(d profiles.Decision, pausedFor time.Duration) []string {
+	answer := span(d.Timeout) + " to answer"
+	if !d.TimeoutExplicit && d.Timeout < pausedFor {
+		answer += ", " + span(pausedFor) + " once the run is paused"
+	}
+	lines := []string{answer + "; silence is a no"}
+	if d.Manual {
+		lines = append(lines, "the tool's name must be typed, or the arguments edited; a client's own prompt will not do")
+	}
+	if d.Remember {
+		lines = append(lines, "a yes may hold for the session")
+	} else {
+		lines = append(lines, "a yes is for this call alone")
+	}
+	if d.RequireReason {
+		lines = append(lines, "the answer needs a reason")
+	}
+	for _, q := range d.Quorums {
+		lines = append(lines, "yes from "+quorum(&profiles.QuorumSpec{Need: &q.Need, Of: q.Of, InOrder: &q.InOrder}))
+	}
+	return append(lines, fmt.Sprintf("a client that cannot ask: %s", d.Fallback))
+}
+
+// cutTo is text with at most n characters.
+func cutTo(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,286 @@
+package profileview
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/profiles"
+)
+
+// Specs are the profiles of a configuration as they are written there, by name.
+// They were checked: none extends itself, or one that is missing.
+type Specs = map[string]*profiles.ProfileSpec
+
+// Called is what people call a profile.
+func Called(p *profiles.Profile) string {
+	if p.Name() == "" {
+		return "the unrestricted profile"
+	}
+	return "profile " + p.Name()
+}
+
+// Tools are the eval tools that clients see of a profile.
+func Tools(set *profiles.Set, p *profiles.Profile) []string {
+	var tools []string
+	if p.Name() == set.Default().Name() {
+		tools = append(tools, "eval")
+	}
+	if p.Name() != "" {
+		tools = append(tools, "codemode_eval_"+p.Name())
+	}
+	return tools
+}
+
+// A Row is a line of a list of profiles. Docs/reference/cli.md promises its keys.
+type Row struct {
+	Name      string   `json:"name"` // empty for the unrestricted one
+	Tools     []string `json:"tools"`
+	Extends   string   `json:"extends,omitempty"`
+	Denylist  int      `json:"denylist"`
+	Asklist   int      `json:"asklist"`
+	Allowlist *int     `json:"allowlist,omitempty"` // absent where the profile has none
+	Rules     int      `json:"rules"`
+	Default   string   `json:"otherwise"`
+}
+
+// Rows are a list of profiles, first the one of eval if that has no name.
+func Rows(set *profiles.Set, specs Specs) []Row {
+	rows := []Row{}
+	add := func(p *profiles.Profile) {
+		e := p.Effective()
+		r := Row{
+			Name: p.Name(), Tools: Tools(set, p), Denylist: len(e.Denylist), Asklist: len(e.Asklist), Rules: len(e.Rules),
+			Default: defaultAction(e),
+		}
+		if line := Lineage(specs, p.Name()); len(line) > 1 {
+			r.Extends = line[len(line)-2]
+		}
+		if e.Allowlist != nil {
+			n := len(e.Allowlist)
+			r.Allowlist = &n
+		}
+		rows = append(rows, r)
+	}
+	if p := set.Default(); p.Name() == "" {
+		add(p)
+	}
+	for _, name := range set.Names() {
+		p, _ := set.Profile(name)
+		add(p)
+	}
+	return rows
+}
+
+// defaultAction is what becomes of a call that nothing speaks of.
+func defaultAction(e profiles.ProfileSpec) string {
+	switch {
+	case e.Allowlist != nil:
+		return "deny"
+	case e.Default != nil:
+		return *e.Default
+	}
+	return "allow"
+}
+
+// Lineage are a profile and all that it extends, the root first; nil for the
+// unrestricted one.
+func Lineage(specs Specs, name string) []string {
+	if name == "" {
+		return nil
+	}
+	line := []string{name}
+	for s := specs[name]; s != nil && s.Extends != nil; s = specs[*s.Extends] {
+		line = append(line, *s.Extends)
+	}
+	slices.Reverse(line)
+	return line
+}
+
+// Write writes what a profile comes to, with the parents that its lists and rules
+// are inherited from.
+func Write(out io.Writer, set *profiles.Set, specs Specs, p *profiles.Profile) error {
+	e, line := p.Effective(), Lineage(specs, p.Name())
+	fmt.Fprintf(out, "%s binds %s\n", Called(p), strings.Join(Tools(set, p), " and "))
+	if len(line) > 1 {
+		fmt.Fprintf(out, "extends %s\n", strings.Join(line[:len(line)-1], ", which is extended by "))
+	}
+	fmt.Fprintln(out)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	printLists(w, specs, line, e)
+	printRules(w, specs, line)
+	fmt.Fprintf(w, "otherwise\t%s\n", defaultAction(e))
+	if e.ElicitationFallback != nil {
+		fmt.Fprintf(w, "client cannot ask\t%s\n", *e.ElicitationFallback)
+	}
+	if e.Limits != nil {
+		limits, err := json.Marshal(e.Limits)
+		if err != nil {
+			return fmt.Errorf("printing the limits: %w", err)
+		}
+		fmt.Fprintf(w, "limits\t%s\n", limits)
+	}
+	return w.Flush()
+}
+
+// printLists prints the three lists, each entry with the profile that it was
+// inherited from.
+func printLists(w *tabwriter.Writer, specs Specs, line []string, e profiles.ProfileSpec) {
+	for _, list := range []struct {
+		label   string
+		entries []string
+		of      func(*profiles.ProfileSpec) []string
+	}{
+		{"deny", e.Denylist, func(s *profiles.ProfileSpec) []string { return s.Denylist }},
+		{"ask", e.Asklist, func(s *profiles.ProfileSpec) []string { return s.Asklist }},
+		{"allow", e.Allowlist, func(s *profiles.ProfileSpec) []string { return s.Allowlist }},
+	} {
+		label := list.label
+		if list.entries != nil && len(list.entries) == 0 {
+			fmt.Fprintf(w, "%s\tnothing: the list is empty\n", label)
+		}
+		for _, entry := range list.entries {
+			from := ""
+			for _, name := range line[:max(0, len(line)-1)] {
+				if slices.Contains(list.of(specs[name]), entry) {
+					from = "  (" + name + ")"
+					break
+				}
+			}
+			fmt.Fprintf(w, "%s\t%s%s\n", label, canon.Visible(entry), from)
+			label = ""
+		}
+	}
+}
+
+// printRules prints the rules of a line of profiles.
+func printRules(w *tabwriter.Writer, specs Specs, line []string) {
+	for i, name := range line {
+		for n, r := range specs[name].Rules {
+			label, from, action := fmt.Sprintf("rules/%d", n), "", "no action"
+			if r.Name != nil {
+				label = "rule " + *r.Name
+			}
+			if i < len(line)-1 {
+				from = "  (" + name + ")"
+			}
+			if r.Action != nil {
+				action = *r.Action
+			}
+			fmt.Fprintf(w, "%s\t%s: %s%s\n", canon.Visible(label), action, canon.Visible(strings.Join(r.Tools, ", ")), from)
+			for _, detail := range ruleDetails(r) {
+				fmt.Fprintf(w, "\t  %s\n", canon.Visible(detail))
+			}
+		}
+	}
+}
+
+// ruleDetails are the lines below a rule.
+func ruleDetails(r profiles.RuleSpec) []string {
+	var lines []string
+	if r.When != nil && r.When.Params == nil {
+		lines = append(lines, "when "+r.When.Expr)
+	} else if r.When != nil {
+		for _, p := range r.When.Params {
+			lines = append(lines, fmt.Sprintf("when %s matches %s", p.Param, p.Matches))
+		}
+	}
+	if r.Reason != nil {
+		lines = append(lines, "because "+*r.Reason)
+	}
+	if r.Risk != nil {
+		lines = append(lines, "risk "+*r.Risk)
+	}
+	if r.Repeatable != nil {
+		lines = append(lines, "may be repeated: "+yesNo(*r.Repeatable))
+	}
+	if r.Timeout != nil {
+		lines = append(lines, "time to answer "+span(time.Duration(*r.Timeout)))
+	}
+	if r.Remember != nil {
+		lines = append(lines, "may be remembered: "+yesNo(*r.Remember))
+	}
+	if r.RequireReason != nil {
+		lines = append(lines, "needs a reason: "+yesNo(*r.RequireReason))
+	}
+	if r.Quorum != nil {
+		lines = append(lines, "yes from "+quorum(r.Quorum))
+	}
+	for _, check := range r.Check {
+		lines = append(lines, "check "+check)
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.Hidden)) {
+		lines = append(lines, "hides "+key)
+	}
+	if r.Display != nil {
+		for _, bound := range []struct {
+			name string
+			most *int
+		}{
+			{"characters of a text", r.Display.MaxString}, {"elements of an array", r.Display.MaxArray},
+			{"members of an object", r.Display.MaxObject}, {"levels of nesting", r.Display.MaxDepth},
+		} {
+			if bound.most != nil {
+				lines = append(lines, fmt.Sprintf("shows at most %d %s", *bound.most, bound.name))
+			}
+		}
+	}
+	return lines
+}
+
+// RiskRows are a table of how people are asked at each risk.
+func RiskRows(t *profiles.RiskTable) [][]string {
+	rows := [][]string{{"risk", "time to answer", "may be remembered", "needs a reason", "yes from"}}
+	for _, level := range []struct {
+		name string
+		spec *profiles.RiskPolicySpec
+	}{{"low", t.Low}, {"medium", t.Medium}, {"high", t.High}, {"critical", t.Critical}} {
+		if s := level.spec; s != nil {
+			rows = append(rows, []string{level.name, span(time.Duration(*s.Timeout)), yesNo(*s.Remember), yesNo(*s.RequireReason), quorum(s.Quorum)})
+		}
+	}
+	return rows
+}
+
+// quorum says who must agree.
+func quorum(q *profiles.QuorumSpec) string {
+	if q == nil {
+		return "1 person"
+	}
+	text := "1 person"
+	if q.Need != nil && *q.Need != 1 {
+		text = fmt.Sprintf("%d people", *q.Need)
+	}
+	if len(q.Of) > 0 {
+		text += " of " + strings.Join(q.Of, ", ")
+	}
+	if q.InOrder != nil && *q.InOrder {
+		text += ", in this order"
+	}
+	return text
+}
+
+// span is a duration without the zeros at its end: 5m, 1h30m, 90ms.
+func span(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,61 @@
+package setup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"codemode-bridge/bridge/config"
+)
+
+// ErrChanged is what Rewrite meets when somebody else changes the file meanwhile.
+var ErrChanged = errors.New("the configuration was changed meanwhile")
+
+// Rewrite changes the configuration file at path in one step. What edit makes of its
+// text must be a good configuration, as parse reads it, and before, which is given
+// that, must agree; else nothing is written. A link stays one.
+func Rewrite(path string, edit func(text []byte) ([]byte, error), parse func(text []byte) (*config.Config, error), before func(*config.Config) error) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // what it points to is changed, and stays what it points to
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("reading the configuration: %w", err)
+	}
+	next, err := edit(text)
+	if err != nil {
+		return err
+	}
+	cfg, err := parse(next)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("changing the configuration: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("changing the configuration: %w", err)
+	}
+	_, err = f.Write(next)
+	err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), f.Close())
+	if err == nil {
+		err = before(cfg)
+	}
+	if err == nil {
+		var now []byte
+		if now, err = os.ReadFile(path); err == nil && !bytes.Equal(now, text) {
+			err = ErrChanged
+		}
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("changing the configuration: %w", errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}
