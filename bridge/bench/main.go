@@ -120,8 +120,16 @@ func (t *table) times(what string, direct, bridge time.Duration, want target) {
 		r = float64(bridge) / float64(direct)
 		beside, ratio = show(direct), fmt.Sprintf("%.2fx", r)
 	}
-	ok := (want.ratio == 0 || r > 0 && r <= want.ratio) && (want.time == 0 || bridge < want.time)
-	t.row(what, beside, show(bridge), ratio, want, ok)
+	t.row(what, beside, show(bridge), ratio, want, want.metBy(r, bridge))
+}
+
+// metBy reports whether a ratio (0 if there is none) and a duration are within
+// the target.
+func (t target) metBy(ratio float64, d time.Duration) bool {
+	if t.ratio != 0 && (ratio <= 0 || ratio > t.ratio) {
+		return false
+	}
+	return t.time == 0 || d < t.time
 }
 
 // bytes prints a row of a size.
