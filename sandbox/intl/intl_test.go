@@ -123,7 +123,7 @@ func TestErrors(t *testing.T) {
 		},
 		`the locale fr-FR is not available here`: func() error { _, err := NewCollator("fr-FR", "x", options()); return err },
 		`the locale sv is not available here`:    func() error { _, err := NewRelative("sv", options()); return err },
-		"Incorrect locale information provided":             func() error { _, err := NewNumber("no_good", "x", options()); return err },
+		"Incorrect locale information provided":  func() error { _, err := NewNumber("no_good", "x", options()); return err },
 		"Value round out of range for x options property style": func() error {
 			_, err := NewNumber("", "x", options("style", "round"))
 			return err

@@ -226,13 +226,3 @@ func (s *savedRuns) fail(p *pending, fail *wire.Failure) error {
 	}
 	return p.reject(r.thrownError(p, &wire.Thrown{Name: fail.Name, Message: text + ")", Fields: fail.Fields}))
 }
-
-// savedFrame shows where the run's own script runs a saved script, and below
-// it the lines of that.
-func (r *realm) savedFrame(at analysis.Position, name, within string) string {
-	frame := r.script.Frame(at)
-	if within == "" {
-		return frame
-	}
-	return values.Cut(frame+"\nsaved script "+values.Cut(name, 80)+":\n"+within, wire.MaxNote)
-}
