@@ -98,9 +98,8 @@ func (r *run) writeBatchLocked() {
 	r.mu.Lock()
 }
 
-// unwritten ends the worker because something could not be written. What the
-// pipe says is no reason of an end by itself: the reader says what the worker
-// died of.
+// unwritten ends the worker because something could not be written. The
+// error of the pipe is not the reason: the reader says what the worker died of.
 func (r *run) unwritten(err error) {
 	if unsent := (*wire.FrameError)(nil); errors.As(err, &unsent) {
 		r.fail(fmt.Errorf("running script: %w", err))
@@ -109,8 +108,8 @@ func (r *run) unwritten(err error) {
 	r.p.kill()
 }
 
-// drain waits for what is still being written: it must not be cut in the
-// middle, unless the worker is of no use any more anyhow.
+// drain waits for what is still being written: it must not be cut
+// short, unless the worker cannot be used again anyway.
 func (r *run) drain() (clean bool) {
 	r.mu.Lock()
 	writing := r.queue.writing

@@ -42,7 +42,7 @@ const (
 	minRetry = time.Second
 	maxRetry = 30 * time.Second
 	// idleSampleEvery is how often the processor time of idle workers is
-	// looked at, the first time when they have been idle for firstSample.
+	// sampled, the first time when they have been idle for firstSample.
 	idleSampleEvery = 5 * time.Second
 	firstSample     = time.Second
 )
@@ -227,8 +227,8 @@ func (p *Pool) acquire(ctx context.Context, heap int64) (*process, error) {
 	return nil, fmt.Errorf("waiting for a worker: %w", context.Cause(ctx))
 }
 
-// giveUp ends the wait of a run for want of memory. It returns nil if that is not
-// what it waits for, or it waits no more.
+// giveUp ends the wait of a run for lack of memory. It returns nil if the run
+// waits for something else, or waits no longer.
 func (p *Pool) giveUp(w *waiter) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -373,14 +373,7 @@ func (p *Pool) reap(w *process) {
 // otherwise release returns when it is gone.
 func (p *Pool) release(s *Session, w *process, usable bool) {
 	p.mu.Lock()
-	keep := usable && !p.closed && !s.closed && !p.options.Fresh && s.idle == nil && len(p.queue) == 0
-	if keep {
-		select {
-		case <-w.exited:
-			keep = false
-		default:
-		}
-	}
+	keep := usable && p.mayKeepLocked(s) && !w.gone()
 	p.stats.Running--
 	if !usable {
 		p.stats.Killed++
@@ -398,6 +391,17 @@ func (p *Pool) release(s *Session, w *process, usable bool) {
 		w.kill()
 		<-w.exited
 	}
+}
+
+// mayKeepLocked reports whether a session may keep a worker without a run.
+func (p *Pool) mayKeepLocked(s *Session) bool {
+	switch {
+	case p.closed, s.closed, p.options.Fresh:
+		return false
+	case s.idle != nil: // it has one
+		return false
+	}
+	return len(p.queue) == 0 // nobody waits for its place
 }
 
 // lookByLocked makes the keeper look again by a time.
@@ -470,11 +474,9 @@ func (p *Pool) addWarm() {
 		}
 		return
 	}
-	select {
-	case <-w.exited:
+	if w.gone() {
 		p.delayLocked()
 		return
-	default:
 	}
 	p.retry = 0
 	p.warm = append(p.warm, w)

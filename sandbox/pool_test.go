@@ -68,7 +68,7 @@ func fakes(t testing.TB, o Options) *Pool {
 	}
 	t.Cleanup(func() {
 		pool.Close()
-		if s := pool.Status(); s.Live != 0 || s.Warm != 0 || s.Idle != 0 || s.Running != 0 || s.Queued != 0 || s.Sessions != 0 {
+		if s := pool.Status(); s.Live+s.Warm+s.Idle+s.Running+s.Queued+s.Sessions != 0 {
 			t.Errorf("after Close: %+v", s)
 		}
 	})

@@ -53,12 +53,22 @@ type process struct {
 	unmeasured bool  // the system does not tell
 }
 
+// gone reports whether the process has ended.
+func (p *process) gone() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
 // An ending says how a process ended.
 type ending struct {
 	code   int    // exit code, -1 if a signal ended it
 	status string // "exit status 2", "signal: killed"
 	stderr string // the beginning and the end of what it wrote there
-	memory bool   // meanwhile the system has killed processes for want of memory
+	memory bool   // meanwhile the system killed processes because memory ran out
 }
 
 // launcher returns a function that starts the worker that the options name,

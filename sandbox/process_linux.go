@@ -27,7 +27,7 @@ type cage struct {
 	steps      map[string]string // what confines it, for wire.Ready
 	namespaces bool
 	group      *cgroup
-	kills      int64 // that the system made for want of memory, before it began
+	kills      int64 // that the system made because memory ran out, before it began
 }
 
 // newCage prepares a cage as tight as this system allows.
@@ -96,8 +96,8 @@ func (c *cage) started(_ *exec.Cmd, err error) (again bool) {
 	return true
 }
 
-// killedForMemory reports whether the system has ended processes for want of
-// memory since the cage was made.
+// killedForMemory reports whether the system has killed processes since the
+// cage was made because it ran out of memory.
 func (c *cage) killedForMemory() bool { return memoryKills() > c.kills }
 
 // close takes the cage away after its process has ended.
@@ -109,8 +109,8 @@ func (c *cage) close() {
 
 func emptyDir() string { return "/" }
 
-// memoryKills counts the processes that the kernel has ended for want of
-// memory, in whatever control group.
+// memoryKills counts the processes that the kernel has killed because memory
+// ran out, in whatever control group.
 func memoryKills() int64 {
 	b, err := os.ReadFile("/proc/vmstat")
 	if err != nil {

@@ -48,21 +48,21 @@ type Host interface {
 	// the worker's pipe: it must not block.
 	Preview(analysis.Report)
 
-	// Call does one call of the script and answers it through settle. It may
+	// Call does one call of the script and answers it through answer. It may
 	// block, or return before the answer is there. Run waits for it to return,
-	// so it must heed ctx, which ends with the run. It has a goroutine of its
+	// so it must obey ctx, which ends with the run. It has a goroutine of its
 	// own, or, while the script does nothing but wait for this call, that of
 	// Run.
 	//
-	// settle does not wait for the script: it queues the answer, or writes it
+	// answer does not wait for the script: it queues the answer, or writes it
 	// where the worker has room for it. It may be called from any goroutine,
 	// also by one that holds locks, unless Preview or Idle take them. The script
-	// sees answers in the order in which they were settled. Only the first
-	// settle of a call counts, and only before the run has ended.
+	// sees answers in the order in which they were given. Only the first
+	// answer to a call counts, and only before the run has ended.
 	//
 	// Calls are started in the order of their numbers, at most Limits.Parallel
-	// at a time; further ones wait until one of those is settled.
-	Call(ctx context.Context, c Call, settle func(Reply))
+	// at a time; further ones wait until one of those is answered.
+	Call(ctx context.Context, c Call, answer func(Reply))
 
 	// Idle tells that only answers can move the script on, and how many calls
 	// are open: unanswered, waiting ones and timers included. A host that
@@ -76,10 +76,10 @@ type Host interface {
 type TimerHost interface {
 	Host
 	// Timer is told of each timer, in the order in which they are set, and
-	// reports whether it settles it; if not, it is a real one. It is called
+	// reports whether it answers it; if not, it is a real one. It is called
 	// like Preview and must not block. Timers do not count against
 	// Limits.Parallel.
-	Timer(c Call, wait time.Duration, settle func(Reply)) bool
+	Timer(c Call, wait time.Duration, answer func(Reply)) bool
 }
 
 // An OrderHost is a Host that is told in which order the script gets its

@@ -45,7 +45,7 @@ func (u *unheard) notes(taken int) (notes []string) {
 	return notes
 }
 
-// short is the begin of a message.
+// short is the beginning of a message.
 func short(s string) string {
 	const most = 500
 	if len(s) <= most {

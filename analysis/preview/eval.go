@@ -142,13 +142,21 @@ func either(a, b []value) []value {
 	return all
 }
 
+// foldable reports whether x + y is a string that can be told, and not too long.
+func foldable(x, y value) bool {
+	if x.number && y.number {
+		return false // their sum
+	}
+	return x.kind == kindString && y.kind == kindString && len(x.name)+len(y.name) <= maxFolded
+}
+
 // concat joins every string of a with every one of b.
 func concat(a, b []value) []value {
 	var all []value
 	for _, x := range a {
 		for _, y := range b {
 			v := value{kind: kindUnknown}
-			if x.kind == kindString && y.kind == kindString && !(x.number && y.number) && len(x.name)+len(y.name) <= maxFolded {
+			if foldable(x, y) {
 				v = value{kind: kindString, name: x.name + y.name, loose: x.loose || y.loose}
 			}
 			if all = append(all, v); len(all) == maxValues {

@@ -279,8 +279,8 @@ func (c clock) readText(s string, zone *time.Location, order string) (time.Time,
 		if err != nil {
 			continue
 		}
-		// Go makes a zone with offset 0 of any abbreviation it does not know.
-		if name, offset := t.Zone(); strings.Contains(layout, "MST") && offset == 0 && name != "UTC" && name != "GMT" && name != zone.String() {
+		if name, offset := t.Zone(); strings.Contains(layout, "MST") && offset == 0 && !slices.Contains([]string{"UTC", "GMT", zone.String()}, name) {
+			// Go makes a zone with offset 0 of any abbreviation it does not know.
 			return time.Time{}, fmt.Errorf("the zone %s in %q is ambiguous: write its offset, such as +02:00", name, s)
 		}
 		return t, nil

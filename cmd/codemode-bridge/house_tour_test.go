@@ -75,7 +75,7 @@ var about = map[string]string{
 	"profiles":            "decides what one call may do, from plain facts, with no I/O, clock or randomness",
 	"profiles/templates":  "ready-made profiles",
 	"sandbox":             "runs scripts in worker processes",
-	"sandbox/intl":        "numbers, dates and words as Node writes them, in a few locales",
+	"sandbox/intl":        "numbers, dates and words as Node writes them, in en-US",
 	"sandbox/realm":       "is the engine: one goja runtime for one script, with the `codemode` object",
 	"sandbox/source":      "makes a program of what a model wrote, and leads back to the model's own lines",
 	"sandbox/values":      "carries values between a goja runtime and the outside: JSON, and the text that console.log shows",

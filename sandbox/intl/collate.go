@@ -9,7 +9,7 @@ import (
 
 // A Collator compares texts as people sort them.
 type Collator struct {
-	locale                 locale
+	locale                 string
 	sensitivity, caseFirst string
 	numeric, ignore        bool
 	usage                  string
@@ -19,7 +19,7 @@ type Collator struct {
 
 // NewCollator makes the comparer of Intl.Collator and localeCompare.
 func NewCollator(tag, where string, get Options) (*Collator, error) {
-	l, err := findLocale(tag)
+	l, err := Known(tag)
 	if err != nil {
 		return nil, err
 	}
@@ -33,10 +33,7 @@ func NewCollator(tag, where string, get Options) (*Collator, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	base := l.tag
-	if l.english() {
-		base = "en"
-	}
+	base := "en"
 	if c.ignore {
 		base += "-u-ka-shifted"
 	}
@@ -84,6 +81,6 @@ func (c *Collator) Compare(a, b string) int {
 
 // Resolved returns the properties of resolvedOptions, in order.
 func (c *Collator) Resolved() []Field {
-	return []Field{{"locale", c.locale.tag}, {"usage", c.usage}, {"sensitivity", c.sensitivity}, {"ignorePunctuation", c.ignore},
+	return []Field{{"locale", c.locale}, {"usage", c.usage}, {"sensitivity", c.sensitivity}, {"ignorePunctuation", c.ignore},
 		{"collation", "default"}, {"numeric", c.numeric}, {"caseFirst", c.caseFirst}}
 }

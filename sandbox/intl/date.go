@@ -9,7 +9,7 @@ import (
 
 // A Date formats times.
 type Date struct {
-	locale    locale
+	locale    string
 	zoneID    string
 	zone      *time.Location
 	zoneStyle string            // of timeZoneName; empty for none
@@ -32,7 +32,7 @@ var (
 // required says which fields must be asked for lest defaults are taken: date,
 // time or any; defaults which those are: date, time or all.
 func NewDate(tag, where, required, defaults string, get Options) (*Date, error) {
-	l, err := findLocale(tag)
+	l, err := Known(tag)
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +66,6 @@ func NewDate(tag, where, required, defaults string, get Options) (*Date, error) 
 	d.zoneStyle = r.choice("timeZoneName", "", "short", "long", "shortOffset", "longOffset", "shortGeneric", "longGeneric")
 	if strings.HasSuffix(d.zoneStyle, "Generic") {
 		r.fail(rangeError("timeZoneName: \"" + d.zoneStyle + "\" is not known here: write \"short\" or \"long\""))
-	}
-	if d.zoneStyle == "long" || d.zoneStyle == "short" {
-		if err := l.onlyEnglish("timeZoneName"); err != nil && d.zoneID != "UTC" {
-			r.fail(err)
-		}
 	}
 	styles := []string{"full", "long", "medium", "short"}
 	d.dateStyle = r.choice("dateStyle", "", styles...)
@@ -116,7 +111,7 @@ func (d *Date) anyStyle() string {
 }
 
 func (d *Date) readCycle(r *reader) {
-	d.cycle = text("cycle", d.locale.data)
+	d.cycle = text("cycle")
 	switch cycle := r.choice("hourCycle", "", "h11", "h12", "h23", "h24"); cycle {
 	case "":
 	case "h12", "h23":
@@ -161,9 +156,9 @@ func (d *Date) stylePattern() {
 	switch d.timeStyle {
 	case "":
 	case "short":
-		clock = text("time", d.locale.data, d.cycle, "hm")
+		clock = text("time", d.cycle, "hm")
 	default:
-		clock = text("time", d.locale.data, d.cycle, "hms")
+		clock = text("time", d.cycle, "hms")
 		switch d.timeStyle {
 		case "long":
 			d.zoneStyle = "short"
@@ -178,9 +173,9 @@ func (d *Date) stylePattern() {
 		d.pattern = clock
 		return
 	}
-	d.pattern, d.month = text("dateStyle", d.locale.data, d.dateStyle), text("styleMonth", d.locale.data, d.dateStyle)
+	d.pattern, d.month = text("dateStyle", d.dateStyle), text("styleMonth", d.dateStyle)
 	if clock != "" {
-		d.pattern += "'" + text("glue", d.locale.data, d.dateStyle) + "'" + clock
+		d.pattern += "'" + text("glue", d.dateStyle) + "'" + clock
 	}
 }
 
@@ -216,14 +211,13 @@ func (d *Date) fieldPattern() {
 	case "hs": // no locale has a form for it
 		clock = "hms"
 	}
-	date, hours := text("date", d.locale.data, key), ""
+	date, hours := text("date", key), ""
 	if clock != "" {
-		hours = d.widths(text("time", d.locale.data, d.cycle, clock))
+		hours = d.widths(text("time", d.cycle, clock))
 	}
 	if d.fraction > 0 {
-		symbol := text("symbols", d.locale.data)
 		if i := strings.LastIndexByte(hours, 's'); i >= 0 {
-			hours = hours[:i+1] + "'" + symbol + "'S" + hours[i+1:]
+			hours = hours[:i+1] + "'.'S" + hours[i+1:]
 		} else {
 			hours += "S"
 		}
@@ -242,7 +236,7 @@ func (d *Date) fieldPattern() {
 				glue = key
 			}
 		}
-		d.pattern = date + "'" + text("glue", d.locale.data, glue) + "'" + hours
+		d.pattern = date + "'" + text("glue", glue) + "'" + hours
 	}
 	if d.zoneStyle != "" {
 		if hours == "" {
@@ -324,7 +318,7 @@ func (d *Date) field(letter byte, width int, t time.Time) Part {
 	}
 	switch letter {
 	case 'E':
-		return Part{"weekday", lookup("weekdays", d.locale.data, d.width("weekday"))[t.Weekday()]}
+		return Part{"weekday", lookup("weekdays", d.width("weekday"))[t.Weekday()]}
 	case 'y':
 		if width == 2 {
 			return Part{"year", fmt.Sprintf("%02d", t.Year()%100)}
@@ -334,7 +328,7 @@ func (d *Date) field(letter byte, width int, t time.Time) Part {
 		if d.month == "n" {
 			return Part{"month", pad(int(t.Month()))}
 		}
-		return Part{"month", lookup("months", d.locale.data, d.width("month"))[t.Month()-1]}
+		return Part{"month", lookup("months", d.width("month"))[t.Month()-1]}
 	case 'd':
 		return Part{"day", pad(t.Day())}
 	case 'h':
@@ -348,7 +342,7 @@ func (d *Date) field(letter byte, width int, t time.Time) Part {
 	case 'S':
 		return Part{"fractionalSecond", fmt.Sprintf("%03d", t.Nanosecond()/1e6)[:d.fraction]}
 	case 'a':
-		return Part{"dayPeriod", lookup("periods", d.locale.data)[t.Hour()/12]}
+		return Part{"dayPeriod", lookup("periods")[t.Hour()/12]}
 	}
 	return Part{"timeZoneName", d.zoneText(t)}
 }
@@ -366,7 +360,7 @@ func (d *Date) width(name string) string {
 
 // Resolved returns the properties of resolvedOptions, in order.
 func (d *Date) Resolved() []Field {
-	f := []Field{{"locale", d.locale.tag}, {"calendar", "gregory"}, {"numberingSystem", "latn"}, {"timeZone", d.zoneID}}
+	f := []Field{{"locale", d.locale}, {"calendar", "gregory"}, {"numberingSystem", "latn"}, {"timeZone", d.zoneID}}
 	hours := strings.ContainsAny(unquoted(d.pattern), "hH")
 	if hours {
 		f = append(f, Field{"hourCycle", d.cycle}, Field{"hour12", d.cycle == "h12"})

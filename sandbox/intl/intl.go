@@ -1,9 +1,9 @@
 // Package intl formats numbers, dates, lists and the like as Node's Intl
 // does, so that a script that prints a table prints the same one here. It
-// knows a few locales, English ones first; anything it does not know is an
-// Error that says what to write instead, never a guess.
+// knows en-US, and that completely; any other locale, and any option that is
+// not known, is an Error that says what to write instead, never a guess.
 //
-// What a locale looks like is data, not code: data.txt, made from Node's own
+// What the locale looks like is data, not code: data.txt, made from Node's own
 // answers by gen.mjs. The code fills patterns: number.go rounds decimal
 // digits exactly and groups them, date.go picks a pattern for the fields
 // that are asked for, words.go has plurals, lists and relative times,
@@ -37,8 +37,8 @@ var tables = sync.OnceValue(func() map[string][]string {
 
 // keys is how many of a line's fields are its key, by kind; zones are read
 // on their own.
-var keys = map[string]int{"date": 3, "time": 4, "cycle": 2, "periods": 2, "dateStyle": 3, "styleMonth": 3, "glue": 3, "months": 3, "weekdays": 3,
-	"symbols": 2, "grouping": 2, "percent": 2, "currency": 3, "compact": 5, "money": 3, "unit": 4, "relative": 3, "named": 3, "list": 4, "zone": 2}
+var keys = map[string]int{"date": 2, "time": 3, "cycle": 1, "periods": 1, "dateStyle": 2, "styleMonth": 2, "glue": 2, "months": 2, "weekdays": 2,
+	"percent": 1, "currency": 2, "compact": 4, "money": 2, "unit": 3, "relative": 3, "named": 3, "list": 3, "zone": 2}
 
 // lookup returns what a line of data.txt says, or nil.
 func lookup(key ...string) []string { return tables()[strings.Join(key, "\t")] }
@@ -79,52 +79,31 @@ func (e *Error) Error() string { return e.Message }
 
 func rangeError(message string) error { return &Error{"RangeError", message} }
 
-// Default is the locale of a script that names none.
+// Default is the locale of a script that names none, and the only one.
 const Default = "en-US"
-
-// Locales are those that are known by their full name.
-var Locales = []string{"en-US", "en-GB", "en-CA", "en-AU", "en-IN", "de-DE", "fr-FR", "es-ES", "sv-SE"}
-
-// A locale is what was asked for, and what data.txt calls it.
-type locale struct{ tag, data string }
-
-func (l locale) english() bool { return strings.HasPrefix(l.data, "en-") }
 
 // Known returns the canonical form of a locale, or an Error if it is none
 // that is known here.
 func Known(tag string) (string, error) {
-	l, err := findLocale(tag)
-	return l.tag, err
-}
-
-func findLocale(tag string) (locale, error) {
-	if tag == "" {
-		return locale{Default, Default}, nil
-	}
 	base, _, _ := strings.Cut(tag, "-u-")
-	for _, known := range Locales {
-		language, _, _ := strings.Cut(known, "-")
-		switch {
-		case strings.EqualFold(base, known):
-			return locale{known, known}, nil
-		case strings.EqualFold(base, language): // the first of a language is its plain form
-			return locale{language, known}, nil
-		}
+	switch {
+	case base == "", strings.EqualFold(base, Default):
+		return Default, nil
+	case strings.EqualFold(base, "en"):
+		return "en", nil
+	case strings.ContainsFunc(base, outsideTags):
+		return "", rangeError("Incorrect locale information provided")
 	}
-	for _, c := range base {
-		if c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return locale{}, rangeError("Incorrect locale information provided")
-		}
-	}
-	return locale{}, rangeError("the locale " + tag + " is not known here: write \"en-US\", or one of " + strings.Join(Locales[1:], ", "))
+	return "", rangeError("the locale " + tag + " is not available here: write \"en-US\"; for 2024-03-05 use toISOString, and for other forms put the pieces of formatToParts together")
 }
 
-// onlyEnglish refuses what is known in English only.
-func (l locale) onlyEnglish(what string) error {
-	if l.english() {
-		return nil
+// outsideTags reports whether a character stands in no language tag.
+func outsideTags(c rune) bool {
+	switch {
+	case c == '-', '0' <= c && c <= '9', 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z':
+		return false
 	}
-	return rangeError(what + " is known in English only here: write \"en-US\" instead of " + l.tag)
+	return true
 }
 
 // A reader reads options and keeps the first error.

@@ -9,26 +9,23 @@ import (
 
 // A Number formats numbers.
 type Number struct {
-	locale locale
+	locale string
 
 	style, currency, currencyDisplay, currencySign string
 	unit, unitDisplay                              string
 	notation, compactDisplay, signDisplay          string
 	grouping                                       string // auto, min2, always, or empty for none
 
-	minInt                         int
-	minFrac, maxFrac               int // maxFrac is -1 if fractions are not what counts
-	minSig, maxSig                 int // maxSig is 0 if digits are not what counts
-	increment                      int
-	mode, priority, trailing       string
-	decimal, group, minus, expSign string
-	groups                         [2]int // digits in the last group, and in those before
-	minGrouping                    int
+	minInt                   int
+	minFrac, maxFrac         int // maxFrac is -1 if fractions are not what counts
+	minSig, maxSig           int // maxSig is 0 if digits are not what counts
+	increment                int
+	mode, priority, trailing string
 }
 
 // NewNumber makes the formatter of Intl.NumberFormat, or of where.
 func NewNumber(tag, where string, get Options) (*Number, error) {
-	l, err := findLocale(tag)
+	l, err := Known(tag)
 	if err != nil {
 		return nil, err
 	}
@@ -61,18 +58,6 @@ func NewNumber(tag, where string, get Options) (*Number, error) {
 	n.compactDisplay = r.choice("compactDisplay", "short", "short", "long")
 	n.readGrouping(r)
 	n.signDisplay = r.choice("signDisplay", "auto", "auto", "never", "always", "exceptZero", "negative")
-	if n.notation == "compact" && n.lookupCompact("short", 3, "other") == nil {
-		r.fail(l.onlyEnglish("notation: \"compact\""))
-	}
-
-	symbols := lookup("symbols", l.data)
-	n.decimal, n.group, n.minus, n.expSign = symbols[0], symbols[1], symbols[2], symbols[3]
-	groups := lookup("grouping", l.data)
-	sizes := strings.Split(groups[0], ",")
-	n.groups[0], n.groups[1] = len(sizes), 3
-	n.groups[0], _ = strconv.Atoi(sizes[len(sizes)-1])
-	n.groups[1], _ = strconv.Atoi(sizes[len(sizes)-2])
-	n.minGrouping, _ = strconv.Atoi(groups[1])
 	return n, r.err
 }
 
@@ -191,9 +176,9 @@ func (n *Number) Parts(x Decimal) []Part {
 	}
 	parts, plural := n.number(body, least)
 	if n.notation == "scientific" || n.notation == "engineering" {
-		parts = append(parts, Part{"exponentSeparator", n.expSign})
+		parts = append(parts, Part{"exponentSeparator", "E"})
 		if power < 0 {
-			parts = append(parts, Part{"exponentMinusSign", n.minus})
+			parts = append(parts, Part{"exponentMinusSign", "-"})
 			power = -power
 		}
 		parts = append(parts, Part{"exponentInteger", strconv.Itoa(power)})
@@ -252,12 +237,12 @@ func (n *Number) number(x Decimal, least int) (parts []Part, plural string) {
 	}
 	for i, digits := range n.grouped(whole) {
 		if i > 0 {
-			parts = append(parts, Part{"group", n.group})
+			parts = append(parts, Part{"group", ","})
 		}
 		parts = append(parts, Part{"integer", digits})
 	}
 	if fraction != "" {
-		parts = append(parts, Part{"decimal", n.decimal}, Part{"fraction", fraction})
+		parts = append(parts, Part{"decimal", "."}, Part{"fraction", fraction})
 	}
 	if whole == "1" && fraction == "" {
 		return parts, "one"
@@ -265,29 +250,30 @@ func (n *Number) number(x Decimal, least int) (parts []Part, plural string) {
 	return parts, "other"
 }
 
+// groupSize is how many digits stand between two commas.
+const groupSize = 3
+
 func (n *Number) grouped(whole string) []string {
-	need := n.groups[0] + 1
+	need := groupSize + 1
 	switch n.grouping {
 	case "":
 		return []string{whole}
-	case "auto":
-		need = n.groups[0] + n.minGrouping
 	case "min2":
-		need = n.groups[0] + 2
+		need = groupSize + 2
 	}
 	if len(whole) < need {
 		return []string{whole}
 	}
 	var list []string
-	last := len(whole) - n.groups[0]
-	for from, to := 0, (last-1)%n.groups[1]+1; to <= last; from, to = to, to+n.groups[1] {
+	last := len(whole) - groupSize
+	for from, to := 0, (last-1)%groupSize+1; to <= last; from, to = to, to+groupSize {
 		list = append(list, whole[from:to])
 	}
 	return append(list, whole[last:])
 }
 
 func (n *Number) lookupCompact(display string, e int, plural string) []string {
-	return lookup("compact", n.locale.data, display, strconv.Itoa(e), plural)
+	return lookup("compact", display, strconv.Itoa(e), plural)
 }
 
 // compact divides x by the thousand, million and so on that is near it.
@@ -323,7 +309,7 @@ func (n *Number) decorate(parts []Part, sign, plural string) []Part {
 	signed := func(pattern string) string { return sign + pattern }
 	switch n.style {
 	case "percent":
-		return n.signs(affix(signed(text("percent", n.locale.data)), parts, "percentSign", ""))
+		return n.signs(affix(signed(text("percent")), parts, "percentSign", ""))
 	case "unit":
 		return n.signs(affix(signed(n.unitPattern(plural)), parts, "unit", ""))
 	case "currency":
@@ -335,10 +321,10 @@ func (n *Number) decorate(parts []Part, sign, plural string) []Part {
 		if r, _ := utf8.DecodeLastRuneInString(money); unicode.IsLetter(r) {
 			kind = "letters"
 		}
-		pattern := text("currency", n.locale.data, kind)
+		pattern := text("currency", kind)
 		switch {
 		case sign == "-" && n.currencySign == "accounting":
-			negative := text("currency", n.locale.data, "accounting")
+			negative := text("currency", "accounting")
 			if kind == "letters" {
 				negative = strings.Replace(negative, "¤0", pattern, 1)
 			}
@@ -355,7 +341,7 @@ func (n *Number) decorate(parts []Part, sign, plural string) []Part {
 func (n *Number) signs(parts []Part) []Part {
 	for i, p := range parts {
 		if p.Type == "minusSign" {
-			parts[i].Value = n.minus
+			parts[i].Value = "-"
 		}
 	}
 	return parts
@@ -401,13 +387,8 @@ func affix(pattern string, parts []Part, kind, money string) (out []Part) {
 // moneyLine is what is known of the currency: digits, symbol, narrow symbol,
 // the names of one and of many.
 func (n *Number) moneyLine() []string {
-	if v := lookup("money", n.locale.data, n.currency); v != nil {
+	if v := lookup("money", n.currency); v != nil {
 		return v
-	}
-	if v := lookup("money", Default, n.currency); v != nil && n.locale.english() {
-		return v
-	} else if v != nil {
-		return []string{v[0], n.currency, n.currency, n.currency, n.currency}
 	}
 	return []string{"2", n.currency, n.currency, n.currency, n.currency}
 }
@@ -434,12 +415,7 @@ func (n *Number) money(plural string) string {
 }
 
 func (n *Number) unitPattern(plural string) string {
-	v := lookup("unit", n.locale.data, n.unit, n.unitDisplay)
-	if n.locale.data != Default && v == nil {
-		if v = lookup("unit", "en-GB", n.unit, n.unitDisplay); v == nil {
-			v = lookup("unit", Default, n.unit, n.unitDisplay)
-		}
-	}
+	v := lookup("unit", n.unit, n.unitDisplay)
 	if plural == "one" {
 		return v[0]
 	}
@@ -447,10 +423,7 @@ func (n *Number) unitPattern(plural string) string {
 }
 
 func (n *Number) checkUnit() error {
-	if err := n.locale.onlyEnglish("style: \"unit\""); err != nil {
-		return err
-	}
-	if lookup("unit", Default, n.unit, n.unitDisplay) == nil {
+	if lookup("unit", n.unit, n.unitDisplay) == nil {
 		return rangeError("Invalid unit argument for " + "Intl.NumberFormat() '" + n.unit + "'")
 	}
 	return nil
@@ -458,7 +431,7 @@ func (n *Number) checkUnit() error {
 
 // Resolved returns the properties of resolvedOptions, in order.
 func (n *Number) Resolved() []Field {
-	f := []Field{{"locale", n.locale.tag}, {"numberingSystem", "latn"}, {"style", n.style}}
+	f := []Field{{"locale", n.locale}, {"numberingSystem", "latn"}, {"style", n.style}}
 	switch n.style {
 	case "currency":
 		f = append(f, Field{"currency", n.currency}, Field{"currencyDisplay", n.currencyDisplay}, Field{"currencySign", n.currencySign})

@@ -23,9 +23,6 @@ func NewPlural(tag string, get Options) (*Plural, error) {
 		}
 		return "", false
 	})
-	if err == nil {
-		err = n.locale.onlyEnglish("Intl.PluralRules")
-	}
 	return &Plural{n, kind == "ordinal"}, err
 }
 
@@ -67,7 +64,7 @@ func (p *Plural) Resolved() []Field {
 	if p.ordinal {
 		kind, forms = "ordinal", []string{"few", "one", "two", "other"}
 	}
-	f := []Field{{"locale", p.number.locale.tag}, {"type", kind}}
+	f := []Field{{"locale", p.number.locale}, {"type", kind}}
 	for _, x := range p.number.Resolved() {
 		switch x.Name {
 		case "minimumIntegerDigits", "minimumFractionDigits", "maximumFractionDigits", "minimumSignificantDigits", "maximumSignificantDigits":
@@ -83,17 +80,14 @@ func (p *Plural) Resolved() []Field {
 
 // A List joins texts.
 type List struct {
-	locale                locale
+	locale                string
 	kind, style           string
 	pair, middle, between string
 }
 
 // NewList makes the formatter of Intl.ListFormat.
 func NewList(tag string, get Options) (*List, error) {
-	l, err := findLocale(tag)
-	if err == nil {
-		err = l.onlyEnglish("Intl.ListFormat")
-	}
+	l, err := Known(tag)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +98,7 @@ func NewList(tag string, get Options) (*List, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	v := lookup("list", l.data, list.kind, list.style)
+	v := lookup("list", list.kind, list.style)
 	list.pair, list.middle, list.between = v[0], v[1], v[2]
 	return list, nil
 }
@@ -129,7 +123,7 @@ func (l *List) Parts(items []string) (parts []Part) {
 
 // Resolved returns the properties of resolvedOptions, in order.
 func (l *List) Resolved() []Field {
-	return []Field{{"locale", l.locale.tag}, {"type", l.kind}, {"style", l.style}}
+	return []Field{{"locale", l.locale}, {"type", l.kind}, {"style", l.style}}
 }
 
 // A Relative says how long ago something was, or how soon it will be.
@@ -147,9 +141,6 @@ func NewRelative(tag string, get Options) (*Relative, error) {
 		return nil, r.err
 	}
 	n, err := NewNumber(tag, "Intl.RelativeTimeFormat", func(string) (string, bool) { return "", false })
-	if err == nil {
-		err = n.locale.onlyEnglish("Intl.RelativeTimeFormat")
-	}
 	out.number = n
 	return out, err
 }
@@ -211,5 +202,5 @@ func (r *Relative) Resolved() []Field {
 	if r.auto {
 		numeric = "auto"
 	}
-	return []Field{{"locale", r.number.locale.tag}, {"style", r.style}, {"numeric", numeric}, {"numberingSystem", "latn"}}
+	return []Field{{"locale", r.number.locale}, {"style", r.style}, {"numeric", numeric}, {"numberingSystem", "latn"}}
 }

@@ -11,8 +11,7 @@ import (
 
 // A zoneNames is how a group of time zones is called.
 type zoneNames struct {
-	long  [2]string            // standard time and daylight saving time
-	short map[string][2]string // by locale
+	long, short [2]string // standard time and daylight saving time
 }
 
 // zones returns the names of time zones by their identifiers.
@@ -25,7 +24,7 @@ var zones = sync.OnceValue(func() map[string]*zoneNames {
 		}
 		fields := strings.Split(strings.TrimSuffix(rest, "\n"), "\t")
 		pair := func(i int) [2]string { return [2]string{fields[i], fields[i+1]} }
-		z := &zoneNames{long: pair(1), short: map[string][2]string{"en-US": pair(3), "en-GB": pair(5), "en-AU": pair(7), "en-IN": pair(9), "en-CA": pair(11)}}
+		z := &zoneNames{long: pair(1), short: pair(3)}
 		for _, id := range strings.Fields(fields[0]) {
 			m[id] = z
 		}
@@ -99,7 +98,7 @@ func (d *Date) zoneText(t time.Time) string {
 			return "UTC"
 		}
 		if names != nil {
-			if s := names.short[d.locale.data][season]; s != "" {
+			if s := names.short[season]; s != "" {
 				return s
 			}
 		}

@@ -35,12 +35,12 @@ func (r *realm) call(op wire.Op, name, label string, encode func() ([]byte, erro
 		p.input = args
 	}
 	if err != nil {
-		p.settled, p.failed = true, true
+		p.answered, p.failed = true, true
 		if limit := limitOf(err); limit != nil {
 			panic(err)
 		}
 		r.callOf[p.promise] = p
-		defer r.letGo(p)
+		defer r.discard(p)
 		r.must(p.reject(r.errorValue(p, err)))
 		return promise
 	}

@@ -314,3 +314,13 @@ func ResultFailure(limit int64) *wire.Failure {
 		Message: fmt.Sprintf("the result is larger than the limit of %s", values.Size(limit)),
 		Hint:    "return only what is needed: pick fields, slice lists, count"}
 }
+
+// savedFrame shows where the run's own script runs a saved script, and below
+// it the lines of that.
+func (r *realm) savedFrame(at analysis.Position, name, within string) string {
+	frame := r.script.Frame(at)
+	if within == "" {
+		return frame
+	}
+	return values.Cut(frame+"\nsaved script "+values.Cut(name, 80)+":\n"+within, wire.MaxNote)
+}

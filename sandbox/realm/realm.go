@@ -63,8 +63,8 @@ type rejection struct {
 	call    *pending
 }
 
-// thrown are the calls that errors are of. It keeps no error from being collected
-// that the script has let go.
+// thrown are the calls that errors are of. They keep no error from being collected
+// that the script no longer has.
 type thrown map[weak.Pointer[goja.Object]]*pending
 
 func (t thrown) add(e *goja.Object, p *pending)   { t[weak.Make(e)] = p }
@@ -73,18 +73,18 @@ func (t thrown) call(e *goja.Object) (p *pending) { return t[weak.Make(e)] }
 // A pending is a call that was made; it is kept until it is answered, or for
 // as long as its error may have to be explained.
 type pending struct {
-	number          int
-	op              wire.Op
-	label           string // as the script writes it, for messages
-	name            string
-	promise         *goja.Promise
-	resolve, reject func(any) error
-	at              analysis.Position
-	stack           []string
-	timer           *timer
-	input           []byte        // of codemode.run: the saved script's input
-	within          *wire.Failure // how the saved script failed
-	settled, failed bool
+	number           int
+	op               wire.Op
+	label            string // as the script writes it, for messages
+	name             string
+	promise          *goja.Promise
+	resolve, reject  func(any) error
+	at               analysis.Position
+	stack            []string
+	timer            *timer
+	input            []byte        // of codemode.run: the saved script's input
+	within           *wire.Failure // how the saved script failed
+	answered, failed bool
 }
 
 // newRealm makes the part of a realm that is the same for every script. Nothing
@@ -188,7 +188,7 @@ func (r *realm) answer(number int, reply wire.Reply, body []byte) {
 		return
 	}
 	delete(r.pending, number)
-	p.settled = true
+	p.answered = true
 	var err error
 	switch {
 	case p.timer != nil:
@@ -196,7 +196,7 @@ func (r *realm) answer(number int, reply wire.Reply, body []byte) {
 	case reply.Err != nil:
 		p.failed = true
 		err = p.reject(r.thrownError(p, reply.Err))
-		r.letGo(p)
+		r.discard(p)
 	case p.op == wire.OpRun:
 		err = r.saved.run(p, body)
 	default:
@@ -207,7 +207,7 @@ func (r *realm) answer(number int, reply wire.Reply, body []byte) {
 		} else {
 			err = p.resolve(v)
 		}
-		r.letGo(p)
+		r.discard(p)
 	}
 	if err != nil {
 		r.stop(err)
@@ -216,9 +216,9 @@ func (r *realm) answer(number int, reply wire.Reply, body []byte) {
 	r.look()
 }
 
-// letGo lets the answer of a settled call be collected as soon as the script has
-// no more use for it.
-func (r *realm) letGo(p *pending) {
+// discard forgets the promise of an answered call, so that its value can be
+// collected as soon as the script has no more use for it.
+func (r *realm) discard(p *pending) {
 	delete(r.callOf, p.promise)
 	p.promise, p.resolve, p.reject, p.input = nil, nil, nil, nil
 }
@@ -252,8 +252,8 @@ func (r *realm) stop(err error) {
 	}
 }
 
-// look sees how far the script is: it has ended when its promise is settled,
-// so is every promise that stands directly in its result, and every emit call
+// look sees how far the script is: it has ended when its promise is resolved
+// or rejected, so is every promise that stands directly in its result, and every emit call
 // made until then is answered. What a script emits belongs to its result,
 // whether it waited or not.
 func (r *realm) look() {

@@ -114,7 +114,7 @@ func (s *savedRuns) run(p *pending, body []byte) error {
 // the place of what is wrong in fields of the error.
 func (s *savedRuns) checked(p *pending, fail *wire.Failure) error {
 	r := s.outer
-	defer r.letGo(p)
+	defer r.discard(p)
 	if fail == nil {
 		return p.resolve(goja.Undefined())
 	}
@@ -125,9 +125,9 @@ func (s *savedRuns) checked(p *pending, fail *wire.Failure) error {
 	return p.reject(r.thrownError(p, &wire.Thrown{Name: fail.Name, Message: fail.Message, Fields: fields}))
 }
 
-// adopt takes up a realm before it runs, unless the run is interrupted.
+// adopt adds a realm before it runs, and reports false if the run was
+// interrupted.
 func (s *savedRuns) adopt(c *realm, p *pending) bool {
-
 	if s.running == nil {
 		s.running, s.inner = make(map[*realm]*pending), make(map[int]*realm)
 	}
@@ -179,7 +179,7 @@ func (s *savedRuns) answer(number int, reply wire.Reply, body []byte) bool {
 	return true
 }
 
-// follow settles the call that runs a saved script once that has ended.
+// follow answers the call that runs a saved script once that has ended.
 func (s *savedRuns) follow(c *realm) error {
 	r := s.outer
 	if !c.ended() {
@@ -189,7 +189,7 @@ func (s *savedRuns) follow(c *realm) error {
 		c.deadlocked() // whatever else is open, nothing can move it
 	}
 	p := s.running[c]
-	defer r.letGo(p)
+	defer r.discard(p)
 	body, notes, fail := c.finish()
 	s.drop(c)
 	for _, n := range notes {
@@ -218,21 +218,11 @@ func (s *savedRuns) follow(c *realm) error {
 // same class and fields as the one that ended it.
 func (s *savedRuns) fail(p *pending, fail *wire.Failure) error {
 	r := s.outer
-	defer r.letGo(p)
+	defer r.discard(p)
 	p.failed, p.within = true, fail
 	text := fail.Message + " (in saved script " + values.Cut(p.name, 80)
 	if at := fail.Position; at.Line > 0 {
 		text += fmt.Sprintf(", line %d, column %d", at.Line, at.Column)
 	}
 	return p.reject(r.thrownError(p, &wire.Thrown{Name: fail.Name, Message: text + ")", Fields: fail.Fields}))
-}
-
-// savedFrame shows where the run's own script runs a saved script, and below
-// it the lines of that.
-func (r *realm) savedFrame(at analysis.Position, name, within string) string {
-	frame := r.script.Frame(at)
-	if within == "" {
-		return frame
-	}
-	return values.Cut(frame+"\nsaved script "+values.Cut(name, 80)+":\n"+within, wire.MaxNote)
 }

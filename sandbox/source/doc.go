@@ -18,7 +18,8 @@
 // intake.go reads, frontend.go runs esbuild, brackets.go finds the bracket
 // that is not closed. mend.go and regexps.go (with properties.go) put right in
 // the tree what goja gets wrong. places.go and stack.go are the way back.
-// absent.go lists what scripts look for here in vain, and what to write instead.
+// absent.go lists what other runtimes have and this one does not, with what to write
+// instead.
 //
 // The package runs nothing.
 package source

@@ -105,7 +105,13 @@ func (s *Script) CallStart(p analysis.Position) analysis.Position {
 // NameRune reports whether a character may stand in a name; it is generous
 // beyond ASCII.
 func NameRune(r rune) bool {
-	return r == '_' || r == '$' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r > 0x7f
+	switch {
+	case r == '_', r == '$', r > 0x7f:
+		return true
+	case '0' <= r && r <= '9', 'A' <= r && r <= 'Z', 'a' <= r && r <= 'z':
+		return true
+	}
+	return false
 }
 
 // From returns the rest of the line at a position.
@@ -175,13 +181,25 @@ func (s *Script) Frame(p analysis.Position) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
+// misleading reports whether a character could move the caret or a terminal's
+// cursor, or turn the direction of text.
+func misleading(c rune) bool {
+	switch {
+	case c < ' ', 0x7f <= c && c < 0xa0, c == 0xfeff:
+		return true
+	case 0x200b <= c && c <= 0x200f, 0x202a <= c && c <= 0x202e, 0x2066 <= c && c <= 0x2069:
+		return true
+	}
+	return false
+}
+
 // window cuts a line to maxFrameWidth characters from start on, and makes
-// what could move the caret or a terminal's cursor a plain blank. shift is by
+// what is misleading a plain blank. shift is by
 // how much the mark of a cut moved the text to the right.
 func window(line string, start int) (text string, shift int) {
 	r := []rune(line)
 	for i, c := range r {
-		if c < ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 || c >= 0x200b && c <= 0x200f || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069 || c == 0xfeff {
+		if misleading(c) {
 			r[i] = ' '
 		}
 	}

@@ -181,7 +181,10 @@ func (t *patternReader) set(depth int) (string, error) {
 			t.i++
 			return finishSet(plain.String(), others, operands, operator, negated)
 		case strings.HasPrefix(rest, "--"), strings.HasPrefix(rest, "&&"):
-			if operator != "" && operator != rest[:2] || operator == "" && plain.Len() == 0 && len(others) == 0 {
+			switch {
+			case operator == "" && plain.Len()+len(others) == 0: // nothing stands before it
+				return "", errSetOperation
+			case operator != "" && operator != rest[:2]: // the two cannot be mixed
 				return "", errSetOperation
 			}
 			if operator == "" {

@@ -3,7 +3,6 @@ package values
 import (
 	"errors"
 	"reflect"
-	"strings"
 
 	"github.com/dop251/goja"
 )
@@ -156,11 +155,55 @@ func PropertyText(o *goja.Object, key, otherwise string) string {
 	return v.String()
 }
 
-// DescribeKind says of what kind a value is.
-func DescribeKind(v goja.Value) string {
-	d := Describe(v)
-	if word, _, ok := strings.Cut(d, " "); ok && !strings.HasPrefix(d, "a") {
-		return "a " + word
+// Guard runs f, which may run script code, from outside of the engine or
+// inside of it, and returns what it threw.
+func (r *Codec) Guard(f func()) (err error) {
+	defer func() {
+		x := recover()
+		if x == nil {
+			return
+		}
+		var interrupted *goja.InterruptedError
+		var overflow *goja.StackOverflowError
+		switch x := x.(type) {
+		case abort:
+			err = x.err
+		case error:
+			if !errors.As(x, &interrupted) && !errors.As(x, &overflow) {
+				panic(x)
+			}
+			err = x
+		default:
+			panic(x)
+		}
+	}()
+	if ex := r.VM.Try(f); ex != nil {
+		return ex
 	}
-	return d
+	return nil
 }
+
+// Primitive unwraps new Number(1) and its like.
+func (r *Codec) Primitive(o *goja.Object) (goja.Value, bool) {
+	switch x := o.Export().(type) {
+	case int64, float64, bool:
+		return r.VM.ToValue(x), true
+	}
+	return nil, false
+}
+
+// StringOf converts as String(v) does.
+func (r *Codec) StringOf(v goja.Value) goja.String {
+	if s, ok := v.(goja.String); ok {
+		return s
+	}
+	return r.VM.ToValue(v.String()).(goja.String)
+}
+
+// A TypeError becomes a TypeError in the script.
+type TypeError struct{ Message string }
+
+func (e *TypeError) Error() string { return e.Message }
+
+// An abort leaves the reading of a value, through the engine's own unwinding.
+type abort struct{ err error }

@@ -14,11 +14,6 @@ import (
 	"github.com/dop251/goja"
 )
 
-// A TypeError becomes a TypeError in the script.
-type TypeError struct{ Message string }
-
-func (e *TypeError) Error() string { return e.Message }
-
 // EncodeArgs converts the one argument of a call: an object, or nothing.
 func (r *Codec) EncodeArgs(c goja.FunctionCall, label string) ([]byte, error) {
 	for _, extra := range c.Arguments[min(1, len(c.Arguments)):] {
@@ -120,9 +115,6 @@ func (e *encoder) encode(v goja.Value) (b []byte, err error) {
 	}
 	return e.buf, nil
 }
-
-// An abort leaves the encoder, through the engine's own unwinding.
-type abort struct{ err error }
 
 func (e *encoder) fail(format string, args ...any) {
 	panic(abort{&TypeError{Message: e.label + e.where() + " " + fmt.Sprintf(format, args...)}})

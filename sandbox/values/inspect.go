@@ -108,7 +108,7 @@ func (in *inspector) readable(o *goja.Object, depth int) string {
 	if s := in.empty(o, name); s != "" {
 		return s
 	}
-	if depth > in.depth && class != "Error" && class != "Date" && class != "RegExp" && !Callable(o) {
+	if depth > in.depth && !shownAtAnyDepth(o, class) {
 		switch {
 		case IsArray(o):
 			return "[Array]"
@@ -212,6 +212,16 @@ func (in *inspector) readable(o *goja.Object, depth int) string {
 		return in.reference(o) + open + end
 	}
 	return in.join(o, out, base, in.reference(o)+open, end, list, depth)
+}
+
+// shownAtAnyDepth reports whether an object is short enough to be written
+// wherever it stands.
+func shownAtAnyDepth(o *goja.Object, class string) bool {
+	switch class {
+	case "Error", "Date", "RegExp":
+		return true
+	}
+	return Callable(o)
 }
 
 // reference marks an object that something inside of it refers back to.

@@ -63,7 +63,10 @@ func Accessor(name string) string {
 // identifier reports whether a name can stand behind a point.
 func identifier(name string) bool {
 	for i, c := range name {
-		if !(c == '_' || c == '$' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || i > 0 && c >= '0' && c <= '9') {
+		switch {
+		case c == '_', c == '$', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
+		case i > 0 && '0' <= c && c <= '9':
+		default:
 			return false
 		}
 	}

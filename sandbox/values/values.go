@@ -1,9 +1,9 @@
 package values
 
 import (
-	"errors"
 	"math/big"
 	"reflect"
+	"strings"
 
 	"github.com/dop251/goja"
 )
@@ -22,34 +22,6 @@ func IsMap(o *goja.Object) bool { return o.ExportType() == mapType }
 
 // IsSet reports whether an object is a Set.
 func IsSet(o *goja.Object) bool { return o.ClassName() == "Object" && o.ExportType() == setType }
-
-// Guard runs f, which may run script code, from outside of the engine or
-// inside of it, and returns what it threw.
-func (r *Codec) Guard(f func()) (err error) {
-	defer func() {
-		x := recover()
-		if x == nil {
-			return
-		}
-		var interrupted *goja.InterruptedError
-		var overflow *goja.StackOverflowError
-		switch x := x.(type) {
-		case abort:
-			err = x.err
-		case error:
-			if !errors.As(x, &interrupted) && !errors.As(x, &overflow) {
-				panic(x)
-			}
-			err = x
-		default:
-			panic(x)
-		}
-	}()
-	if ex := r.VM.Try(f); ex != nil {
-		return ex
-	}
-	return nil
-}
 
 // AsPromise returns the promise that a value is, if it is one.
 func AsPromise(v goja.Value) (*goja.Promise, bool) {
@@ -96,23 +68,6 @@ func isInvalid(o *goja.Object) bool {
 	return err == nil && goja.IsNaN(n)
 }
 
-// Primitive unwraps new Number(1) and its like.
-func (r *Codec) Primitive(o *goja.Object) (goja.Value, bool) {
-	switch x := o.Export().(type) {
-	case int64, float64, bool:
-		return r.VM.ToValue(x), true
-	}
-	return nil, false
-}
-
-// StringOf converts as String(v) does.
-func (r *Codec) StringOf(v goja.Value) goja.String {
-	if s, ok := v.(goja.String); ok {
-		return s
-	}
-	return r.VM.ToValue(v.String()).(goja.String)
-}
-
 // Describe says in a few words what a value is.
 func Describe(v goja.Value) string {
 	if v == nil || goja.IsUndefined(v) {
@@ -147,4 +102,13 @@ func Describe(v goja.Value) string {
 		return "BigInt " + Cut(v.String(), 40)
 	}
 	return "number " + v.String()
+}
+
+// DescribeKind says of what kind a value is.
+func DescribeKind(v goja.Value) string {
+	d := Describe(v)
+	if word, _, ok := strings.Cut(d, " "); ok && !strings.HasPrefix(d, "a") {
+		return "a " + word
+	}
+	return d
 }

@@ -66,7 +66,7 @@ func (r *World) textCoders() []goja.Value {
 			open = unfinished(b, name)
 			b = b[:len(b)-open]
 		}
-		if fatal && (name == "utf-8" && !utf8.Valid(b) || strings.HasPrefix(name, "utf-16") && len(b)%2 != 0) {
+		if fatal && !wellFormed(b, name) {
 			panic(r.VM.NewTypeError("The encoded data was not valid for encoding %s", name))
 		}
 		text, err := decoders[name].NewDecoder().Bytes(b)
@@ -84,7 +84,19 @@ func (r *World) textCoders() []goja.Value {
 	return []goja.Value{r.VM.ToValue(encode), r.VM.ToValue(decode), r.VM.ToValue(known)}
 }
 
-// unfinished counts the bytes at the end that are the begin of a character.
+// wellFormed reports whether bytes can be of an encoding, as far as that is
+// cheap to tell.
+func wellFormed(b []byte, encoding string) bool {
+	switch encoding {
+	case "utf-8":
+		return utf8.Valid(b)
+	case "utf-16le", "utf-16be":
+		return len(b)%2 == 0
+	}
+	return true
+}
+
+// unfinished counts the bytes at the end that are the beginning of a character.
 func unfinished(b []byte, encoding string) int {
 	switch encoding {
 	case "utf-16le", "utf-16be":

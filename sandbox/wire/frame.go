@@ -60,7 +60,7 @@ const Version = 2
 // a script do something else with the same answers (goja, the TypeScript front
 // end, the worker's own objects): a run that began in one engine does not go on
 // in another.
-const Engine = "2"
+const Engine = "3"
 
 // MaxFrame bounds a frame in either direction, its header included.
 const MaxFrame = 64 << 20

@@ -42,7 +42,7 @@ type clock struct {
 	stop    func(limit string)
 	spent   time.Duration // wall time up to the last pause
 	since   time.Time     // of the last resume; zero while paused
-	cpuAt   time.Duration // what cpu returned at the begin of the run
+	cpuAt   time.Duration // what cpu returned at the beginning of the run
 	timer   *time.Timer
 	set     bool   // the timer will come
 	stopped string // the limit for which stop was called; empty before

@@ -25,7 +25,7 @@ type run struct {
 	timers  int
 	open    map[int]wire.Op // sent, and the answer not taken
 	busy    int             // of open, those that are no timers
-	held    []heldCall      // numbered, waiting for fewer open calls, in order
+	unsent  []unsentCall    // numbered, waiting for fewer open calls, in order
 	dropped map[int]bool    // timers that were cleared
 
 	flushed     time.Time // the last flush for a log's sake
@@ -35,7 +35,7 @@ type run struct {
 	err         error // the pipe's, which ends the worker
 }
 
-type heldCall struct {
+type unsentCall struct {
 	header wire.Call
 	args   []byte
 }
@@ -96,11 +96,11 @@ func (w *worker) run(header wire.Run, input []byte, source string) error {
 	w.watch.finish()
 	done := wire.Done{
 		Run: header.ID, Calls: r.calls, CPU: w.clock.used(), LogsDropped: r.logsDropped, Taken: r.taken,
-		Notes: append(r.heldNotes(), notes...), Err: fail,
+		Notes: append(r.unsentNotes(), notes...), Err: fail,
 	}
 	r.write(wire.KindDone, done, result)
 	r.flush()
-	w.watch.settle()
+	w.watch.giveBack()
 	return r.err
 }
 
@@ -134,7 +134,7 @@ func (r *run) next(e *realm.Engine) error {
 			if h.Time.After(r.time) {
 				r.time = h.Time.UTC() // never back: a script's clock is monotonic
 			}
-			r.release()
+			r.sendCalls()
 			if r.dropped[h.Number] {
 				delete(r.dropped, h.Number)
 				return nil
@@ -183,25 +183,25 @@ func (r *run) Call(op wire.Op, name string, args []byte, at analysis.Position) (
 	} else {
 		r.calls++
 	}
-	r.held = append(r.held, heldCall{wire.Call{Run: r.header.ID, Number: r.made, Op: op, Name: name, Position: at}, args})
-	r.release()
+	r.unsent = append(r.unsent, unsentCall{wire.Call{Run: r.header.ID, Number: r.made, Op: op, Name: name, Position: at}, args})
+	r.sendCalls()
 	return r.made, nil
 }
 
-// release sends held calls, in the order of their numbers, while fewer than
+// sendCalls sends unsent calls, in the order of their numbers, while fewer than
 // the limit are open. Timers are no load on anybody and do not count, but
 // keep their place in the order.
-func (r *run) release() {
-	for len(r.held) > 0 {
-		c := r.held[0]
+func (r *run) sendCalls() {
+	for len(r.unsent) > 0 {
+		c := r.unsent[0]
 		if c.header.Op != wire.OpTimer {
 			if r.busy >= r.header.Limits.Parallel {
 				return
 			}
 			r.busy++
 		}
-		r.held[0] = heldCall{}
-		r.held = r.held[1:]
+		r.unsent[0] = unsentCall{}
+		r.unsent = r.unsent[1:]
 		r.sent++
 		r.open[c.header.Number] = c.header.Op
 		r.write(wire.KindCall, c.header, c.args)
@@ -257,20 +257,20 @@ func (r *run) flush() {
 	}
 }
 
-// heldNotes remarks on calls that were never sent. Of those that were sent,
+// unsentNotes remarks on calls that were never sent. Of those that were sent,
 // the parent knows which are not answered.
-func (r *run) heldNotes() []string {
-	unsent := 0
-	for _, c := range r.held {
+func (r *run) unsentNotes() []string {
+	count := 0
+	for _, c := range r.unsent {
 		if c.header.Op != wire.OpTimer {
-			unsent++
+			count++
 		}
 	}
-	if unsent == 0 {
+	if count == 0 {
 		return nil
 	}
-	calls := fmt.Sprintf("%d calls were", unsent)
-	if unsent == 1 {
+	calls := fmt.Sprintf("%d calls were", count)
+	if count == 1 {
 		calls = "1 call was"
 	}
 	return []string{fmt.Sprintf("%s never sent: the script ended while waiting for the limit of %d parallel calls", calls, r.header.Limits.Parallel)}

@@ -82,8 +82,8 @@ func (m *monitor) set(over bool) {
 	m.over = over
 }
 
-// settle gives memory back after a run that took much of it.
-func (m *monitor) settle() {
+// giveBack gives memory back after a run that took much of it.
+func (m *monitor) giveBack() {
 	if m.started && heap() > bigHeap {
 		debug.FreeOSMemory()
 	}

@@ -1,2 +1,2 @@
 // expect: limit cpu time
-const f = new Intl.NumberFormat("de"); let n = 0; for (;;) { n += f.format(Number.MAX_VALUE).length + (1e21).toLocaleString("en").length + new Date(8.64e15).toLocaleString("de").length }
+const f = new Intl.NumberFormat("en"); let n = 0; for (;;) { n += f.format(Number.MAX_VALUE).length + (1e21).toLocaleString("en").length + new Date(8.64e15).toLocaleString("en-US").length }
