@@ -208,36 +208,46 @@ type Options struct {
 	Webhooks []Webhook
 	Bridge   string
 
-	// SessionTime is how long somebody who came in stays in; 0 means 12 hours.
-	SessionTime time.Duration
-	// Wait is how long POST /api/runs waits for a result; 0 means 2 seconds,
-	// at most 60. The caller may ask for another time.
-	Wait time.Duration
-	// MaxBody bounds a request's body in bytes; 0 means 4 MB.
-	MaxBody int64
-	// MaxStreams bounds the event streams that are open; 0 means 100.
-	MaxStreams int
+	Limits Limits
 
 	Now       func() time.Time  // nil means time.Now
 	Logger    *slog.Logger      // nil means none
 	Transport http.RoundTripper // of webhooks; nil means one without a proxy
 }
 
+// Limits bound what a site takes. Zero fields mean the defaults.
+type Limits struct {
+	// SessionTime is how long somebody who came in stays in; 12 hours.
+	SessionTime time.Duration
+	// Wait is how long POST /api/runs waits for a result, at most 60 s; 2 s.
+	// The caller may ask for another time.
+	Wait time.Duration
+	// MaxBody bounds a request's body, in bytes; 4 MB.
+	MaxBody int64
+	// MaxStreams bounds the event streams that are open; 100.
+	MaxStreams int
+}
+
+func (l Limits) orDefaults() Limits {
+	if l.SessionTime <= 0 {
+		l.SessionTime = 12 * time.Hour
+	}
+	if l.Wait <= 0 {
+		l.Wait = 2 * time.Second
+	}
+	if l.MaxBody <= 0 {
+		l.MaxBody = 4 << 20
+	}
+	if l.MaxStreams <= 0 {
+		l.MaxStreams = 100
+	}
+	return l
+}
+
 func (o Options) orDefaults() Options {
+	o.Limits = o.Limits.orDefaults()
 	if o.Approvers == nil {
 		o.Approvers = func() *approval.Approvers { return nil }
-	}
-	if o.SessionTime <= 0 {
-		o.SessionTime = 12 * time.Hour
-	}
-	if o.Wait <= 0 {
-		o.Wait = 2 * time.Second
-	}
-	if o.MaxBody <= 0 {
-		o.MaxBody = 4 << 20
-	}
-	if o.MaxStreams <= 0 {
-		o.MaxStreams = 100
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -252,11 +262,16 @@ func (o Options) orDefaults() Options {
 }
 
 // A Site serves the page and the API. Any number of goroutines may call it.
+//
+// Its handlers are grouped by what they serve: auth says who makes a request,
+// pages renders the tabs, streams sends events to browsers and webhooks to
+// elsewhere, runHandlers and configHandlers are the API of runs and of a pending
+// configuration. The rest of the API is the Site's own.
 type Site struct {
-	o       Options
-	mux     *http.ServeMux
-	door    *door
-	streams chan struct{} // holds one token for each that is open
+	o           Options
+	mux         *http.ServeMux
+	auth        *auth
+	streamSlots chan struct{} // holds one token for each that is open
 
 	ctx    context.Context // ends when the site is closed
 	cancel context.CancelFunc
@@ -267,10 +282,11 @@ type Site struct {
 // watches for all of them; Close ends them.
 func New(o Options) *Site {
 	o = o.orDefaults()
-	s := &Site{o: o, door: newDoor(o.Now, o.SessionTime), streams: make(chan struct{}, o.MaxStreams)}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s := &Site{o: o, streamSlots: make(chan struct{}, o.Limits.MaxStreams)}
+	s.auth = &auth{&s.o, newSignIns(o.Now, o.Limits.SessionTime)}
+	s.ctx, s.cancel = context.WithCancel(context.Background()) // it ends with Close
 	s.mux = s.routed()
-	s.startWebhooks()
+	webhooks{s}.start()
 	return s
 }
 
@@ -288,5 +304,5 @@ func (s *Site) LoginURL(base string) (link string, ok bool) {
 	if s.o.Approvers().Any() {
 		return "", false
 	}
-	return base + "/login#code=" + s.door.newCode(nil), true
+	return base + "/login#code=" + s.auth.signIns.newCode(nil), true
 }

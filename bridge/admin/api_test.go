@@ -229,7 +229,11 @@ func TestRows(t *testing.T) {
 	}
 	var settled Request
 	b.as("bob").do("GET", "/api/pending/"+e.ID, "").want(200).into(&settled)
-	want := []CallState{{7, "approved", ledger.Failed, "no such person"}, {8, "denied", ledger.Refused, ""}, {9, "approved", ledger.Sending, ""}}
+	want := []ledger.CallOutcome{
+		{Call: 7, Answer: "approved", State: ledger.Failed, Error: "no such person"},
+		{Call: 8, Answer: "denied", State: ledger.Refused},
+		{Call: 9, Answer: "approved", State: ledger.Sending},
+	}
 	if !slices.Equal(settled.Calls, want) {
 		t.Errorf("the calls are %+v, want %+v", settled.Calls, want)
 	}
@@ -581,7 +585,7 @@ func TestOpenAPI(t *testing.T) {
 			}
 		}
 	}
-	for _, rt := range routes {
+	for _, rt := range new(Site).routes() {
 		if key := rt.method + " " + rt.path; rt.api() && !documented[key] {
 			t.Errorf("%s is not documented", key)
 		} else {

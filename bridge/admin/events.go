@@ -59,11 +59,11 @@ func (s *Site) event(kind string, e approval.Entry) Event {
 
 // A watch finds out what has changed since it looked last.
 type watch struct {
-	site   *Site
-	calls  bool              // a call that joins a request is news too, and what a model says of it
-	known  map[string]string // pending requests, with a word that changes when there is news
-	grants string
-	held   string // the digest of the configuration that waits
+	site          *Site
+	calls         bool              // a call that joins a request is news too, and what a model says of it
+	known         map[string]string // pending requests, with a word that changes when there is news
+	grants        string
+	pendingConfig string // the digest of the configuration that waits
 }
 
 // look returns what is new of requests and grants, what is settled first.
@@ -118,17 +118,20 @@ func (w *watch) look(ctx context.Context) ([]Event, error) {
 			held += " rejected by " + waits.Rejected.By
 		}
 	}
-	if held != w.held {
+	if held != w.pendingConfig {
 		events = append(events, Event{Type: "config", Now: w.site.o.Now()})
 	}
-	w.held = held
+	w.pendingConfig = held
 	return events, nil
 }
 
+// streams sends events to whoever holds a connection open for them.
+type streams struct{ *Site }
+
 // follow sends events until ctx ends, a send fails, or the caller would not be
 // let in any more. A nil event is a heartbeat.
-func (s *Site) follow(ctx context.Context, who *caller, send func(*Event) error) error {
-	w := &watch{site: s, calls: true}
+func (s streams) follow(ctx context.Context, who *caller, send func(*Event) error) error {
+	w := &watch{site: s.Site, calls: true}
 	var ended <-chan time.Time
 	if !who.until.IsZero() {
 		t := time.NewTimer(who.until.Sub(s.o.Now()))
@@ -148,7 +151,7 @@ func (s *Site) follow(ctx context.Context, who *caller, send func(*Event) error)
 			tools = s.o.Tools.Changed()
 		}
 		if !who.still() {
-			return errStranger
+			return errUnauthenticated
 		}
 		if err := send(next); err != nil {
 			return err
@@ -172,7 +175,7 @@ func (s *Site) follow(ctx context.Context, who *caller, send func(*Event) error)
 		case <-beat.C:
 			next = nil
 		case <-ended:
-			return errStranger
+			return errUnauthenticated
 		case <-s.ctx.Done():
 			return s.ctx.Err()
 		case <-ctx.Done():
@@ -183,12 +186,12 @@ func (s *Site) follow(ctx context.Context, who *caller, send func(*Event) error)
 
 // events is the stream: server-sent events, or a WebSocket to whoever asks for
 // one. What is pending is sent first, so nothing is lost by coming again.
-func (s *Site) events(who *caller, w http.ResponseWriter, r *http.Request) error {
+func (s streams) events(who *caller, w http.ResponseWriter, r *http.Request) error {
 	select {
-	case s.streams <- struct{}{}:
-		defer func() { <-s.streams }()
+	case s.streamSlots <- struct{}{}:
+		defer func() { <-s.streamSlots }()
 	default:
-		return &failure{http.StatusServiceUnavailable, "too_many", fmt.Sprintf("there are %d event streams already", cap(s.streams)), ""}
+		return &failure{http.StatusServiceUnavailable, "too_many", fmt.Sprintf("there are %d event streams already", cap(s.streamSlots)), ""}
 	}
 	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		return s.socket(who, w, r)
@@ -217,7 +220,7 @@ func (s *Site) events(who *caller, w http.ResponseWriter, r *http.Request) error
 }
 
 // socket serves the same events over a WebSocket, one JSON text each.
-func (s *Site) socket(who *caller, w http.ResponseWriter, r *http.Request) error {
+func (s streams) socket(who *caller, w http.ResponseWriter, r *http.Request) error {
 	if who.channel == "page" && r.Header.Get("Origin") == "" {
 		return &failure{http.StatusForbidden, "origin", "a socket with a cookie must say where it comes from", ""}
 	}
@@ -246,7 +249,7 @@ func (s *Site) socket(who *caller, w http.ResponseWriter, r *http.Request) error
 		}
 		return conn.Write(ctx, websocket.MessageText, data)
 	})
-	if err == errStranger {
+	if err == errUnauthenticated {
 		conn.Close(websocket.StatusPolicyViolation, "signed out")
 	} else {
 		conn.Close(websocket.StatusGoingAway, "")

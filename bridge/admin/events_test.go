@@ -229,7 +229,7 @@ func TestStreamsOutliveTheReadTimeout(t *testing.T) {
 }
 
 func TestStreamsAreBounded(t *testing.T) {
-	b := newBench(t, func(o *Options) { o.MaxStreams = 1 })
+	b := newBench(t, func(o *Options) { o.Limits.MaxStreams = 1 })
 	server := b.listen()
 	f := b.stream(server, bearer("vic"))
 	f.want("hello", "")
@@ -240,7 +240,7 @@ func TestStreamsAreBounded(t *testing.T) {
 // Somebody's time on the page ends, and with it what they read.
 func TestStreamEndsWithTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(o *Options) { o.SessionTime = time.Hour })
+		b := newBench(t, func(o *Options) { o.Limits.SessionTime = time.Hour })
 		begun := time.Now()
 		page := b.atPage("bob")
 		b.site.ServeHTTP(httptest.NewRecorder(), page.request("GET", "/api/events", "")) // returns when it ends

@@ -2,14 +2,18 @@ package admin
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"html/template"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/profiles"
 )
@@ -60,8 +64,8 @@ type historyAnswer struct {
 	Uncounted                         bool
 }
 
-// folded are records, the newest first, with those of one call as one row.
-func folded(rows []Row) []*historyRow {
+// rowsByCall are records, the newest first, with those of one call as one row.
+func rowsByCall(rows []Row) []*historyRow {
 	type key struct {
 		run  string
 		call int
@@ -115,7 +119,7 @@ func (h *historyRow) add(rec ledger.Record) {
 	}
 }
 
-func (s *Site) historyPage(who *caller, w http.ResponseWriter, r *http.Request) error {
+func (s pages) historyPage(who *caller, w http.ResponseWriter, r *http.Request) error {
 	given := r.URL.Query()
 	for name, v := range given { // an empty field of the form says nothing
 		if len(v) == 1 && v[0] == "" {
@@ -145,10 +149,104 @@ func (s *Site) historyPage(who *caller, w http.ResponseWriter, r *http.Request) 
 	} else if err != nil {
 		return err
 	}
-	body.Rows = folded(rows)
+	body.Rows = rowsByCall(rows)
 	if n := len(rows); n > 0 && fmt.Sprint(n) == asked.Get("limit") {
 		given.Set("before", fmt.Sprint(rows[n-1].Seq))
 		body.Older = template.URL("/history?" + given.Encode()) // which escapes what it must
 	}
-	return s.page(who, w, r, "history", "History", body)
+	return s.tab(who, w, r, "history", "History", body)
+}
+
+// A Row is one record of the history.
+type Row struct {
+	Seq    int64         `json:"seq"`
+	Record ledger.Record `json:"record"`
+}
+
+const maxRows = 1000
+
+// rows are the records that a query of the URL selects, the newest first.
+func (s *Site) rows(ctx context.Context, v url.Values) ([]Row, error) {
+	if s.o.Records == nil {
+		return nil, missing("records")
+	}
+	q := ledger.Query{Newest: true, Limit: 100, Tool: v.Get("tool")}
+	var events []string
+	lists := map[string]*[]string{"event": &events, "run": &q.Runs, "session": &q.Sessions, "client": &q.Clients, "profile": &q.Profiles,
+		"server": &q.Servers, "approver": &q.Approvers, "channel": &q.Channels, "disposition": &q.Dispositions, "outcome": &q.Outcomes, "risk": &q.Risks}
+	if err := knownFilters(v, lists); err != nil {
+		return nil, err
+	}
+	for name, list := range lists {
+		*list = slices.DeleteFunc(slices.Clone(v[name]), func(text string) bool { return text == "" })
+	}
+	for _, event := range events {
+		q.Events = append(q.Events, ledger.Event(event))
+	}
+	for name, t := range map[string]*time.Time{"since": &q.Since, "until": &q.Until} {
+		text := v.Get(name)
+		if text == "" {
+			continue
+		}
+		if back, err := time.ParseDuration(text); err == nil {
+			*t = s.o.Now().Add(-back)
+		} else if *t, err = time.Parse(time.RFC3339, text); err != nil {
+			return nil, invalid(name+` must be a time such as "2026-11-21T08:00:00Z", or how long ago, such as "2h"`, "")
+		}
+	}
+	for name, n := range map[string]*int64{"after": &q.After, "before": &q.Before} {
+		if text := v.Get(name); text != "" {
+			var err error
+			if *n, err = strconv.ParseInt(text, 10, 64); err != nil || *n < 0 {
+				return nil, invalid(name+" must be the number of a row", "")
+			}
+		}
+	}
+	if text := v.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxRows {
+			return nil, invalid(fmt.Sprintf("limit must be a number from 1 to %d", maxRows), "")
+		}
+		q.Limit = n
+	}
+	rows := []Row{}
+	for row, err := range s.o.Records.Rows(ctx, q) {
+		if err != nil {
+			return nil, fmt.Errorf("reading the history: %w", err)
+		}
+		rows = append(rows, Row{row.Seq, row.Record})
+	}
+	return rows, nil
+}
+
+// knownFilters refuses what selects nothing: a filter that there is not, one that
+// is given twice and takes one value, and a value that it never has. The lists take
+// any number of values.
+func knownFilters(v url.Values, lists map[string]*[]string) error {
+	known := append(slices.Collect(maps.Keys(lists)), "tool", "since", "until", "after", "before", "limit")
+	slices.Sort(known)
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		switch {
+		case !slices.Contains(known, name):
+			return invalid(fmt.Sprintf("there is no filter %q; there are %s", canon.Visible(name), strings.Join(known, ", ")), "")
+		case lists[name] == nil && len(v[name]) > 1:
+			return invalid("the filter "+name+" is given twice and takes one value", "")
+		}
+	}
+	for name, words := range map[string][]string{"risk": {"low", "medium", "high", "critical"}, "disposition": {"allow", "ask", "deny"}} {
+		for _, text := range v[name] {
+			if text != "" && !slices.Contains(words, text) {
+				return invalid(fmt.Sprintf("%s must be one of %s, not %q", name, strings.Join(words, ", "), canon.Visible(text)), "")
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Site) history(_ *caller, w http.ResponseWriter, r *http.Request) error {
+	rows, err := s.rows(r.Context(), r.URL.Query())
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, map[string]any{"rows": rows})
 }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,57 +29,60 @@ type route struct {
 	method, path string
 	// verb is what a caller must be allowed to do; empty lets everybody in.
 	verb  approval.Verb
-	serve func(s *Site, who *caller, w http.ResponseWriter, r *http.Request) error
+	serve func(who *caller, w http.ResponseWriter, r *http.Request) error
 }
 
 func (r route) api() bool { return strings.HasPrefix(r.path, "/api/") }
 
 // routes are all there are. No GET changes anything.
-var routes = []route{
-	{"POST", "/api/login", "", (*Site).login},
-	{"POST", "/api/login/begin", "", (*Site).beginSignOn},
-	{"POST", "/api/login/code", approval.Look, (*Site).signInCode},
-	{"POST", "/api/logout", "", (*Site).logout},
-	{"GET", "/api/me", approval.Look, (*Site).me},
+func (s *Site) routes() []route {
+	p, runs, config := pages{s}, runHandlers{s}, configHandlers{s}
+	return []route{
+		{"POST", "/api/login", "", s.auth.login},
+		{"POST", "/api/login/begin", "", s.auth.beginSignOn},
+		{"POST", "/api/login/code", approval.Look, s.auth.signInCode},
+		{"POST", "/api/logout", "", s.auth.logout},
+		{"GET", "/api/me", approval.Look, s.me},
 
-	{"GET", "/api/pending", approval.Look, (*Site).listPending},
-	{"GET", "/api/pending/{id}", approval.Look, (*Site).showPending},
-	{"POST", "/api/decide/{id}", approval.Answer, (*Site).decide},
-	{"GET", "/api/events", approval.Look, (*Site).events},
+		{"GET", "/api/pending", approval.Look, s.listPending},
+		{"GET", "/api/pending/{id}", approval.Look, s.showPending},
+		{"POST", "/api/decide/{id}", approval.Answer, s.decide},
+		{"GET", "/api/events", approval.Look, streams{s}.events},
 
-	{"POST", "/api/runs", approval.Start, (*Site).startRun},
-	{"GET", "/api/runs", approval.Look, (*Site).listRuns},
-	{"POST", "/api/runs/{id}/stop", approval.Stop, (*Site).stopRun},
-	{"POST", "/api/runs/{id}/resume", approval.Stop, (*Site).resumeRun},
-	{"GET", "/api/result/{id}", approval.Look, (*Site).result},
+		{"POST", "/api/runs", approval.Start, runs.startRun},
+		{"GET", "/api/runs", approval.Look, runs.listRuns},
+		{"POST", "/api/runs/{id}/stop", approval.Stop, runs.stopRun},
+		{"POST", "/api/runs/{id}/resume", approval.Stop, runs.resumeRun},
+		{"GET", "/api/result/{id}", approval.Look, runs.result},
 
-	{"GET", "/api/grants", approval.Look, (*Site).listGrants},
-	{"DELETE", "/api/grants/{id}", approval.Revoke, (*Site).revoke},
-	{"GET", "/api/history", approval.Look, (*Site).history},
-	{"GET", "/api/servers", approval.Look, (*Site).servers},
-	{"POST", "/api/servers/login", approval.Edit, (*Site).beginLogin},
-	{"GET", "/api/tools", approval.Look, (*Site).listTools},
-	{"POST", "/api/tools/accept", approval.Edit, (*Site).acceptTool},
-	{"POST", "/api/tools/block", approval.Edit, (*Site).blockTool},
-	{"GET", "/api/profiles", approval.Look, (*Site).listProfiles},
-	{"PUT", "/api/profiles", approval.Edit, (*Site).saveProfiles},
-	{"GET", "/api/config", approval.Look, (*Site).showConfig},
-	{"POST", "/api/config/confirm", approval.ConfirmConfig, (*Site).confirmConfig},
-	{"POST", "/api/config/reject", approval.ConfirmConfig, (*Site).rejectConfig},
-	{"GET", "/api/sessions", approval.Look, (*Site).listSessions},
-	{"POST", "/api/sessions/{id}/profile", approval.Edit, (*Site).tighten},
+		{"GET", "/api/grants", approval.Look, s.listGrants},
+		{"DELETE", "/api/grants/{id}", approval.Revoke, s.revoke},
+		{"GET", "/api/history", approval.Look, s.history},
+		{"GET", "/api/servers", approval.Look, s.servers},
+		{"POST", "/api/servers/login", approval.Edit, s.beginLogin},
+		{"GET", "/api/tools", approval.Look, s.listTools},
+		{"POST", "/api/tools/accept", approval.Edit, s.acceptTool},
+		{"POST", "/api/tools/block", approval.Edit, s.blockTool},
+		{"GET", "/api/profiles", approval.Look, s.listProfiles},
+		{"PUT", "/api/profiles", approval.Edit, s.saveProfiles},
+		{"GET", "/api/config", approval.Look, config.showConfig},
+		{"POST", "/api/config/confirm", approval.ConfirmConfig, config.confirmConfig},
+		{"POST", "/api/config/reject", approval.ConfirmConfig, config.rejectConfig},
+		{"GET", "/api/sessions", approval.Look, s.listSessions},
+		{"POST", "/api/sessions/{id}/profile", approval.Edit, s.tighten},
 
-	{"GET", "/{$}", approval.Look, (*Site).pendingPage},
-	{"GET", "/r/{id}", approval.Look, (*Site).requestPage},
-	{"GET", "/runs", approval.Look, (*Site).runsPage},
-	{"GET", "/grants", approval.Look, (*Site).grantsPage},
-	{"GET", "/servers", approval.Look, (*Site).serversPage},
-	{"GET", "/tools", approval.Look, (*Site).toolsPage},
-	{"GET", "/profiles", approval.Look, (*Site).profilesPage},
-	{"GET", "/history", approval.Look, (*Site).historyPage},
-	{"GET", "/login", "", (*Site).loginPage},
-	{"GET", "/login/done", "", (*Site).loginPage},
-	{"GET", "/assets/{name}", "", (*Site).asset},
+		{"GET", "/{$}", approval.Look, p.pendingPage},
+		{"GET", "/r/{id}", approval.Look, p.requestPage},
+		{"GET", "/runs", approval.Look, p.runsPage},
+		{"GET", "/grants", approval.Look, p.grantsPage},
+		{"GET", "/servers", approval.Look, p.serversPage},
+		{"GET", "/tools", approval.Look, p.toolsPage},
+		{"GET", "/profiles", approval.Look, p.profilesPage},
+		{"GET", "/history", approval.Look, p.historyPage},
+		{"GET", "/login", "", p.loginPage},
+		{"GET", "/login/done", "", p.loginPage},
+		{"GET", "/assets/{name}", "", p.asset},
+	}
 }
 
 // routed builds the mux. A path that is there under another method answers
@@ -86,7 +90,7 @@ var routes = []route{
 func (s *Site) routed() *http.ServeMux {
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
-	for _, rt := range routes {
+	for _, rt := range s.routes() {
 		methods[rt.path] = append(methods[rt.path], rt.method)
 		mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) { s.handle(rt, w, r) })
 	}
@@ -146,9 +150,9 @@ func (s *Site) handle(rt route, w http.ResponseWriter, r *http.Request) {
 			return &failure{http.StatusUnsupportedMediaType, "content_type", "the content type must be application/json", ""}
 		}
 		if rt.verb == "" {
-			return rt.serve(s, nil, w, r)
+			return rt.serve(nil, w, r)
 		}
-		who, err := s.identify(r, changes)
+		who, err := s.auth.identify(r, changes)
 		if err != nil {
 			return err
 		}
@@ -156,7 +160,7 @@ func (s *Site) handle(rt route, w http.ResponseWriter, r *http.Request) {
 			return &failure{http.StatusForbidden, "role", fmt.Sprintf("%s may not do this", canon.Visible(who.Name)),
 				fmt.Sprintf("the role %s does not %s", who.Role, rt.verb)}
 		}
-		return rt.serve(s, who, w, r)
+		return rt.serve(who, w, r)
 	}()
 	if err != nil {
 		s.fail(w, r, err)
@@ -221,14 +225,14 @@ func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case f.status == http.StatusUnauthorized && api:
 		h.Set("WWW-Authenticate", `Bearer realm="codemode-bridge"`)
 	case f.status == http.StatusUnauthorized:
-		s.render(w, f.status, "login", frame{Title: "Sign in"})
+		pages{s}.render(w, f.status, "login", frame{Title: "Sign in"})
 		return
 	case !api && strings.Contains(r.Header.Get("Accept"), "text/html"):
 		var who *caller // whose tabs are shown: nobody's where the request is none of ours
 		if f.code != "host" && f.code != "origin" {
-			who, _ = s.identify(r, false)
+			who, _ = s.auth.identify(r, false)
 		}
-		s.render(w, f.status, "failure", frame{Title: strings.ToUpper(f.message[:1]) + f.message[1:], Tab: "failure", Who: who, Body: f.hint})
+		pages{s}.render(w, f.status, "failure", frame{Title: strings.ToUpper(f.message[:1]) + f.message[1:], Tab: "failure", Who: who, Body: f.hint})
 		return
 	}
 	type body struct {
@@ -254,10 +258,14 @@ func answer(w http.ResponseWriter, status int, v any) error {
 // fields are the members that a body may have, with where they go.
 type fields map[string]any
 
-// read reads a body that is a JSON object: no member twice or under a name
-// that is not known, also not in another case.
 func (s *Site) read(w http.ResponseWriter, r *http.Request, into fields) error {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBody))
+	return readBody(w, r, s.o.Limits.MaxBody, into)
+}
+
+// readBody reads a body of at most max bytes that is a JSON object: no member twice
+// or under a name that is not known, also not in another case.
+func readBody(w http.ResponseWriter, r *http.Request, max int64, into fields) error {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, max))
 	if err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
@@ -298,4 +306,13 @@ func invalid(message, hint string) error {
 
 func missing(what string) error {
 	return &failure{http.StatusNotFound, "not_found", "this bridge has no " + what, ""}
+}
+
+// record writes down what somebody did here.
+func (s *Site) record(ctx context.Context, who *caller, rec ledger.Record) error {
+	rec.Time, rec.Approver, rec.Channel, rec.Durable = s.o.Now(), who.Name, who.channel, true
+	if err := s.o.Record.Record(context.WithoutCancel(ctx), rec); err != nil {
+		return fmt.Errorf("recording what %s did: %w", who.Name, err)
+	}
+	return nil
 }

@@ -36,22 +36,22 @@ var served = map[string]string{
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"scripts": func() []string { return pageScripts },
-	"upper":   strings.ToUpper,
-	"join":    func(lines []string) string { return strings.Join(lines, "\n") },
-	"brief":   brief,
-	"millis":  time.Time.UnixMilli,
-	"stamp":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"shown":   canon.Visible,
-	"count":   approval.Counted,
-	"pretty":  pretty,
-	"mark":    diffMark,
-	"event":   func(e ledger.Event) string { return strings.ReplaceAll(string(e), "_", " ") },
-	"grave":   grave,
-	"fold":    func(all []approval.Field, whole bool) shownFields { return shownFields{all, whole} },
-	"lines":   func(text string) []string { return strings.Split(text, "\n") },
-	"head":    func(lines []string) string { return strings.Join(lines[:min(len(lines), headLines)], "\n") },
-	"long":    func(lines []string) bool { return len(lines) > openLines },
+	"scripts":      func() []string { return pageScripts },
+	"upper":        strings.ToUpper,
+	"join":         func(lines []string) string { return strings.Join(lines, "\n") },
+	"brief":        brief,
+	"millis":       time.Time.UnixMilli,
+	"stamp":        func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"shown":        canon.Visible,
+	"count":        approval.Counted,
+	"pretty":       pretty,
+	"mark":         diffMark,
+	"event":        func(e ledger.Event) string { return strings.ReplaceAll(string(e), "_", " ") },
+	"needsReading": needsReading,
+	"fold":         func(all []approval.Field, whole bool) shownFields { return shownFields{all, whole} },
+	"lines":        func(text string) []string { return strings.Split(text, "\n") },
+	"head":         func(lines []string) string { return strings.Join(lines[:min(len(lines), headLines)], "\n") },
+	"long":         func(lines []string) bool { return len(lines) > openLines },
 }).ParseFS(assets, "assets/*.html"))
 
 // A value of more than openLines lines is folded up; headLines are shown of it.
@@ -69,21 +69,24 @@ type shownFields struct {
 
 // A frame is what every page has, with what stands in it.
 type frame struct {
-	Title string
-	Tab   string
-	Who   *caller // nil for nobody
-	Open  int     // requests that wait
-	Held  bool    // a changed configuration waits
-	Other bool    // one can sign in elsewhere
-	Now   time.Time
-	Body  any
+	Title         string
+	Tab           string
+	Who           *caller // nil for nobody
+	Open          int     // requests that wait
+	ConfigPending bool    // a changed configuration waits
+	Other         bool    // one can sign in elsewhere
+	Now           time.Time
+	Body          any
 }
 
 // May reports whether the person at the page may do something.
 func (f frame) May(verb string) bool { return f.Who != nil && f.Who.May(approval.Verb(verb)) }
 
+// pages renders what people see.
+type pages struct{ *Site }
+
 // render writes a page. It is built whole before anything of it is sent.
-func (s *Site) render(w http.ResponseWriter, status int, name string, f frame) {
+func (s pages) render(w http.ResponseWriter, status int, name string, f frame) {
 	f.Now, f.Other = s.o.Now(), s.o.SignOn != nil
 	var page bytes.Buffer
 	if err := templates.ExecuteTemplate(&page, name, f); err != nil {
@@ -96,32 +99,32 @@ func (s *Site) render(w http.ResponseWriter, status int, name string, f frame) {
 	w.Write(page.Bytes()) // whoever does not read it has gone
 }
 
-// page renders a tab for somebody who is signed in.
-func (s *Site) page(who *caller, w http.ResponseWriter, r *http.Request, name, title string, body any) error {
+// tab renders a tab for somebody who is signed in.
+func (s pages) tab(who *caller, w http.ResponseWriter, r *http.Request, name, title string, body any) error {
 	open, err := s.pending(r.Context())
 	if err != nil {
 		return err
 	}
-	return s.framed(who, w, r, frame{Title: title, Tab: name, Open: len(open), Body: body})
+	return s.renderTab(who, w, r, frame{Title: title, Tab: name, Open: len(open), Body: body})
 }
 
-// framed renders the tab that a frame names, with what every tab shows.
-func (s *Site) framed(who *caller, w http.ResponseWriter, r *http.Request, f frame) error {
-	held, err := s.held(r.Context(), who)
+// renderTab renders the tab that a frame names, with what every tab shows.
+func (s pages) renderTab(who *caller, w http.ResponseWriter, r *http.Request, f frame) error {
+	held, err := s.pendingConfig(r.Context(), who)
 	if err != nil {
 		return err
 	}
-	f.Who, f.Held = who, held != nil
+	f.Who, f.ConfigPending = who, held != nil
 	s.render(w, http.StatusOK, f.Tab, f)
 	return nil
 }
 
-func (s *Site) loginPage(_ *caller, w http.ResponseWriter, _ *http.Request) error {
+func (s pages) loginPage(_ *caller, w http.ResponseWriter, _ *http.Request) error {
 	s.render(w, http.StatusOK, "login", frame{Title: "Sign in"})
 	return nil
 }
 
-func (s *Site) asset(_ *caller, w http.ResponseWriter, r *http.Request) error {
+func (s pages) asset(_ *caller, w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	kind, ok := served[path.Ext(name)]
 	if !ok {
@@ -194,16 +197,16 @@ func (d *detail) Allowed() []int {
 }
 
 // Outcome is what became of one call, as far as it is known.
-func (d *detail) Outcome(call int) CallState {
+func (d *detail) Outcome(call int) ledger.CallOutcome {
 	for _, c := range d.Calls {
 		if c.Call == call {
 			return c
 		}
 	}
 	if slices.Contains(d.Allowed(), call) {
-		return CallState{Call: call, State: "allowed"} // no record says more
+		return ledger.CallOutcome{Call: call, State: "allowed"} // no record says more
 	}
-	return CallState{Call: call, State: ledger.Refused}
+	return ledger.CallOutcome{Call: call, State: ledger.Refused}
 }
 
 type scriptLine struct {
@@ -229,7 +232,7 @@ type cell struct{ Name, Value string }
 
 const maxColumns = 5
 
-func tabled(calls []approval.DescribedCall) *table {
+func tableOf(calls []approval.DescribedCall) *table {
 	t := &table{}
 	for _, c := range calls {
 		for _, f := range c.Fields {
@@ -300,14 +303,14 @@ func readTime(r Request) int64 {
 	return 500
 }
 
-func (s *Site) detailed(ctx context.Context, who *caller, r Request, e approval.Entry) (*detail, error) {
+func (s pages) detailOf(ctx context.Context, who *caller, r Request, e approval.Entry) (*detail, error) {
 	d := &detail{Request: r, May: func(verb string) bool { return who.May(approval.Verb(verb)) },
-		Name: canon.Visible(e.Tool), Wait: readTime(r), Whole: grave(r)}
+		Name: canon.Visible(e.Tool), Wait: readTime(r), Whole: needsReading(r)}
 	for _, i := range e.Items {
 		d.Raw = append(d.Raw, pretty(i.Shown.JSON))
 	}
 	if len(e.Items) > 1 {
-		d.Table = tabled(r.Description.Calls)
+		d.Table = tableOf(r.Description.Calls)
 	}
 	if r.Editable {
 		d.Text = d.Raw[0]
@@ -336,7 +339,7 @@ func mostUrgent(a, b approval.Entry) int {
 	return cmp.Or(a.Until.Truncate(time.Minute).Compare(b.Until.Truncate(time.Minute)), cmp.Compare(b.Decision.Risk, a.Decision.Risk), a.Asked.Compare(b.Asked))
 }
 
-func (s *Site) pendingPage(who *caller, w http.ResponseWriter, r *http.Request) error {
+func (s pages) pendingPage(who *caller, w http.ResponseWriter, r *http.Request) error {
 	entries, err := s.pending(r.Context())
 	if err != nil {
 		return err
@@ -347,40 +350,40 @@ func (s *Site) pendingPage(who *caller, w http.ResponseWriter, r *http.Request) 
 	}
 	slices.SortStableFunc(entries, mostUrgent)
 	for _, e := range entries {
-		one := s.shown(who, e)
+		one := s.requestFor(who, e)
 		one.Identical = identical(e, entries)
 		body.List = append(body.List, one)
 	}
 	if len(entries) > 0 {
-		if body.Detail, err = s.detailed(r.Context(), who, body.List[0], entries[0]); err != nil {
+		if body.Detail, err = s.detailOf(r.Context(), who, body.List[0], entries[0]); err != nil {
 			return err
 		}
 	}
-	return s.framed(who, w, r, frame{Title: "Pending", Tab: "pending", Open: len(entries), Body: body})
+	return s.renderTab(who, w, r, frame{Title: "Pending", Tab: "pending", Open: len(entries), Body: body})
 }
 
-func (s *Site) requestPage(who *caller, w http.ResponseWriter, r *http.Request) error {
-	shown, e, err := s.whole(who, r)
+func (s pages) requestPage(who *caller, w http.ResponseWriter, r *http.Request) error {
+	shown, e, err := s.fullRequest(who, r)
 	if err != nil {
 		return err
 	}
-	d, err := s.detailed(r.Context(), who, shown, e)
+	d, err := s.detailOf(r.Context(), who, shown, e)
 	if err != nil {
 		return err
 	}
-	return s.page(who, w, r, "request", d.Heading(), d)
+	return s.tab(who, w, r, "request", d.Heading(), d)
 }
 
-func (s *Site) runsPage(who *caller, w http.ResponseWriter, r *http.Request) error {
-	return s.page(who, w, r, "runs", "Runs", s.runs(r.Context()))
+func (s pages) runsPage(who *caller, w http.ResponseWriter, r *http.Request) error {
+	return s.tab(who, w, r, "runs", "Runs", s.runs(r.Context()))
 }
 
-func (s *Site) grantsPage(who *caller, w http.ResponseWriter, r *http.Request) error {
+func (s pages) grantsPage(who *caller, w http.ResponseWriter, r *http.Request) error {
 	all, err := s.grants(r.Context())
 	if err != nil {
 		return err
 	}
-	return s.page(who, w, r, "grants", "Grants", all)
+	return s.tab(who, w, r, "grants", "Grants", all)
 }
 
 // statusShown is what the page shows of a status: the servers, and the rest as
@@ -392,13 +395,13 @@ type statusShown struct {
 		Why   string `json:"why"`
 		Tools int    `json:"tools"`
 	} `json:"servers"`
-	Config string `json:"config_problem"`
-	Held   string `json:"config_held"`
-	Audit  string `json:"audit_problem"`
-	All    json.RawMessage
+	Config        string `json:"config_problem"`
+	ConfigPending string `json:"config_held"`
+	Audit         string `json:"audit_problem"`
+	All           json.RawMessage
 }
 
-func (s *Site) serversPage(who *caller, w http.ResponseWriter, r *http.Request) error {
+func (s pages) serversPage(who *caller, w http.ResponseWriter, r *http.Request) error {
 	if s.o.Status == nil {
 		return missing("status")
 	}
@@ -410,18 +413,18 @@ func (s *Site) serversPage(who *caller, w http.ResponseWriter, r *http.Request) 
 	if err := json.Unmarshal(text, &shown); err != nil {
 		return fmt.Errorf("reading the status: %w", err)
 	}
-	return s.page(who, w, r, "servers", "Servers", shown)
+	return s.tab(who, w, r, "servers", "Servers", shown)
 }
 
-func (s *Site) profilesPage(who *caller, w http.ResponseWriter, r *http.Request) error {
+func (s pages) profilesPage(who *caller, w http.ResponseWriter, r *http.Request) error {
 	var body struct {
-		Profiles []Profile
-		Source   *Source
-		Sessions []Session
-		Held     *HeldConfig
+		Profiles      []Profile
+		Source        *Source
+		Sessions      []Session
+		PendingConfig *PendingConfig
 	}
 	var err error
-	if body.Held, err = s.held(r.Context(), who); err != nil {
+	if body.PendingConfig, err = s.pendingConfig(r.Context(), who); err != nil {
 		return err
 	}
 	if body.Profiles, body.Source, err = s.policy(who, r.Context()); err != nil {
@@ -430,5 +433,5 @@ func (s *Site) profilesPage(who *caller, w http.ResponseWriter, r *http.Request)
 	if s.o.Sessions != nil {
 		body.Sessions = s.o.Sessions.List()
 	}
-	return s.page(who, w, r, "profiles", "Profiles", body)
+	return s.tab(who, w, r, "profiles", "Profiles", body)
 }

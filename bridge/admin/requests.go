@@ -50,7 +50,7 @@ type Request struct {
 	Identical []Same `json:"identical,omitempty"`
 	// Calls say of each call how it was answered and what became of it, once the
 	// request is settled.
-	Calls []CallState `json:"calls,omitempty"`
+	Calls []ledger.CallOutcome `json:"calls,omitempty"`
 	// Edited, if not nil, says that whoever allowed the call changed its arguments:
 	// those in the description were asked about, these are in their place.
 	Edited *approval.EditedCall `json:"edited,omitempty"`
@@ -62,17 +62,6 @@ type Request struct {
 type Same struct {
 	ID     string       `json:"id"`
 	Digest canon.Digest `json:"digest"`
-}
-
-// A CallState is how far one call of a settled request is.
-type CallState struct {
-	Call   int    `json:"call"`
-	Answer string `json:"answer"` // approved, denied or unanswered
-	// State is what the records say of the call: sending, done, failed, refused or
-	// unknown. Where they say nothing yet, it is waiting after a yes, and refused
-	// after a no.
-	State string `json:"state"`
-	Error string `json:"error,omitempty"`
 }
 
 // status is the one word for what became of a request.
@@ -93,8 +82,8 @@ func status(e approval.Entry, now time.Time) string {
 	}
 }
 
-// shown is an entry as somebody may see it.
-func (s *Site) shown(who *caller, e approval.Entry) Request {
+// requestFor is an entry as somebody may see it.
+func (s *Site) requestFor(who *caller, e approval.Entry) Request {
 	now := s.o.Now()
 	d := e.Decision
 	link := ""
@@ -161,27 +150,27 @@ func (s *Site) listPending(who *caller, w http.ResponseWriter, r *http.Request) 
 	}
 	all := make([]Request, len(entries))
 	for i, e := range entries {
-		all[i] = s.shown(who, e)
+		all[i] = s.requestFor(who, e)
 		all[i].Identical = identical(e, entries)
 	}
 	return answer(w, http.StatusOK, map[string]any{"pending": all, "now": s.o.Now()})
 }
 
 func (s *Site) showPending(who *caller, w http.ResponseWriter, r *http.Request) error {
-	shown, _, err := s.whole(who, r)
+	shown, _, err := s.fullRequest(who, r)
 	if err != nil {
 		return err
 	}
 	return answer(w, http.StatusOK, shown)
 }
 
-// whole is one request with all that is known of it.
-func (s *Site) whole(who *caller, r *http.Request) (Request, approval.Entry, error) {
+// fullRequest is one request with all that is known of it.
+func (s *Site) fullRequest(who *caller, r *http.Request) (Request, approval.Entry, error) {
 	e, err := s.entry(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return Request{}, e, err
 	}
-	shown := s.shown(who, e)
+	shown := s.requestFor(who, e)
 	if shown.Status == "pending" {
 		others, err := s.pending(r.Context())
 		if err != nil {
@@ -190,7 +179,7 @@ func (s *Site) whole(who *caller, r *http.Request) (Request, approval.Entry, err
 		shown.Identical = identical(e, others)
 	}
 	if e.Verdict != nil {
-		if shown.Calls, err = s.callStates(r.Context(), e); err != nil {
+		if shown.Calls, err = s.outcomes(r.Context(), e); err != nil {
 			return Request{}, e, err
 		}
 	}
@@ -213,27 +202,22 @@ func identical(e approval.Entry, all []approval.Entry) []Same {
 	return same
 }
 
-// callStates are the calls of a settled request, each with its own answer and
-// what became of it.
-func (s *Site) callStates(ctx context.Context, e approval.Entry) ([]CallState, error) {
-	known := map[int]ledger.CallState{}
+// outcomes are the calls of a settled request, each with its own answer and what
+// became of it.
+func (s *Site) outcomes(ctx context.Context, e approval.Entry) ([]ledger.CallOutcome, error) {
+	states := map[int]ledger.CallState{}
 	if s.o.Records != nil {
 		var err error
-		if known, err = ledger.CallStates(ctx, s.o.Records, e.Run); err != nil {
+		if states, err = ledger.CallStates(ctx, s.o.Records, e.Run); err != nil {
 			return nil, err
 		}
 	}
-	states := make([]CallState, len(e.Items))
+	all := make([]ledger.CallOutcome, len(e.Items))
 	for i, item := range e.Items {
-		states[i] = CallState{Call: item.Call, Answer: e.Verdict.Answer(item.Call), State: "waiting"}
-		if !e.Verdict.About(item.Call).Approve {
-			states[i].State = ledger.Refused
-		}
-		if is, ok := known[item.Call]; ok {
-			states[i].State, states[i].Error = is.State, canon.Visible(is.Error)
-		}
+		all[i] = ledger.NewCallOutcome(item.Call, e.Verdict.Answer(item.Call), states)
+		all[i].Error = canon.Visible(all[i].Error)
 	}
-	return states, nil
+	return all, nil
 }
 
 // decide brings an approver's verdict.
@@ -298,7 +282,7 @@ func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error
 	}
 	out := decided{Status: status(e, now), By: canon.Visible(signed.By), At: now, Missing: canon.Visible(e.Missing())}
 	if e.Verdict != nil {
-		shown := s.shown(who, e)
+		shown := s.requestFor(who, e)
 		out.By, out.At, out.Verdict, out.Missing = shown.By, shown.At, shown.Verdict, ""
 	}
 	return answer(w, http.StatusOK, out)
@@ -309,6 +293,6 @@ const maxReason = 4000
 // critical reports whether a request is one that has to be read for a while.
 func critical(r Request) bool { return r.Risk == profiles.Critical.String() }
 
-// grave reports whether a request is one that has to be read to its end before a
+// needsReading reports whether a request is one that has to be read to its end before a
 // yes, by itself.
-func grave(r Request) bool { return critical(r) || r.Risk == profiles.High.String() }
+func needsReading(r Request) bool { return critical(r) || r.Risk == profiles.High.String() }

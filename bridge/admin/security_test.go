@@ -36,7 +36,7 @@ func TestOthersAreRefusedOnEveryRoute(t *testing.T) {
 	b.ask(question{})
 	page := b.atPage("ada")
 	before := b.state()
-	for _, rt := range routes {
+	for _, rt := range new(Site).routes() {
 		for _, headers := range closed {
 			for _, v := range []visitor{b.as("ada"), page, {b: b}} {
 				v.with(headers...).do(rt.method, rt.at("q1"), "{}").want(http.StatusForbidden)
@@ -119,7 +119,7 @@ func TestOnlyJSONIsTaken(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	b := newBench(t)
 	for _, v := range []visitor{b.as("ada"), {b: b}, b.as("ada").with("Host", "evil.example")} {
-		for _, rt := range routes {
+		for _, rt := range new(Site).routes() {
 			if rt.path == "/api/events" && v.token != "" {
 				continue // it does not end; TestEvents looks
 			}
@@ -151,7 +151,7 @@ func TestReadingChangesNothing(t *testing.T) {
 	<-verdicts
 	page := b.atPage("ada")
 	before := b.state()
-	for _, rt := range routes {
+	for _, rt := range new(Site).routes() {
 		if rt.path == "/api/events" {
 			continue
 		}
@@ -176,7 +176,7 @@ func TestRolesAndVerbs(t *testing.T) {
 		approval.Admin:     {approval.Look: true, approval.Answer: true, approval.Stop: true, approval.Start: true, approval.Revoke: true, approval.Edit: true, approval.ConfirmConfig: true},
 		approval.Confirmer: {approval.Look: true, approval.ConfirmConfig: true},
 	}
-	for _, rt := range routes {
+	for _, rt := range new(Site).routes() {
 		if rt.verb == "" || rt.path == "/api/events" {
 			continue
 		}
@@ -191,8 +191,8 @@ func TestRolesAndVerbs(t *testing.T) {
 			}
 		}
 	}
-	if len(routes) < 25 {
-		t.Errorf("there are %d routes only", len(routes))
+	if len(new(Site).routes()) < 25 {
+		t.Errorf("there are %d routes only", len(new(Site).routes()))
 	}
 }
 
@@ -240,7 +240,7 @@ func TestSignInByLink(t *testing.T) {
 	for range 3 * maxCodes {
 		b.site.LoginURL("")
 	}
-	if n := len(b.site.door.codes); n > maxCodes {
+	if n := len(b.site.auth.signIns.codes); n > maxCodes {
 		t.Errorf("%d codes are open", n)
 	}
 }
@@ -416,7 +416,7 @@ func TestNoSecretInAnyAnswer(t *testing.T) {
 	e, verdicts := b.ask(question{args: []string{`{"to":"x","password":"` + canary + `","headers":{"Authorization":"Bearer ` + canary + `"},"env":["API_KEY=` + canary + `"],"body":"aws_secret_access_key = ` + canary + canary + `"}`}})
 	page := b.atPage("ada")
 	look := func() {
-		for _, rt := range routes {
+		for _, rt := range new(Site).routes() {
 			if rt.path == "/api/events" || rt.path == "/api/login" || rt.path == "/api/logout" {
 				continue
 			}

@@ -43,7 +43,7 @@ type flow struct {
 }
 
 // newFlow makes the state of a sign-in and the secret of its browser.
-func (d *door) newFlow(begin func(state string) (address, keep string, err error)) (address, cookie string, err error) {
+func (d *signIns) newFlow(begin func(state string) (address, keep string, err error)) (address, cookie string, err error) {
 	state, cookie := newSecret(), newSecret()
 	address, keep, err := begin(state)
 	if err != nil {
@@ -58,8 +58,8 @@ func (d *door) newFlow(begin func(state string) (address, keep string, err error
 	return address, cookie, nil
 }
 
-// takeFlow uses a flow up.
-func (d *door) takeFlow(state, cookie string) (keep string, ok bool) {
+// useFlow uses a flow up.
+func (d *signIns) useFlow(state, cookie string) (keep string, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	sum, has := sha256.Sum256([]byte(state)), sha256.Sum256([]byte(cookie))
@@ -71,23 +71,23 @@ func (d *door) takeFlow(state, cookie string) (keep string, ok bool) {
 // beginSignOn says where a browser goes to sign in elsewhere. One that is here
 // under another name than the one it would come back to goes there first: the
 // cookie must be waiting for it.
-func (s *Site) beginSignOn(_ *caller, w http.ResponseWriter, r *http.Request) error {
-	if s.o.SignOn == nil {
+func (a *auth) beginSignOn(_ *caller, w http.ResponseWriter, r *http.Request) error {
+	if a.o.SignOn == nil {
 		return missing("single sign-on")
 	}
-	if err := s.read(w, r, fields{}); err != nil {
+	if err := readBody(w, r, a.o.Limits.MaxBody, fields{}); err != nil {
 		return err
 	}
-	back, err := url.Parse(s.o.SignOnReturn)
+	back, err := url.Parse(a.o.SignOnReturn)
 	if err != nil {
 		return fmt.Errorf("reading the address that a sign-in comes back to: %w", err)
 	}
 	if !strings.EqualFold(back.Host, r.Host) {
 		return answer(w, http.StatusOK, map[string]any{"go": back.Scheme + "://" + back.Host + "/login#sign-on"})
 	}
-	address, cookie, err := s.door.newFlow(s.o.SignOn.Begin)
+	address, cookie, err := a.signIns.newFlow(a.o.SignOn.Begin)
 	if err != nil {
-		s.o.Logger.Error("beginning a sign-in", "err", err)
+		a.o.Logger.Error("beginning a sign-in", "err", err)
 		return &failure{http.StatusBadGateway, "provider", "the sign-in provider does not answer", "sign in with a token; the bridge's log says more"}
 	}
 	secure := overTLS(r)
@@ -98,9 +98,9 @@ func (s *Site) beginSignOn(_ *caller, w http.ResponseWriter, r *http.Request) er
 
 // finishSignOn finds out who comes back from elsewhere. Whoever is known there
 // and is no approver here is told so.
-func (s *Site) finishSignOn(w http.ResponseWriter, r *http.Request, state, code, issuer string) (approval.Approver, error) {
+func (a *auth) finishSignOn(w http.ResponseWriter, r *http.Request, state, code, issuer string) (approval.Approver, error) {
 	var nobody approval.Approver
-	if s.o.SignOn == nil {
+	if a.o.SignOn == nil {
 		return nobody, missing("single sign-on")
 	}
 	name := cookieFor(r, flowCookie, overTLS(r))
@@ -108,29 +108,29 @@ func (s *Site) finishSignOn(w http.ResponseWriter, r *http.Request, state, code,
 	if err != nil {
 		cookie = &http.Cookie{}
 	}
-	keep, ok := s.door.takeFlow(state, cookie.Value)
+	keep, ok := a.signIns.useFlow(state, cookie.Value)
 	if !ok {
-		return nobody, s.stranger(r, "", &failure{http.StatusUnauthorized, "unauthorized", "this sign-in was not begun in this browser, or too long ago", "sign in again"})
+		return nobody, a.refuseSignOn(r, "", &failure{http.StatusUnauthorized, "unauthorized", "this sign-in was not begun in this browser, or too long ago", "sign in again"})
 	}
 	http.SetCookie(w, &http.Cookie{Name: name, Path: "/", Secure: overTLS(r), HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
-	login, err := s.o.SignOn.Finish(r.Context(), keep, code, issuer)
+	login, err := a.o.SignOn.Finish(r.Context(), keep, code, issuer)
 	if err != nil {
-		s.o.Logger.Warn("a sign-in was refused", "err", err)
-		return nobody, s.stranger(r, "", &failure{http.StatusUnauthorized, "unauthorized", "the sign-in failed: " + canon.Visible(canon.Redact(err.Error())), "sign in again, or with a token"})
+		a.o.Logger.Warn("a sign-in was refused", "err", err)
+		return nobody, a.refuseSignOn(r, "", &failure{http.StatusUnauthorized, "unauthorized", "the sign-in failed: " + canon.Visible(canon.Redact(err.Error())), "sign in again, or with a token"})
 	}
-	who, ok := s.o.Approvers().ByLogin(login)
+	who, ok := a.o.Approvers().ByLogin(login)
 	if !ok {
 		shown := canon.Visible(login)
-		return nobody, s.stranger(r, shown, &failure{http.StatusForbidden, "no_approver", fmt.Sprintf("%s is no approver here", shown),
+		return nobody, a.refuseSignOn(r, shown, &failure{http.StatusForbidden, "no_approver", fmt.Sprintf("%s is no approver here", shown),
 			fmt.Sprintf("whoever runs this bridge can give an approver the \"login\": %q", shown)})
 	}
 	return who, nil
 }
 
-// stranger records a sign-in that was refused, as long as there are not too
+// refuseSignOn records a sign-in that was refused, as long as there are not too
 // many.
-func (s *Site) stranger(r *http.Request, login string, f *failure) error {
-	if !s.door.wrong.AllowN(s.o.Now(), 1) {
+func (a *auth) refuseSignOn(r *http.Request, login string, f *failure) error {
+	if !a.signIns.wrongTries.AllowN(a.o.Now(), 1) {
 		return errTooMany
 	}
 	about := map[string]string{"from": r.RemoteAddr, "by": "single sign-on", "why": f.message}
@@ -141,9 +141,9 @@ func (s *Site) stranger(r *http.Request, login string, f *failure) error {
 	if err != nil {
 		return fmt.Errorf("writing the detail of a record: %w", err)
 	}
-	rec := ledger.Record{Event: ledger.SignedIn, Time: s.o.Now(), Channel: "page", Outcome: ledger.Refused, Detail: detail}
-	if err := s.o.Record.Record(r.Context(), rec); err != nil {
-		s.o.Logger.Error("recording a refused sign-in", "err", err)
+	rec := ledger.Record{Event: ledger.SignedIn, Time: a.o.Now(), Channel: "page", Outcome: ledger.Refused, Detail: detail}
+	if err := a.o.Record.Record(r.Context(), rec); err != nil {
+		a.o.Logger.Error("recording a refused sign-in", "err", err)
 	}
 	return f
 }

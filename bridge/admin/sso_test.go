@@ -133,7 +133,7 @@ func TestSignOnsAreBounded(t *testing.T) {
 	for range maxFlows {
 		b.goThere()
 	}
-	if n := len(b.site.door.flows); n != maxFlows {
+	if n := len(b.site.auth.signIns.flows); n != maxFlows {
 		t.Errorf("%d sign-ins are kept", n)
 	}
 	first.do("POST", "/api/login", brought(state, "ada@example.com")).refused(401, "unauthorized")

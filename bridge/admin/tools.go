@@ -95,12 +95,12 @@ func (s *Site) listTools(_ *caller, w http.ResponseWriter, r *http.Request) erro
 	return answer(w, http.StatusOK, map[string]any{"tools": all})
 }
 
-func (s *Site) toolsPage(who *caller, w http.ResponseWriter, r *http.Request) error {
+func (s pages) toolsPage(who *caller, w http.ResponseWriter, r *http.Request) error {
 	all, err := s.tools(r.Context())
 	if err != nil {
 		return err
 	}
-	return s.page(who, w, r, "tools", "Tools", all)
+	return s.tab(who, w, r, "tools", "Tools", all)
 }
 
 func (s *Site) acceptTool(who *caller, w http.ResponseWriter, r *http.Request) error {

@@ -47,8 +47,11 @@ type delivery struct {
 	body []byte
 }
 
-// startWebhooks starts what tells the webhooks, if there are any.
-func (s *Site) startWebhooks() {
+// webhooks tells those who are elsewhere.
+type webhooks struct{ *Site }
+
+// start starts what tells the webhooks, if there are any.
+func (s webhooks) start() {
 	if len(s.o.Webhooks) == 0 {
 		return
 	}
@@ -63,8 +66,8 @@ func (s *Site) startWebhooks() {
 
 // announce watches and puts what happens into the queues. What was settled
 // before it began is not news.
-func (s *Site) announce(queues []chan delivery) {
-	w := &watch{site: s}
+func (s webhooks) announce(queues []chan delivery) {
+	w := &watch{site: s.Site}
 	for {
 		requested := s.o.Requests.Requested() // before looking: nothing is missed
 		events, err := w.look(s.ctx)
@@ -116,7 +119,7 @@ func enqueue(queue chan delivery, d delivery) (dropped bool) {
 }
 
 // ours reports whether a request is of this process, if that matters.
-func (s *Site) ours(id string) bool {
+func (s webhooks) ours(id string) bool {
 	if s.o.Bridge == "" {
 		return true
 	}
@@ -125,7 +128,7 @@ func (s *Site) ours(id string) bool {
 }
 
 // deliver sends what is in a queue, one after the other.
-func (s *Site) deliver(hook Webhook, queue <-chan delivery) {
+func (s webhooks) deliver(hook Webhook, queue <-chan delivery) {
 	client := &http.Client{Transport: s.o.Transport, Timeout: webhookTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for {
@@ -141,7 +144,7 @@ func (s *Site) deliver(hook Webhook, queue <-chan delivery) {
 }
 
 // deliverOne sends one delivery until it is taken, or no try is left.
-func (s *Site) deliverOne(client *http.Client, hook Webhook, d delivery) error {
+func (s webhooks) deliverOne(client *http.Client, hook Webhook, d delivery) error {
 	pause := webhookPause
 	for try := 1; ; try++ {
 		again, err := s.post(client, hook, d)
@@ -160,7 +163,7 @@ func (s *Site) deliverOne(client *http.Client, hook Webhook, d delivery) error {
 }
 
 // post sends a delivery once. It reports whether it is worth another try.
-func (s *Site) post(client *http.Client, hook Webhook, d delivery) (again bool, err error) {
+func (s webhooks) post(client *http.Client, hook Webhook, d delivery) (again bool, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, webhookTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, hook.URL, bytes.NewReader(d.body))

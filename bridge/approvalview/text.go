@@ -24,16 +24,8 @@ type Row struct {
 	Unjudged []approval.Verdict `json:"unjudged,omitempty"`
 	// Outcomes are the calls of a settled request, and Edited how its call was
 	// changed by whoever allowed it.
-	Outcomes []Outcome            `json:"outcomes,omitempty"`
+	Outcomes []ledger.CallOutcome `json:"outcomes,omitempty"`
 	Edited   *approval.EditedCall `json:"edited,omitempty"`
-}
-
-// An Outcome is how one call was answered, and what became of it.
-type Outcome struct {
-	Call   int    `json:"call"`
-	Answer string `json:"answer"`          // approved, denied or unanswered
-	State  string `json:"state,omitempty"` // sending, done, failed, refused or unknown; empty if the log was not read or does not know
-	Error  string `json:"error,omitempty"`
 }
 
 // NewRow describes a request; known is what the log has of its run's calls, fit to
@@ -48,11 +40,10 @@ func NewRow(e approval.Entry, known map[int]ledger.CallState) Row {
 }
 
 // Outcomes are the calls of a settled request.
-func Outcomes(e approval.Entry, known map[int]ledger.CallState) []Outcome {
-	var all []Outcome
+func Outcomes(e approval.Entry, known map[int]ledger.CallState) []ledger.CallOutcome {
+	var all []ledger.CallOutcome
 	for _, item := range e.Items {
-		is := known[item.Call]
-		all = append(all, Outcome{item.Call, e.Verdict.Answer(item.Call), is.State, is.Error})
+		all = append(all, ledger.NewCallOutcome(item.Call, e.Verdict.Answer(item.Call), known))
 	}
 	return all
 }
@@ -156,8 +147,8 @@ func fieldLines(fields []approval.Field) (lines []string) {
 	return lines
 }
 
-// Line says what became of a call.
-func (o Outcome) Line() string {
+// OutcomeLine says what became of a call.
+func OutcomeLine(o ledger.CallOutcome) string {
 	text := fmt.Sprintf("  call %-3d  %s", o.Call, o.Answer)
 	if o.State != "" {
 		text += ", " + o.State

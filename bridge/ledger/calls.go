@@ -39,3 +39,36 @@ func CallStates(ctx context.Context, s Reader, run string) (map[int]CallState, e
 	}
 	return states, nil
 }
+
+// Waiting is the state of a call that was approved, and of which the records say
+// nothing yet.
+const Waiting = "waiting"
+
+// A CallOutcome is how a call that was put to people was answered, and what became
+// of it, as the API and the command line say it.
+type CallOutcome struct {
+	Call   int    `json:"call"`
+	Answer string `json:"answer"` // approved, denied or unanswered
+	// State is what the records say of the call: sending, done, failed, refused or
+	// unknown. Where they say nothing yet, it is waiting after an approval, and
+	// refused after anything else; it is empty where nobody has read them.
+	State string `json:"state,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// NewCallOutcome says what became of a call that got an answer, by what CallStates
+// has read; nil states say that nothing was read.
+func NewCallOutcome(call int, answer string, states map[int]CallState) CallOutcome {
+	o := CallOutcome{Call: call, Answer: answer}
+	known, ok := states[call]
+	switch {
+	case ok:
+		o.State, o.Error = known.State, known.Error
+	case states == nil:
+	case answer == "approved":
+		o.State = Waiting
+	default:
+		o.State = Refused
+	}
+	return o
+}

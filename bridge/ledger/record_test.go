@@ -70,3 +70,26 @@ func TestRecordThatCannotBeWrittenIsAnError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// What became of a call that was answered: what the records say, or else what the
+// answer lets one expect, or nothing where nobody has read them.
+func TestCallOutcomes(t *testing.T) {
+	states := map[int]CallState{1: {State: Failed, Error: "no such file"}}
+	for _, row := range []struct {
+		call   int
+		answer string
+		states map[int]CallState
+		want   CallOutcome
+	}{
+		{1, "approved", states, CallOutcome{Call: 1, Answer: "approved", State: Failed, Error: "no such file"}},
+		{2, "approved", states, CallOutcome{Call: 2, Answer: "approved", State: Waiting}},
+		{3, "denied", states, CallOutcome{Call: 3, Answer: "denied", State: Refused}},
+		{3, "unanswered", states, CallOutcome{Call: 3, Answer: "unanswered", State: Refused}},
+		{2, "approved", nil, CallOutcome{Call: 2, Answer: "approved"}},
+		{3, "denied", nil, CallOutcome{Call: 3, Answer: "denied"}},
+	} {
+		if got := NewCallOutcome(row.call, row.answer, row.states); got != row.want {
+			t.Errorf("call %d, %s, of %v: %+v, want %+v", row.call, row.answer, row.states, got, row.want)
+		}
+	}
+}

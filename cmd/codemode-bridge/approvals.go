@@ -185,7 +185,7 @@ func approvalsShow(con *console) *cobra.Command {
 					lines := approvalview.Lines(e, realmOf(cfg).Configuration, time.Now())
 					if e.Verdict != nil {
 						for _, o := range approvalview.Outcomes(e, known) {
-							lines = append(lines, o.Line())
+							lines = append(lines, approvalview.OutcomeLine(o))
 						}
 					}
 					fmt.Fprintln(con.out, strings.Join(lines, "\n"))

@@ -94,7 +94,7 @@ func TestRealPageLineCut(t *testing.T) {
 // The page stays open until nobody is signed in any more: it says so by itself,
 // and decides nothing.
 func TestRealPageOvernight(t *testing.T) {
-	b := newPageBench(t, func(o *admin.Options) { o.SessionTime = 10 * time.Second })
+	b := newPageBench(t, func(o *admin.Options) { o.Limits.SessionTime = 10 * time.Second })
 	w := b.tab(browser(t)).signIn("ada")
 	e, _ := b.ask(pageQuestion{tool: "send", args: []string{plainMail}})
 	w.until(`document.querySelector("#banner").textContent.includes("signed out")`)

@@ -25,9 +25,9 @@ type Configuration interface {
 	Reject(ctx context.Context, digest string, said approval.Confirmation) error
 }
 
-// A HeldConfig is a change of the configuration that waits, as the API shows
+// A PendingConfig is a change of the configuration that waits, as the API shows
 // it.
-type HeldConfig struct {
+type PendingConfig struct {
 	File string `json:"file"`
 	// Digest is what a confirmation must carry: it is of the exact text.
 	Digest string    `json:"digest"`
@@ -41,8 +41,8 @@ type HeldConfig struct {
 	RejectedWhy string `json:"rejected_why,omitempty"`
 }
 
-// held is what waits, as somebody may see it; nil if nothing does.
-func (s *Site) held(ctx context.Context, who *caller) (*HeldConfig, error) {
+// pendingConfig is what waits, as somebody may see it; nil if nothing does.
+func (s *Site) pendingConfig(ctx context.Context, who *caller) (*PendingConfig, error) {
 	if s.o.Config == nil {
 		return nil, nil
 	}
@@ -53,7 +53,7 @@ func (s *Site) held(ctx context.Context, who *caller) (*HeldConfig, error) {
 	if h == nil {
 		return nil, nil
 	}
-	shown := &HeldConfig{File: canon.Visible(h.File), Digest: h.Digest, Since: h.Since, Why: []string{}, Reason: h.NeedsReason, May: who.May(approval.ConfirmConfig)}
+	shown := &PendingConfig{File: canon.Visible(h.File), Digest: h.Digest, Since: h.Since, Why: []string{}, Reason: h.NeedsReason, May: who.May(approval.ConfirmConfig)}
 	if h.Rejected != nil {
 		shown.RejectedBy, shown.RejectedWhy = canon.Visible(h.Rejected.By), canon.Visible(canon.Redact(h.Rejected.Text))
 	}
@@ -66,11 +66,14 @@ func (s *Site) held(ctx context.Context, who *caller) (*HeldConfig, error) {
 	return shown, nil
 }
 
-func (s *Site) showConfig(who *caller, w http.ResponseWriter, r *http.Request) error {
+// configHandlers are the API of a configuration that waits for an approver.
+type configHandlers struct{ *Site }
+
+func (s configHandlers) showConfig(who *caller, w http.ResponseWriter, r *http.Request) error {
 	if s.o.Config == nil {
 		return missing("configuration to show")
 	}
-	held, err := s.held(r.Context(), who)
+	held, err := s.pendingConfig(r.Context(), who)
 	if err != nil {
 		return err
 	}
@@ -78,17 +81,17 @@ func (s *Site) showConfig(who *caller, w http.ResponseWriter, r *http.Request) e
 }
 
 // confirmConfig lets a change be taken over.
-func (s *Site) confirmConfig(who *caller, w http.ResponseWriter, r *http.Request) error {
+func (s configHandlers) confirmConfig(who *caller, w http.ResponseWriter, r *http.Request) error {
 	return s.judgeConfig(who, w, r, true)
 }
 
 // rejectConfig notes that a change is not wanted.
-func (s *Site) rejectConfig(who *caller, w http.ResponseWriter, r *http.Request) error {
+func (s configHandlers) rejectConfig(who *caller, w http.ResponseWriter, r *http.Request) error {
 	return s.judgeConfig(who, w, r, false)
 }
 
 // judgeConfig records what somebody says of the change that waits, and does it.
-func (s *Site) judgeConfig(who *caller, w http.ResponseWriter, r *http.Request, confirm bool) error {
+func (s configHandlers) judgeConfig(who *caller, w http.ResponseWriter, r *http.Request, confirm bool) error {
 	if s.o.Config == nil {
 		return missing("configuration to confirm")
 	}
@@ -102,7 +105,7 @@ func (s *Site) judgeConfig(who *caller, w http.ResponseWriter, r *http.Request, 
 	case digest == "":
 		return invalid("digest is missing", "send the one that GET /api/config gave")
 	}
-	held, err := s.held(r.Context(), who)
+	held, err := s.pendingConfig(r.Context(), who)
 	switch {
 	case err != nil:
 		return err

@@ -42,17 +42,17 @@ type digest = [sha256.Size]byte
 
 func newSecret() string { return rand.Text() + rand.Text() }
 
-// A door knows who has come in. It keeps hashes of what lets in, never that
+// A signIns knows who has come in. It keeps hashes of what lets in, never that
 // itself.
-type door struct {
-	now   func() time.Time
-	stay  time.Duration
-	wrong *rate.Limiter
+type signIns struct {
+	now        func() time.Time
+	stay       time.Duration
+	wrongTries *rate.Limiter
 
-	mu      sync.Mutex
-	codes   map[digest]code
-	entered map[digest]*entered // by cookie
-	flows   map[digest]flow     // by state
+	mu       sync.Mutex
+	codes    map[digest]code
+	signedIn map[digest]*signedIn // by cookie
+	flows    map[digest]flow      // by state
 }
 
 // A code lets somebody in once: an approver, or, without one, the owner.
@@ -61,22 +61,22 @@ type code struct {
 	until time.Time
 }
 
-// An entered is somebody who came in on the page.
-type entered struct {
+// An signedIn is somebody who came in on the page.
+type signedIn struct {
 	who    approval.Approver
 	secret digest
 	secure bool // came over TLS: its cookie counts by its strict name only
 	until  time.Time
 }
 
-func newDoor(now func() time.Time, stay time.Duration) *door {
-	return &door{now: now, stay: stay, wrong: rate.NewLimiter(rate.Every(wrongEvery), wrongBurst),
-		codes: map[digest]code{}, entered: map[digest]*entered{}, flows: map[digest]flow{}}
+func newSignIns(now func() time.Time, stay time.Duration) *signIns {
+	return &signIns{now: now, stay: stay, wrongTries: rate.NewLimiter(rate.Every(wrongEvery), wrongBurst),
+		codes: map[digest]code{}, signedIn: map[digest]*signedIn{}, flows: map[digest]flow{}}
 }
 
 // newCode makes a code that lets an approver in once, or, without one, the
 // owner.
-func (d *door) newCode(who *approval.Approver) string {
+func (d *signIns) newCode(who *approval.Approver) string {
 	text := rand.Text()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,8 +99,8 @@ func dropFirst[V any](m map[digest]V, ends func(V) time.Time) {
 	delete(m, first)
 }
 
-// takeCode uses a code up, and reports whether it was good and for whom.
-func (d *door) takeCode(text string) (who *approval.Approver, ok bool) {
+// useCode uses a code up, and reports whether it was good and for whom.
+func (d *signIns) useCode(text string) (who *approval.Approver, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	sum := sha256.Sum256([]byte(text))
@@ -109,36 +109,36 @@ func (d *door) takeCode(text string) (who *approval.Approver, ok bool) {
 	return c.who, ok && d.now().Before(c.until)
 }
 
-// enter lets somebody in, and returns their cookie and their second secret.
-func (d *door) enter(e entered) (cookie, secret string) {
+// signIn lets somebody in, and returns their cookie and their second secret.
+func (d *signIns) signIn(e signedIn) (cookie, secret string) {
 	cookie, secret = newSecret(), newSecret()
 	e.secret, e.until = sha256.Sum256([]byte(secret)), d.now().Add(d.stay)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.entered) >= maxSessions {
-		dropFirst(d.entered, func(e *entered) time.Time { return e.until })
+	if len(d.signedIn) >= maxSessions {
+		dropFirst(d.signedIn, func(e *signedIn) time.Time { return e.until })
 	}
-	d.entered[sha256.Sum256([]byte(cookie))] = &e
+	d.signedIn[sha256.Sum256([]byte(cookie))] = &e
 	return cookie, secret
 }
 
-// whose finds who has a cookie.
-func (d *door) whose(cookie string) (*entered, bool) {
+// byCookie finds who has a cookie.
+func (d *signIns) byCookie(cookie string) (*signedIn, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	sum := sha256.Sum256([]byte(cookie))
-	e, ok := d.entered[sum]
+	e, ok := d.signedIn[sum]
 	if ok && !d.now().Before(e.until) {
-		delete(d.entered, sum)
+		delete(d.signedIn, sum)
 		return nil, false
 	}
 	return e, ok
 }
 
-func (d *door) leave(cookie string) {
+func (d *signIns) signOut(cookie string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.entered, sha256.Sum256([]byte(cookie)))
+	delete(d.signedIn, sha256.Sum256([]byte(cookie)))
 }
 
 // overTLS reports whether a browser talks to us, or to a proxy before us, over
@@ -169,27 +169,33 @@ type caller struct {
 	still func() bool
 }
 
+// auth says who makes a request, and lets people in on the page.
+type auth struct {
+	o       *Options
+	signIns *signIns
+}
+
 // identify says who makes a request. A bearer token counts before a cookie,
 // also a wrong one. Strangers are refused; so is a cookie without the second
 // secret where something is to be changed.
-func (s *Site) identify(r *http.Request, changes bool) (*caller, error) {
+func (a *auth) identify(r *http.Request, changes bool) (*caller, error) {
 	if auth := r.Header.Values("Authorization"); len(auth) > 0 {
 		token, ok := strings.CutPrefix(auth[0], "Bearer ")
-		who, known := s.o.Approvers().Authenticate(token)
+		who, known := a.o.Approvers().Authenticate(token)
 		if !ok || len(auth) > 1 || !known {
-			return nil, s.wrong(r, "api")
+			return nil, a.refuseToken(r, "api")
 		}
-		return &caller{Approver: who, channel: "api", still: func() bool { return s.holds(who) }}, nil
+		return &caller{Approver: who, channel: "api", still: func() bool { return a.stillAllowed(who) }}, nil
 	}
 	if fromElsewhere(r) { // a link to the page: strict cookies do not come with it, and none counts
-		return nil, errStranger
+		return nil, errUnauthenticated
 	}
 	for _, secure := range []bool{true, false} {
 		cookie, err := r.Cookie(cookieFor(r, cookieName, secure))
 		if err != nil {
 			continue
 		}
-		e, ok := s.door.whose(cookie.Value)
+		e, ok := a.signIns.byCookie(cookie.Value)
 		if !ok || e.secure != secure {
 			continue
 		}
@@ -199,104 +205,114 @@ func (s *Site) identify(r *http.Request, changes bool) (*caller, error) {
 				return nil, &failure{http.StatusForbidden, "secret", "the page's secret is missing or wrong", "load the page again, or sign in"}
 			}
 		}
-		still := func() bool { _, in := s.door.whose(cookie.Value); return in && s.holds(e.who) }
+		still := func() bool { _, in := a.signIns.byCookie(cookie.Value); return in && a.stillAllowed(e.who) }
 		if !still() {
-			return nil, errStranger // their token is not theirs any more
+			return nil, errUnauthenticated // their token is not theirs any more
 		}
 		return &caller{Approver: e.who, channel: "page", until: e.until, still: still}, nil
 	}
-	return nil, errStranger
+	return nil, errUnauthenticated
 }
 
-// holds reports whether somebody could still come in the way they did, and has
+// stillAllowed reports whether somebody could still come in the way they did, and has
 // the same token, login and rights.
-func (s *Site) holds(who approval.Approver) bool {
-	now, ok := s.o.Approvers().Still(who)
+func (a *auth) stillAllowed(who approval.Approver) bool {
+	now, ok := a.o.Approvers().Still(who)
 	return ok && now.Role == who.Role && now.Risk == who.Risk && now.Token == who.Token && now.Login == who.Login && slices.Equal(now.Groups, who.Groups)
 }
 
-var errStranger = &failure{http.StatusUnauthorized, "unauthorized", "this needs an approver",
+var errUnauthenticated = &failure{http.StatusUnauthorized, "unauthorized", "this needs an approver",
 	"send an approver's token as \"Authorization: Bearer ...\", or sign in on the page"}
 
 var errTooMany = &failure{http.StatusTooManyRequests, "too_many", "too many wrong tokens", "wait a few seconds; the right one is not held up"}
 
-// wrong answers a wrong token or code. It is recorded as long as there are
+// refuseToken answers a wrong token or code. It is recorded as long as there are
 // not too many.
-func (s *Site) wrong(r *http.Request, channel string) error {
-	if !s.door.wrong.AllowN(s.o.Now(), 1) {
+func (a *auth) refuseToken(r *http.Request, channel string) error {
+	if !a.signIns.wrongTries.AllowN(a.o.Now(), 1) {
 		return errTooMany
 	}
 	detail, _ := json.Marshal(map[string]string{"from": r.RemoteAddr})
-	err := s.o.Record.Record(r.Context(), ledger.Record{Event: ledger.SignedIn, Time: s.o.Now(), Channel: channel, Outcome: ledger.Refused, Detail: detail})
+	err := a.o.Record.Record(r.Context(), ledger.Record{Event: ledger.SignedIn, Time: a.o.Now(), Channel: channel, Outcome: ledger.Refused, Detail: detail})
 	if err != nil {
-		s.o.Logger.Error("recording a refused sign-in", "err", err)
+		a.o.Logger.Error("recording a refused sign-in", "err", err)
 	}
 	return &failure{http.StatusUnauthorized, "unauthorized", "the token or code is not good", "a link is good once and for ten minutes"}
 }
 
 // login lets a person in on the page: by the code of a link, by a token, or
 // with what they bring back from a sign-in elsewhere.
-func (s *Site) login(_ *caller, w http.ResponseWriter, r *http.Request) error {
+func (a *auth) login(_ *caller, w http.ResponseWriter, r *http.Request) error {
 	var code, token, state, granted, issuer string
-	if err := s.read(w, r, fields{"code": &code, "token": &token, "state": &state, "granted": &granted, "issuer": &issuer}); err != nil {
+	if err := readBody(w, r, a.o.Limits.MaxBody, fields{"code": &code, "token": &token, "state": &state, "granted": &granted, "issuer": &issuer}); err != nil {
 		return err
 	}
-	e := entered{secure: overTLS(r)}
+	e := signedIn{secure: overTLS(r)}
 	var ok bool
 	var detail json.RawMessage
 	switch {
 	case state != "":
 		var err error
-		if e.who, err = s.finishSignOn(w, r, state, granted, issuer); err != nil {
+		if e.who, err = a.finishSignOn(w, r, state, granted, issuer); err != nil {
 			return err
 		}
 		ok, detail = true, json.RawMessage(`{"by":"single sign-on"}`)
 	case code != "":
 		var who *approval.Approver
-		switch who, ok = s.door.takeCode(code); {
+		switch who, ok = a.signIns.useCode(code); {
 		case !ok:
 		case who != nil: // as they are by now, if they still are one
-			e.who, ok = s.o.Approvers().Still(*who)
+			e.who, ok = a.o.Approvers().Still(*who)
 		default:
-			if e.who, ok = s.o.Approvers().Owner(); !ok {
+			if e.who, ok = a.o.Approvers().Owner(); !ok {
 				return &failure{http.StatusForbidden, "no_owner", "the owner's link is void: somebody configured may answer by now", "sign in as an approver"}
 			}
 		}
 	default:
-		e.who, ok = s.o.Approvers().Authenticate(token)
+		e.who, ok = a.o.Approvers().Authenticate(token)
 	}
 	if !ok {
-		return s.wrong(r, "page")
+		return a.refuseToken(r, "page")
 	}
-	err := s.o.Record.Record(r.Context(), ledger.Record{Event: ledger.SignedIn, Time: s.o.Now(), Approver: e.who.Name, Channel: "page", Outcome: ledger.Done, Detail: detail})
+	err := a.o.Record.Record(r.Context(), ledger.Record{Event: ledger.SignedIn, Time: a.o.Now(), Approver: e.who.Name, Channel: "page", Outcome: ledger.Done, Detail: detail})
 	if err != nil { // they can come in all the same: what they decide is refused if it cannot be recorded
-		s.o.Logger.Error("recording a sign-in", "err", err)
+		a.o.Logger.Error("recording a sign-in", "err", err)
 	}
-	cookie, secret := s.door.enter(e)
+	cookie, secret := a.signIns.signIn(e)
 	http.SetCookie(w, &http.Cookie{Name: cookieFor(r, cookieName, e.secure), Value: cookie, Path: "/", Secure: e.secure,
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int(s.o.SessionTime.Seconds())})
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int(a.o.Limits.SessionTime.Seconds())})
 	return answer(w, http.StatusOK, map[string]any{"name": canon.Visible(e.who.Name), "role": e.who.Role, "secret": secret})
 }
 
 // signInCode gives somebody with a token a code for their own browser, so that
 // the token need not go there. It is theirs alone, for once and ten minutes.
-func (s *Site) signInCode(c *caller, w http.ResponseWriter, r *http.Request) error {
+func (a *auth) signInCode(c *caller, w http.ResponseWriter, r *http.Request) error {
 	if c.channel != "api" { // who is in on the page stays as long as that lasts, and no longer
 		return &failure{http.StatusBadRequest, "token", "a code is given for a token alone", "send the token as \"Authorization: Bearer ...\""}
 	}
-	if err := s.read(w, r, fields{}); err != nil {
+	if err := readBody(w, r, a.o.Limits.MaxBody, fields{}); err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, map[string]any{"code": s.door.newCode(&c.Approver)})
+	return answer(w, http.StatusOK, map[string]any{"code": a.signIns.newCode(&c.Approver)})
 }
 
 // logout ends one's being in.
-func (s *Site) logout(_ *caller, w http.ResponseWriter, r *http.Request) error {
+func (a *auth) logout(_ *caller, w http.ResponseWriter, r *http.Request) error {
 	for _, secure := range []bool{true, false} {
 		if cookie, err := r.Cookie(cookieFor(r, cookieName, secure)); err == nil {
-			s.door.leave(cookie.Value)
+			a.signIns.signOut(cookie.Value)
 			http.SetCookie(w, &http.Cookie{Name: cookie.Name, Path: "/", Secure: secure, HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
 		}
 	}
 	return answer(w, http.StatusOK, map[string]any{"signed_out": true})
+}
+
+func (s *Site) me(who *caller, w http.ResponseWriter, _ *http.Request) error {
+	may := []approval.Verb{}
+	for _, v := range []approval.Verb{approval.Look, approval.Answer, approval.Revoke, approval.Stop, approval.Start, approval.Edit, approval.ConfirmConfig} {
+		if who.May(v) {
+			may = append(may, v)
+		}
+	}
+	return answer(w, http.StatusOK, map[string]any{"name": canon.Visible(who.Name), "role": who.Role, "may": may})
 }

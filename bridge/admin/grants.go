@@ -1,0 +1,88 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/ledger"
+)
+
+// A Grant is a grant as the API shows it.
+type Grant struct {
+	ID      string    `json:"id"`
+	Script  string    `json:"script"` // the tool's name in scripts
+	Server  string    `json:"server"`
+	Tool    string    `json:"tool"`
+	Profile string    `json:"profile,omitempty"`
+	Session string    `json:"session"`
+	Client  string    `json:"client,omitempty"` // of the session, as it calls itself
+	Covers  string    `json:"covers,omitempty"` // the arguments, in words, cut where they are long
+	AnyArgs bool      `json:"any_args"`
+	Args    string    `json:"args,omitempty"` // the digest of the only arguments it covers
+	By      string    `json:"by"`
+	Made    time.Time `json:"made"`
+	Until   time.Time `json:"until"`
+	Left    int       `json:"left"` // uses
+	// Configuration names the one whose calls it covers, if it is another one.
+	Configuration string `json:"configuration,omitempty"`
+}
+
+func (s *Site) grants(ctx context.Context) ([]Grant, error) {
+	all, err := s.o.Requests.Grants(ctx)
+	if err != nil {
+		return nil, err
+	}
+	shown := []Grant{}
+	for _, g := range all {
+		one := Grant{ID: g.ID, Script: canon.Visible(g.Script), Server: canon.Visible(g.Key.Server), Tool: canon.Visible(g.Key.Tool),
+			Profile: cmp.Or(g.Profile, g.Key.Profile), Session: g.Key.Session, Client: canon.Visible(g.Client), Covers: g.Covers, AnyArgs: g.AnyArgs, By: canon.Visible(g.By), Made: g.Made, Until: g.Until, Left: g.Left}
+		if !g.AnyArgs {
+			one.Args = g.Key.Args.String()
+		}
+		if g.Key.Configuration != s.o.Configuration {
+			one.Configuration = canon.Visible(cmp.Or(g.Configuration, "another"))
+		}
+		shown = append(shown, one)
+	}
+	return shown, nil
+}
+
+func (s *Site) listGrants(_ *caller, w http.ResponseWriter, r *http.Request) error {
+	all, err := s.grants(r.Context())
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, map[string]any{"grants": all})
+}
+
+// revoke ends a grant. It is done even if it cannot be recorded, and then says so.
+func (s *Site) revoke(who *caller, w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	all, err := s.o.Requests.Grants(r.Context())
+	if err != nil {
+		return err
+	}
+	rec := ledger.Record{Event: ledger.Revoked}
+	for _, g := range all {
+		if g.ID == id {
+			rec.Session, rec.Profile, rec.Server, rec.Tool = g.Key.Session, g.Key.Profile, g.Key.Server, g.Key.Tool
+		}
+	}
+	found, err := s.o.Requests.Revoke(r.Context(), id)
+	if err != nil {
+		return fmt.Errorf("revoking a grant: %w", err)
+	}
+	if !found {
+		return ErrUnknown
+	}
+	rec.Detail, _ = json.Marshal(map[string]string{"grant": id})
+	if err := s.record(r.Context(), who, rec); err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, map[string]any{"id": id, "revoked": true})
+}
