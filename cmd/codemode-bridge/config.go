@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/confirmed"
