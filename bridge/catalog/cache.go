@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 )
 
@@ -187,7 +188,7 @@ func parseCache(raw []byte) ([]Server, error) {
 		return nil, fmt.Errorf("more than %d bytes", maxCache)
 	}
 	var file cached
-	if err := strict(raw, &file); err != nil {
+	if err := canon.Decode(raw, &file); err != nil {
 		return nil, err
 	}
 	if file.Version != cacheVersion {
@@ -197,7 +198,7 @@ func parseCache(raw []byte) ([]Server, error) {
 		return nil, errors.New("the content does not have its digest")
 	}
 	var kept []cachedServer
-	if err := strict(file.Servers, &kept); err != nil {
+	if err := canon.Decode(file.Servers, &kept); err != nil {
 		return nil, err
 	}
 	servers := make([]Server, 0, len(kept))
@@ -226,17 +227,4 @@ func parseCache(raw []byte) ([]Server, error) {
 		servers = append(servers, s)
 	}
 	return servers, nil
-}
-
-// strict decodes one JSON value, all of raw, without unknown keys.
-func strict(raw []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something follows the content")
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package observed
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"codemode-bridge/bridge/canon"
 )
 
 const (
@@ -138,7 +139,7 @@ func parse(raw []byte) ([]kept, error) {
 		return nil, fmt.Errorf("more than %d bytes", maxFile)
 	}
 	var content file
-	if err := strict(raw, &content); err != nil {
+	if err := canon.Decode(raw, &content); err != nil {
 		return nil, err
 	}
 	if content.Version != fileVersion {
@@ -148,7 +149,7 @@ func parse(raw []byte) ([]kept, error) {
 		return nil, errors.New("the content does not have its digest")
 	}
 	var tools []kept
-	if err := strict(content.Tools, &tools); err != nil {
+	if err := canon.Decode(content.Tools, &tools); err != nil {
 		return nil, err
 	}
 	if len(tools) > maxTools {
@@ -160,17 +161,4 @@ func parse(raw []byte) ([]kept, error) {
 		}
 	}
 	return tools, nil
-}
-
-// strict decodes one JSON value, all of raw, without unknown keys.
-func strict(raw []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something follows the content")
-	}
-	return nil
 }

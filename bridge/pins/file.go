@@ -337,13 +337,8 @@ func (f *file) parse(raw []byte, server string) error {
 		return fmt.Errorf("more than %d bytes", maxFile)
 	}
 	*f = file{}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(f); err != nil {
+	if err := canon.Decode(raw, f); err != nil {
 		return fmt.Errorf("the file is damaged: %w", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("the file is damaged: something follows its content")
 	}
 	switch {
 	case f.Version != fileVersion:

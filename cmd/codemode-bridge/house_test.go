@@ -54,7 +54,7 @@ var table = map[string][]string{
 	"bridge/bench":        {"sandbox/wire"},
 	"bridge/builtin":      {},
 	"bridge/canon":        {},
-	"bridge/catalog":      {"bridge/tsdecl", "profiles"},
+	"bridge/catalog":      {"bridge/canon", "bridge/tsdecl", "profiles"},
 	"bridge/clients":      {},
 	"bridge/config":       {"profiles"},
 	"bridge/confirmed":    {"bridge/filelock"},
