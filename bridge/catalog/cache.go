@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"codemode-bridge/bridge/atomicfile"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 )
@@ -122,32 +123,11 @@ func digestOf(body []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-func replace(dir string, content []byte) (err error) {
+func replace(dir string, content []byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	// CreateTemp makes files of mode 0600.
-	f, err := os.CreateTemp(dir, cacheFile+".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err := f.Write(content); err != nil {
-		return err
-	}
-	// Without it a crash may leave the new name with no content.
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, cacheFile))
+	return atomicfile.Write(filepath.Join(dir, cacheFile), content)
 }
 
 // Load reads what Save wrote; all servers are Stale. A file that is not there

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"codemode-bridge/bridge/atomicfile"
 	"codemode-bridge/bridge/canon"
 )
 
@@ -73,7 +74,7 @@ func (s *Store) takeLocked(list []kept) {
 }
 
 // save replaces the file as a whole, or not at all.
-func save(dir string, tools []kept) (err error) {
+func save(dir string, tools []kept) error {
 	body, err := json.Marshal(tools)
 	if err != nil {
 		return err
@@ -85,26 +86,7 @@ func save(dir string, tools []kept) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, fileName+".*.tmp") // of mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err := f.Write(content); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil { // or a crash may leave the new name with no content
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, fileName))
+	return atomicfile.Write(filepath.Join(dir, fileName), content)
 }
 
 func digest(body []byte) string {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/atomicfile"
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
@@ -230,26 +231,18 @@ func rewrite(con *console, path string, edit func(text []byte) ([]byte, error), 
 	if err != nil {
 		return fmt.Errorf("changing the configuration: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("changing the configuration: %w", err)
-	}
-	_, err = f.Write(next)
-	err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), f.Close())
-	if err == nil {
-		err = before(cfg)
-	}
-	if err == nil {
-		var now []byte
-		if now, err = os.ReadFile(path); err == nil && !bytes.Equal(now, text) {
+	err = atomicfile.Replace(path, next, atomicfile.Options{Mode: info.Mode().Perm(), Before: func() error {
+		if err := before(cfg); err != nil {
+			return err
+		}
+		now, err := os.ReadFile(path)
+		if err == nil && !bytes.Equal(now, text) {
 			err = errChanged
 		}
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
+		return err
+	}})
 	if err != nil {
-		return fmt.Errorf("changing the configuration: %w", errors.Join(err, os.Remove(f.Name())))
+		return fmt.Errorf("changing the configuration: %w", err)
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ var about = map[string]string{
 	"bridge/alive":        "tells which of the processes that share a folder still run",
 	"bridge/approval":     "puts requests to people and settles each once",
 	"bridge/approvalview": "shows the requests that wait for a person in a terminal, and takes answers there",
+	"bridge/atomicfile":   "replaces a file in one step",
 	"bridge/audit":        "reads the audit log for people: timelines, statistics, suggestions, exports",
 	"bridge/bench":        "measures direct calls beside the same through the bridge",
 	"bridge/builtin":      "the servers that need no process: `time` and `utils`",
