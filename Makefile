@@ -33,7 +33,7 @@ RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval ./bridge/approval
 	./bridge/instance ./bridge/ledger ./bridge/login ./bridge/mcphttp ./bridge/memstore ./bridge/notify \
 	./bridge/observed ./bridge/openapi ./bridge/pending ./bridge/pins ./bridge/provenance ./bridge/recorder \
 	./bridge/rpc ./bridge/scripts ./bridge/sqlstore ./bridge/sso ./bridge/upstream \
-	./bridge/upstream/tap ./bridge/webguard ./cmd/codemode-bridge ./profiles ./sandbox ./sandbox/intl \
+	./bridge/upstream/tap ./bridge/watch ./bridge/webguard ./cmd/codemode-bridge ./profiles ./sandbox ./sandbox/intl \
 	./sandbox/realm ./sandbox/web ./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help

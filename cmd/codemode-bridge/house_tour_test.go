@@ -61,6 +61,7 @@ var about = map[string]string{
 	"bridge/tsdecl":       "writes a JSON Schema as a TypeScript type",
 	"bridge/upstream":     "keeps one live MCP session per upstream server",
 	"bridge/upstream/tap": "reads the wire below the SDK: messages as bytes, bounded, each with the call it belongs to",
+	"bridge/watch":        "notices that files in folders may have changed",
 	"bridge/webguard":     "tells requests that mean this endpoint from those of web pages elsewhere, and those that end at one place from others",
 	"cmd/codemode-bridge": "flags, wiring, signals, output",
 	"cmd/codemode-worker": "the worker as a program of its own",
