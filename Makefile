@@ -34,8 +34,8 @@ RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval ./bridge/approval
 	./bridge/mcphttp ./bridge/memstore ./bridge/notify ./bridge/observed ./bridge/openapi \
 	./bridge/pending ./bridge/pins ./bridge/provenance ./bridge/recorder ./bridge/replay ./bridge/rpc \
 	./bridge/scripts ./bridge/seal ./bridge/sqlstore ./bridge/sso ./bridge/upstream \
-	./bridge/upstream/tap ./bridge/view ./bridge/webguard ./cmd/codemode-bridge ./profiles ./sandbox \
-	./sandbox/intl ./sandbox/realm ./sandbox/web ./sandbox/wire ./sandbox/worker
+	./bridge/upstream/tap ./bridge/view ./bridge/watch ./bridge/webguard ./cmd/codemode-bridge \
+	./profiles ./sandbox ./sandbox/intl ./sandbox/realm ./sandbox/web ./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test check fmt lint vuln race cross test-real soak bench mutants fuzz frozen pictures clean

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"codemode-bridge/bridge/atomicfile"
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 )
 
@@ -121,32 +123,11 @@ func digestOf(body []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-func replace(dir string, content []byte) (err error) {
+func replace(dir string, content []byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	// CreateTemp makes files of mode 0600.
-	f, err := os.CreateTemp(dir, cacheFile+".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err := f.Write(content); err != nil {
-		return err
-	}
-	// Without it a crash may leave the new name with no content.
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, cacheFile))
+	return atomicfile.Write(filepath.Join(dir, cacheFile), content)
 }
 
 // Load reads what Save wrote; all servers are Stale. A file that is not there
@@ -187,7 +168,7 @@ func parseCache(raw []byte) ([]Server, error) {
 		return nil, fmt.Errorf("more than %d bytes", maxCache)
 	}
 	var file cached
-	if err := strict(raw, &file); err != nil {
+	if err := canon.Decode(raw, &file); err != nil {
 		return nil, err
 	}
 	if file.Version != cacheVersion {
@@ -197,7 +178,7 @@ func parseCache(raw []byte) ([]Server, error) {
 		return nil, errors.New("the content does not have its digest")
 	}
 	var kept []cachedServer
-	if err := strict(file.Servers, &kept); err != nil {
+	if err := canon.Decode(file.Servers, &kept); err != nil {
 		return nil, err
 	}
 	servers := make([]Server, 0, len(kept))
@@ -226,17 +207,4 @@ func parseCache(raw []byte) ([]Server, error) {
 		servers = append(servers, s)
 	}
 	return servers, nil
-}
-
-// strict decodes one JSON value, all of raw, without unknown keys.
-func strict(raw []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something follows the content")
-	}
-	return nil
 }

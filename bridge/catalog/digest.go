@@ -53,7 +53,8 @@ func appendSchema(buf []byte, raw json.RawMessage) []byte {
 	return s.value(append(buf, '='))
 }
 
-// A scanner walks over valid JSON.
+// A scanner walks over valid JSON in one pass, however deep it is nested: a server
+// that means harm chooses the depth.
 type scanner struct {
 	text []byte
 	at   int

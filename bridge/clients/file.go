@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"codemode-bridge/bridge/atomicfile"
 )
 
 // ErrChanged is the error of writing a file that somebody else has changed
@@ -91,23 +93,7 @@ func (f *File) Write(text []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(f.path), "."+filepath.Base(f.path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(temp.Name()))
-		}
-	}()
-	_, err = temp.Write(text)
-	if err := errors.Join(err, temp.Chmod(f.mode), temp.Sync(), temp.Close()); err != nil {
-		return err
-	}
-	if err := f.unchanged(); err != nil {
-		return err
-	}
-	if err := os.Rename(temp.Name(), f.path); err != nil {
+	if err := atomicfile.Replace(f.path, text, atomicfile.Options{Mode: f.mode, Before: f.unchanged}); err != nil {
 		return err
 	}
 	f.Text, f.Existed = text, true

@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
+	"codemode-bridge/bridge/watch"
 )
 
 // WatchOptions say how Watch works. The zero value is useful.
@@ -31,24 +33,6 @@ type WatchOptions struct {
 	deaf bool
 }
 
-func (o WatchOptions) quiet() time.Duration {
-	if o.Quiet > 0 {
-		return o.Quiet
-	}
-	return 100 * time.Millisecond
-}
-
-func (o WatchOptions) poll() time.Duration {
-	if o.Poll > 0 {
-		return o.Poll
-	}
-	return 2 * time.Second
-}
-
-// patience bounds how long steady changes can put off reading, in multiples
-// of WatchOptions.Quiet.
-const patience = 10
-
 // Watch calls changed with the content of the file at path whenever it is
 // another than the last one, until the context ends. It returns after the last
 // call has returned, and starts no goroutine that outlives it. All calls come
@@ -64,74 +48,22 @@ const patience = 10
 // ends at the first rename over it, and never sees another link being turned
 // (as Kubernetes does with "..data").
 func Watch(ctx context.Context, path string, changed func(data []byte), o WatchOptions) {
-	var events chan fsnotify.Event
-	var faults chan error
-	notify, err := fsnotify.NewWatcher()
-	if err == nil && !o.deaf {
-		defer notify.Close()
-		events, faults = notify.Events, notify.Errors
-	} else {
-		if notify != nil {
-			notify.Close()
-		}
-		notify = nil // polling has to do
-	}
-
-	w := &watch{path: path, changed: changed, options: o, last: o.Loaded, notify: notify}
-	w.follow()
-	w.look()
-
-	poll := time.NewTicker(o.poll())
-	defer poll.Stop()
-	var quiet <-chan time.Time // set while a change is waited out
-	var since time.Time        // when that waiting began
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case _, ok := <-events:
-			if !ok {
-				events = nil
-			}
-		case _, ok := <-faults:
-			// Some events may be lost, so look as if there had been one.
-			if !ok {
-				faults = nil
-			}
-		case <-quiet:
-			quiet = nil
-			w.follow()
-			w.look()
-			continue
-		case <-poll.C:
-			w.follow()
-			if quiet == nil {
-				w.look()
-			}
-			continue
-		}
-		if quiet == nil {
-			since = time.Now()
-		}
-		if time.Since(since) < patience*o.quiet() {
-			quiet = time.After(o.quiet())
-		}
-	}
+	w := &watcher{path: path, changed: changed, options: o, last: o.Loaded}
+	where := func() []string { return slices.Collect(maps.Keys(folders(path))) }
+	watch.Folders(ctx, where, func(bool) { w.look() }, watch.Options{Quiet: o.Quiet, Poll: o.Poll, Deaf: o.deaf})
 }
 
-// A watch is what Watch knows. It belongs to one goroutine.
-type watch struct {
+// A watcher is what Watch knows of a file. It belongs to one goroutine.
+type watcher struct {
 	path    string
 	changed func([]byte)
 	options WatchOptions
 	last    Digest
 	lost    bool
-	notify  *fsnotify.Watcher
-	folders map[string]bool
 }
 
 // look reads the file and tells of what is new.
-func (w *watch) look() {
+func (w *watcher) look() {
 	data, err := readRegular(w.path)
 	if err != nil {
 		if !w.lost && w.options.Lost != nil {
@@ -158,30 +90,6 @@ func readRegular(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not a file", path)
 	}
 	return read(path)
-}
-
-// follow brings the watched folders in line with where the path leads now.
-func (w *watch) follow() {
-	if w.notify == nil {
-		return
-	}
-	now := folders(w.path)
-	for folder := range w.folders {
-		if !now[folder] {
-			_ = w.notify.Remove(folder) // gone with its folder, perhaps
-			delete(w.folders, folder)
-		}
-	}
-	if w.folders == nil {
-		w.folders = map[string]bool{}
-	}
-	for folder := range now {
-		// Adding again is cheap, and needed where a folder was replaced by
-		// another of its name. What can't be watched is polled.
-		if w.notify.Add(folder) == nil {
-			w.folders[folder] = true
-		}
-	}
 }
 
 // maxLinks is how many links a path may go through.

@@ -31,6 +31,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"codemode-bridge/bridge/atomicfile"
 	"codemode-bridge/bridge/filelock"
 )
 
@@ -190,16 +191,8 @@ func (s *Store) write(path string, value any) error {
 	if err != nil {
 		return fmt.Errorf("keeping the confirmed configuration: %w", err)
 	}
-	f, err := os.CreateTemp(s.dir, "*.tmp") // of mode 0600
-	if err != nil {
+	if err := atomicfile.Write(path, text); err != nil {
 		return fmt.Errorf("keeping the confirmed configuration: %w", err)
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("keeping the confirmed configuration: %w", errors.Join(err, os.Remove(f.Name())))
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"codemode-bridge/bridge/atomicfile"
+
 	"github.com/rogpeppe/go-internal/lockedfile"
 	"github.com/zalando/go-keyring"
 )
@@ -182,30 +184,10 @@ func (k *Keeper) write(path string, r record) error {
 	if err != nil {
 		return fmt.Errorf("keeping the login: %w", err)
 	}
-	if err := replace(path, append(data, '\n')); err != nil {
+	if err := atomicfile.Write(path, append(data, '\n')); err != nil {
 		return fmt.Errorf("keeping the login: %w", err)
 	}
 	return nil
-}
-
-// replace writes a file for its owner only, in one step.
-func replace(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".login-*") // made with mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	return err
 }
 
 // remove deletes a record, wherever its parts are.

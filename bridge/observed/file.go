@@ -1,7 +1,6 @@
 package observed
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,6 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"codemode-bridge/bridge/atomicfile"
+	"codemode-bridge/bridge/canon"
 )
 
 const (
@@ -72,7 +74,7 @@ func (s *Store) takeLocked(list []kept) {
 }
 
 // save replaces the file as a whole, or not at all.
-func save(dir string, tools []kept) (err error) {
+func save(dir string, tools []kept) error {
 	body, err := json.Marshal(tools)
 	if err != nil {
 		return err
@@ -84,26 +86,7 @@ func save(dir string, tools []kept) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, fileName+".*.tmp") // of mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err := f.Write(content); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil { // or a crash may leave the new name with no content
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, fileName))
+	return atomicfile.Write(filepath.Join(dir, fileName), content)
 }
 
 func digest(body []byte) string {
@@ -138,7 +121,7 @@ func parse(raw []byte) ([]kept, error) {
 		return nil, fmt.Errorf("more than %d bytes", maxFile)
 	}
 	var content file
-	if err := strict(raw, &content); err != nil {
+	if err := canon.Decode(raw, &content); err != nil {
 		return nil, err
 	}
 	if content.Version != fileVersion {
@@ -148,7 +131,7 @@ func parse(raw []byte) ([]kept, error) {
 		return nil, errors.New("the content does not have its digest")
 	}
 	var tools []kept
-	if err := strict(content.Tools, &tools); err != nil {
+	if err := canon.Decode(content.Tools, &tools); err != nil {
 		return nil, err
 	}
 	if len(tools) > maxTools {
@@ -160,17 +143,4 @@ func parse(raw []byte) ([]kept, error) {
 		}
 	}
 	return tools, nil
-}
-
-// strict decodes one JSON value, all of raw, without unknown keys.
-func strict(raw []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something follows the content")
-	}
-	return nil
 }

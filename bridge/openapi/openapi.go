@@ -58,7 +58,7 @@ type Options struct {
 	MaxReply int64
 	// LoadTimeout is how long the document may take to arrive; 0: 30 s.
 	LoadTimeout time.Duration
-	Logger      *slog.Logger // nil: no log
+	Logger      *slog.Logger `json:"-"` // nil: no log
 }
 
 // New loads the document and makes the server. The server's connections are

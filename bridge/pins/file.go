@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"codemode-bridge/bridge/atomicfile"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/filelock"
@@ -337,13 +338,8 @@ func (f *file) parse(raw []byte, server string) error {
 		return fmt.Errorf("more than %d bytes", maxFile)
 	}
 	*f = file{}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(f); err != nil {
+	if err := canon.Decode(raw, f); err != nil {
 		return fmt.Errorf("the file is damaged: %w", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("the file is damaged: something follows its content")
 	}
 	switch {
 	case f.Version != fileVersion:
@@ -404,7 +400,7 @@ func (s *Store) changeLocked(server string, change func(*file) error) error {
 }
 
 // write replaces a server's file as a whole or not at all.
-func (s *Store) write(server string, f *file) (info fs.FileInfo, err error) {
+func (s *Store) write(server string, f *file) (fs.FileInfo, error) {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
@@ -414,20 +410,7 @@ func (s *Store) write(server string, f *file) (info fs.FileInfo, err error) {
 	if text.Len() > maxFile {
 		return nil, fmt.Errorf("%d bytes are more than the %d that are kept", text.Len(), maxFile)
 	}
-	out, err := os.CreateTemp(s.dir, "server-*.tmp") // of mode 0600
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(out.Name()))
-		}
-	}()
-	_, err = out.Write(text.Bytes())
-	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
-		return nil, err
-	}
-	if err = os.Rename(out.Name(), s.path(server)); err != nil {
+	if err := atomicfile.Write(s.path(server), text.Bytes()); err != nil {
 		return nil, err
 	}
 	return os.Lstat(s.path(server))

@@ -338,5 +338,5 @@ func (s *Store) Watch(ctx context.Context, changed func()) {
 		<-ctx.Done()
 		return
 	}
-	watch(ctx, s.dir, changed)
+	follow(ctx, s.dir, changed)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
+	"codemode-bridge/bridge/watch"
 )
 
 const (
@@ -37,48 +37,15 @@ func stamps(dir string) []stamp {
 	return all
 }
 
-// watch calls changed after each change of the files in a folder, from the
+// follow calls changed after each change of the files in a folder, from the
 // caller's own goroutine, until ctx ends.
-func watch(ctx context.Context, dir string, changed func()) {
-	var events chan fsnotify.Event
-	var faults chan error
-	if notify, err := fsnotify.NewWatcher(); err == nil { // else polling has to do
-		defer notify.Close()
-		if os.MkdirAll(dir, 0o700) == nil && notify.Add(dir) == nil {
-			events, faults = notify.Events, notify.Errors
-		}
-	}
+func follow(ctx context.Context, dir string, changed func()) {
+	_ = os.MkdirAll(dir, 0o700) // without it polling has to do
 	last := stamps(dir)
-	look := func() {
+	watch.Folders(ctx, func() []string { return []string{dir} }, func(bool) {
 		if now := stamps(dir); !slices.Equal(now, last) {
 			last = now
 			changed()
 		}
-	}
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	var settled <-chan time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case _, ok := <-events:
-			if !ok {
-				events = nil
-				continue
-			}
-			settled = time.After(quiet)
-		case _, ok := <-faults: // some events may be lost
-			if !ok {
-				faults = nil
-				continue
-			}
-			settled = time.After(quiet)
-		case <-settled:
-			settled = nil
-			look()
-		case <-tick.C:
-			look()
-		}
-	}
+	}, watch.Options{Quiet: quiet, Poll: poll})
 }

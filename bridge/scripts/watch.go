@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
+	"codemode-bridge/bridge/watch"
 )
 
 // WatchOptions say how Watch works. The zero value is useful.
@@ -39,60 +39,19 @@ type WatchOptions struct {
 //
 // A folder that comes, goes or is replaced is followed.
 func Watch(ctx context.Context, dir string, changed func([]Script), o WatchOptions) {
-	if o.Quiet <= 0 {
-		o.Quiet = 100 * time.Millisecond
-	}
-	if o.Poll <= 0 {
-		o.Poll = 2 * time.Second
-	}
-	w := &watch{dir: dir, o: o, changed: changed, checked: map[string]*Problem{}}
-	var events chan fsnotify.Event
-	var faults chan error
-	if notify, err := fsnotify.NewWatcher(); err == nil { // else polling has to do
-		defer notify.Close()
-		w.notify, events, faults = notify, notify.Events, notify.Errors
-	}
-	w.follow()
-	w.read(ctx)
-
-	poll := time.NewTicker(o.Poll)
-	defer poll.Stop()
-	var quiet <-chan time.Time // set while a change is waited out
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case _, ok := <-events:
-			if !ok {
-				events = nil
-				continue
-			}
-			quiet = time.After(o.Quiet)
-		case _, ok := <-faults: // some events may be lost
-			if !ok {
-				faults = nil
-				continue
-			}
-			quiet = time.After(o.Quiet)
-		case <-quiet:
-			quiet = nil
-			w.follow()
+	w := &watcher{dir: dir, o: o, changed: changed, checked: map[string]*Problem{}}
+	watch.Folders(ctx, w.where, func(heard bool) {
+		if heard || w.moved() {
 			w.read(ctx)
-		case <-poll.C:
-			w.follow()
-			if quiet == nil && w.moved() {
-				w.read(ctx)
-			}
 		}
-	}
+	}, watch.Options{Quiet: o.Quiet, Poll: o.Poll})
 }
 
-// A watch is what Watch knows. It belongs to one goroutine.
-type watch struct {
+// A watcher is what Watch knows of a folder. It belongs to one goroutine.
+type watcher struct {
 	dir     string
 	o       WatchOptions
 	changed func([]Script)
-	notify  *fsnotify.Watcher
 
 	stamps  []stamp // of the last read
 	told    []Script
@@ -101,20 +60,16 @@ type watch struct {
 	checked map[string]*Problem // by digest
 }
 
-// follow watches the folder, or the nearest above it that is there.
-func (w *watch) follow() {
-	if w.notify == nil {
-		return
+// where is the folder or, where there is none, the one above it.
+func (w *watcher) where() []string {
+	if _, err := os.Stat(w.dir); err != nil {
+		return []string{filepath.Dir(w.dir)}
 	}
-	for _, folder := range []string{w.dir, filepath.Dir(w.dir)} {
-		if w.notify.Add(folder) == nil { // again is cheap, and needed after a folder was replaced
-			return
-		}
-	}
+	return []string{w.dir}
 }
 
 // look lists the folder; a missing one is empty.
-func (w *watch) look() ([]stamp, error) {
+func (w *watcher) look() ([]stamp, error) {
 	root, err := os.OpenRoot(w.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -127,13 +82,13 @@ func (w *watch) look() ([]stamp, error) {
 }
 
 // moved reports whether the files look other than when they were last read.
-func (w *watch) moved() bool {
+func (w *watcher) moved() bool {
 	now, err := w.look()
 	return (err != nil) != w.lost || err == nil && !slices.Equal(now, w.stamps)
 }
 
 // read reads the folder and tells of what is new.
-func (w *watch) read(ctx context.Context) {
+func (w *watcher) read(ctx context.Context) {
 	// Listed before it is read: what changes in between is seen as moved.
 	stamps, err := w.look()
 	var all []Script
@@ -166,7 +121,7 @@ func (w *watch) read(ctx context.Context) {
 }
 
 // tell calls changed if the scripts are others than it was last told of.
-func (w *watch) tell(all []Script) {
+func (w *watcher) tell(all []Script) {
 	now := slices.Clone(all)
 	keep := map[string]*Problem{}
 	for i := range now {

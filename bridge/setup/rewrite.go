@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"codemode-bridge/bridge/atomicfile"
 	"codemode-bridge/bridge/config"
 )
 
@@ -36,26 +37,18 @@ func Rewrite(path string, edit func(text []byte) ([]byte, error), parse func(tex
 	if err != nil {
 		return fmt.Errorf("changing the configuration: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("changing the configuration: %w", err)
-	}
-	_, err = f.Write(next)
-	err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), f.Close())
-	if err == nil {
-		err = before(cfg)
-	}
-	if err == nil {
-		var now []byte
-		if now, err = os.ReadFile(path); err == nil && !bytes.Equal(now, text) {
+	err = atomicfile.Replace(path, next, atomicfile.Options{Mode: info.Mode().Perm(), Before: func() error {
+		if err := before(cfg); err != nil {
+			return err
+		}
+		now, err := os.ReadFile(path)
+		if err == nil && !bytes.Equal(now, text) {
 			err = ErrChanged
 		}
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
+		return err
+	}})
 	if err != nil {
-		return fmt.Errorf("changing the configuration: %w", errors.Join(err, os.Remove(f.Name())))
+		return fmt.Errorf("changing the configuration: %w", err)
 	}
 	return nil
 }

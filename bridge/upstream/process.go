@@ -3,9 +3,12 @@ package upstream
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -102,7 +105,7 @@ func start(spec Spec, ours []string, log *slog.Logger, shown redactor, asks func
 	if err != nil {
 		return nil, &startError{err}
 	}
-	p := &process{exited: make(chan struct{}), cookie: uuid.NewString(), said: tail{shown: shown, asks: asks}}
+	p := &process{exited: make(chan struct{}), cookie: uuid.NewString(), said: tail{own: spec.Own, shown: shown, asks: asks}}
 	p.cmd = exec.Command(path, spec.Args...)
 	p.cmd.Args[0] = spec.Command
 	p.cmd.Dir = spec.Dir
@@ -183,7 +186,7 @@ func (p *process) epitaph() string {
 	case <-p.exited:
 		text = "the process ended: " + p.cmd.ProcessState.String()
 		// Its last words may still be in the pipe.
-		p.said.settle(200 * time.Millisecond)
+		p.said.wait(200 * time.Millisecond)
 	case <-time.After(500 * time.Millisecond):
 	}
 	return text
@@ -237,11 +240,13 @@ func (p *process) exitsWithin(d time.Duration) bool {
 // A tail reads the stderr of a child to its end, logs it line by line, and keeps
 // the last lines for error messages.
 type tail struct {
+	own   bool // its lines may be reports
 	shown redactor
 	asks  func(link string) // of links to a login
 
 	mu    sync.Mutex
 	lines []string      // as they were read, cut
+	why   string        // the last error that was reported
 	done  chan struct{} // closed at the end of stderr
 }
 
@@ -263,11 +268,17 @@ func (t *tail) init() chan struct{} {
 func (t *tail) read(r io.Reader, log *slog.Logger) {
 	defer close(t.init())
 	limiter, unlogged := rate.NewLimiter(20, 100), 0
-	buffered := bufio.NewReaderSize(r, 8<<10)
+	size := 8 << 10
+	if t.own {
+		size = 64 << 10 // a report must come whole
+	}
+	buffered := bufio.NewReaderSize(r, size)
 	for {
 		// A line longer than the buffer counts as several.
 		line, err := buffered.ReadSlice('\n')
-		if text := strings.TrimSpace(string(line)); text != "" {
+		if text := strings.TrimSpace(string(line)); t.own && t.report(text, log, limiter) {
+			continue
+		} else if text != "" {
 			t.mu.Lock()
 			if t.lines = append(t.lines, text); len(t.lines) > keptLines {
 				t.lines = slices.Delete(t.lines, 0, 1)
@@ -290,8 +301,49 @@ func (t *tail) read(r io.Reader, log *slog.Logger) {
 	}
 }
 
-// settle waits for the end of stderr, at most d.
-func (t *tail) settle(d time.Duration) {
+// report logs a line if it is a report of a program of ours, and reports whether it
+// is one. The program may have read what is hostile: its texts are shown like those
+// of any server.
+func (t *tail) report(line string, log *slog.Logger, limiter *rate.Limiter) bool {
+	var attrs map[string]any
+	var level slog.Level
+	if json.Unmarshal([]byte(line), &attrs) != nil {
+		return false
+	}
+	message, isText := attrs[slog.MessageKey].(string)
+	name, hasLevel := attrs[slog.LevelKey].(string)
+	if !isText || !hasLevel || level.UnmarshalText([]byte(name)) != nil {
+		return false
+	}
+	delete(attrs, slog.MessageKey)
+	delete(attrs, slog.LevelKey)
+	delete(attrs, slog.TimeKey)
+	if why, ok := attrs["err"].(string); ok && level >= slog.LevelError {
+		t.mu.Lock()
+		t.why = why
+		t.mu.Unlock()
+		return true // said by who finds the process ended
+	}
+	if !limiter.Allow() {
+		return true
+	}
+	var args []any
+	for _, key := range slices.Sorted(maps.Keys(attrs)) {
+		args = append(args, t.shown.show(key, tap.MaxName), t.shown.show(fmt.Sprint(attrs[key]), tap.MaxMessage))
+	}
+	log.Log(context.Background(), level, t.shown.show(message, tap.MaxMessage), args...) // a process has no context
+	return true
+}
+
+// reason is the last error that a program of ours reported; empty if there is none.
+func (t *tail) reason() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.why
+}
+
+// wait waits for the end of stderr, at most d.
+func (t *tail) wait(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -454,7 +454,7 @@ func (s *server) rest(err error) recess {
 		state, r = Parked, recess{shortest: now.Add(s.options.longest())}
 		s.now.Until = r.shortest
 		s.now.Err = fmt.Sprintf("%s; a call after %s starts it again", err, clock(s.now.Until))
-	case failed >= s.options.maxRestarts() && s.spec.kind() == Stdio:
+	case failed >= s.options.maxRestarts() && s.spec.kind() == Stdio && !s.spec.Own:
 		state, r = Parked, recess{shortest: now.Add(s.options.longest())}
 		s.now.Until = r.shortest
 		s.now.Err = fmt.Sprintf("it failed %d times in a row and is not started again by itself; a call after %s tries it once more; the last failure: %s",

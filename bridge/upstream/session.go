@@ -27,7 +27,12 @@ const (
 
 // probePatience is how long a server may be silent on server/discover before it
 // is taken for one that does not know it.
-func (s Spec) probePatience() time.Duration { return min(4*time.Second, s.connectTimeout()/6) }
+func (s Spec) probePatience() time.Duration {
+	if s.Own {
+		return s.connectTimeout()
+	}
+	return min(4*time.Second, s.connectTimeout()/6)
+}
 
 // loginPatience is how long a person has for a login that a program gets by itself.
 const loginPatience = 5 * time.Minute
@@ -269,6 +274,9 @@ func (s *session) explain(err error) error {
 		text = s.shown.show(broken.Error(), tap.MaxMessage)
 	case hungUp && s.process != nil:
 		text = s.process.epitaph()
+		if why := s.process.said.reason(); why != "" {
+			text = s.shown.show(why, tap.MaxMessage)
+		}
 	case s.client == nil && s.tap.Status() != 0:
 		text = s.tap.Status().Error()
 	case hungUp, errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed):

@@ -46,12 +46,14 @@ func newRedactor(spec Spec, environ []string) redactor {
 			secrets = append(secrets, string(quoted[1:len(quoted)-1]))
 		}
 	}
-	for _, value := range spec.Env {
-		add(value)
-	}
-	for _, name := range spec.PassEnv {
-		if value, ok := lookup(environ, name); ok {
+	if !spec.Own {
+		for _, value := range spec.Env {
 			add(value)
+		}
+		for _, name := range spec.PassEnv {
+			if value, ok := lookup(environ, name); ok {
+				add(value)
+			}
 		}
 	}
 	for _, value := range spec.Secrets {

@@ -83,6 +83,12 @@ type Spec struct {
 	Env     map[string]string
 	PassEnv []string
 	Dir     string // working directory; empty: ours
+	// Own reports that the program is ours. The lines of its stderr are those of
+	// slog's JSONHandler: they are logged at their levels, and the last error among
+	// them is why it ended. It may be silent for all of ConnectTimeout before it
+	// answers, it is never Parked for its failures, and of what is in Env and PassEnv
+	// the secrets are in Secrets.
+	Own bool
 
 	// Of HTTP and SSE servers:
 	URL string

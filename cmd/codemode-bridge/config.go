@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +18,6 @@ import (
 	"codemode-bridge/sandbox"
 
 	"codemode-bridge/bridge/builtin"
-	"codemode-bridge/bridge/openapi"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -145,24 +143,6 @@ func given(specs []upstream.Spec) []recorder.Server {
 		all = append(all, recorder.Server{Env: s.Env, PassEnv: s.PassEnv, Headers: s.Headers, URL: s.URL, Secrets: s.Secrets})
 	}
 	return all
-}
-
-// fromDocument makes spec that of a server of an OpenAPI document.
-func fromDocument(spec *upstream.Spec, s *config.Server) {
-	o := openapi.Options{
-		Document: s.OpenAPI.Reveal(), BaseURL: spec.URL, Headers: spec.Headers, Credentials: config.RevealMap(s.Credentials),
-		MaxReply: spec.MaxReply, LoadTimeout: spec.ConnectTimeout,
-	}
-	spec.Kind = upstream.InProcess
-	spec.Source = fmt.Sprintf("%s, %s", o.Document, openapi.Stamp(o.Document))
-	for _, scheme := range slices.Sorted(maps.Keys(o.Credentials)) {
-		spec.Secrets = append(spec.Secrets, o.Credentials[scheme])
-	}
-	spec.InProcess = func(ctx context.Context, log *slog.Logger) (*mcp.Server, error) {
-		o := o
-		o.Logger = log
-		return openapi.New(ctx, o)
-	}
 }
 
 // limits are a configuration's limits as package sandbox wants them.

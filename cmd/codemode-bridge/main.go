@@ -98,7 +98,7 @@ func rootCommand(con *console) *cobra.Command {
 	root.PersistentFlags().StringVarP(&con.configPath, "config", "c", "", "the configuration `file` (default: $CODEMODE_CONFIG, then the user's own)")
 	root.PersistentFlags().StringVar(&con.environment, "env", "", "the `environment`: NAME lays config.NAME.json over the profiles of config.json")
 	_ = root.RegisterFlagCompletionFunc("env", con.completeEnvironments) // the flag is there
-	root.AddCommand(runCommand(con), hostCommand(con), serveCommand(con), evalCommand(con), checkCommand(con), configCommand(con), initCommand(con), installCommand(con), uninstallCommand(con), serversCommand(con), toolsCommand(con), profilesCommand(con), scriptsCommand(con), approvalsCommand(con), approversCommand(con), grantsCommand(con), auditCommand(con), runsCommand(con), tailCommand(con), statusCommand(con), doctorCommand(con), versionCommand(con))
+	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checkCommand(con), configCommand(con), initCommand(con), installCommand(con), uninstallCommand(con), serversCommand(con), toolsCommand(con), profilesCommand(con), scriptsCommand(con), approvalsCommand(con), approversCommand(con), grantsCommand(con), auditCommand(con), runsCommand(con), tailCommand(con), statusCommand(con), doctorCommand(con), versionCommand(con))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	// A command that only groups others must not pass over a wrong word.

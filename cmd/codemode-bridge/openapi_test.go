@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -124,6 +125,10 @@ func TestOpenAPIServer(t *testing.T) {
 		}
 	}
 
+	if runtime.GOOS == "linux" {
+		holders(t, canary)
+	}
+
 	// An edited document is read again when the configuration is.
 	if err := os.WriteFile(document, []byte(strings.Replace(notesDocument, "operationId: listNotes", "operationId: findNotes", 1)), 0o600); err != nil {
 		t.Fatal(err)
@@ -146,5 +151,79 @@ func TestOpenAPIServer(t *testing.T) {
 		if strings.Contains(text, canary) {
 			t.Errorf("the token is in %s", name)
 		}
+	}
+}
+
+// holders checks that one process alone was given a secret beside the bridge itself,
+// the document's own, and that no process has it among its arguments.
+func holders(t *testing.T, secret string) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := 0
+	for _, process := range all {
+		args, err := os.ReadFile(filepath.Join(process, "cmdline"))
+		if err != nil {
+			continue // it has ended, or is another's
+		}
+		if strings.Contains(string(args), secret) {
+			t.Errorf("the token is among the arguments %q", args)
+		}
+		environment, err := os.ReadFile(filepath.Join(process, "environ"))
+		if err != nil || !strings.Contains(string(environment), secret) {
+			continue
+		}
+		switch words := strings.Split(strings.TrimSuffix(string(args), "\x00"), "\x00"); {
+		case words[len(words)-1] == "openapi":
+			documents++
+		case !strings.Contains(string(environment), "NOTES_TOKEN="+secret): // as the bridge was given it
+			t.Errorf("the token is in the environment of %q", words)
+		}
+	}
+	if documents != 1 {
+		t.Errorf("the token was given to %d processes for documents, want 1", documents)
+	}
+}
+
+// What is wrong with a document is said as if the bridge had read it itself, though
+// a process of its own did, and what is left out of it is in the log.
+func TestOpenAPIDocumentThatIsWrong(t *testing.T) {
+	t.Parallel()
+	const canary = "canary-openapi-5be0c2d1"
+	server := func(document string) map[string]any {
+		return map[string]any{"openapi": document, "url": "https://api.example.com/v1", "headers": map[string]string{"X-Key": "${NOTES_KEY}"}}
+	}
+	h := newHome(t, map[string]any{
+		"log":     map[string]any{"level": "warn"},
+		"servers": map[string]any{"notes": server("notes.yaml"), "none": server("none.yaml"), "poor": server("poor.yaml")},
+	}, "NOTES_KEY="+canary)
+	twice := strings.Replace(notesDocument, "name: id, in: path", "name: other, in: path", 1)
+	for name, text := range map[string]string{"notes.yaml": twice, "poor.yaml": "openapi: 2.0.0\n"} {
+		if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := h.says([]int{0, 1}, "servers", "test", "--all", "--json")
+	for _, want := range []string{
+		`"why":"reading the OpenAPI document: it is no OpenAPI 3 document: its \"openapi\" is \"2.0.0\""`,
+		`"why":"reading the OpenAPI document: lstat `,
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("trying the servers does not say %q:\n%s", want, said)
+		}
+	}
+	for _, odd := range []string{"stderr", "process", canary} {
+		if strings.Contains(said, odd) {
+			t.Errorf("trying the servers says %q:\n%s", odd, said)
+		}
+	}
+	bridge := h.connect()
+	if got := bridge.call(t, "search_tools", map[string]any{"query": "notes"}); !strings.Contains(got, "notes__listNotes") {
+		t.Errorf("searching finds %s", got)
+	}
+	if got := h.talk.String(); !strings.Contains(got, "an operation is left out") || strings.Contains(got, canary) {
+		t.Errorf("the log does not say what is left out, or says too much:\n%s", got)
 	}
 }

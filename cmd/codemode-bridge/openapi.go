@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/openapi"
+	"codemode-bridge/bridge/upstream"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+)
+
+// An OpenAPI document is untrusted, so it is read by a process of its own: this
+// program, called with the command openapi, which is an MCP server over stdin and
+// stdout. What it must know, secrets among it, is in one variable of its
+// environment: the arguments of a program can be read by every user.
+
+// openapiVariable holds the openapi.Options of the process, as JSON.
+const openapiVariable = "CODEMODE_BRIDGE_OPENAPI"
+
+// maxReason bounds the bytes of what the process says of its end.
+const maxReason = 4_000
+
+// connectionVariables say how the web is reached from this machine.
+var connectionVariables = []string{
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
+}
+
+// fromDocument makes spec that of a server of an OpenAPI document.
+func fromDocument(spec *upstream.Spec, s *config.Server) {
+	o := openapi.Options{
+		Document: s.OpenAPI.Reveal(), BaseURL: spec.URL, Headers: spec.Headers, Credentials: config.RevealMap(s.Credentials),
+		MaxReply: spec.MaxReply, LoadTimeout: spec.ConnectTimeout,
+	}
+	options, err := json.Marshal(o)
+	if err != nil {
+		panic("codemode-bridge: writing the options of an OpenAPI server: " + err.Error()) // texts and numbers
+	}
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	spec.Kind, spec.Own, spec.Protocol = upstream.Stdio, true, upstream.Modern
+	spec.Command, spec.Args = self, []string{"openapi"}
+	spec.Env, spec.PassEnv = map[string]string{openapiVariable: string(options)}, connectionVariables
+	spec.Source = fmt.Sprintf("%s, %s", o.Document, openapi.Stamp(o.Document))
+	for _, scheme := range slices.Sorted(maps.Keys(o.Credentials)) {
+		spec.Secrets = append(spec.Secrets, o.Credentials[scheme])
+	}
+}
+
+// openapiCommand is the process that serves the operations of one document. The
+// bridge starts it; nobody types it.
+func openapiCommand(con *console) *cobra.Command {
+	return &cobra.Command{
+		Use: "openapi", Short: "Serve the operations of an OpenAPI document over stdin and stdout", Hidden: true, Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			options, ok := con.env(openapiVariable)
+			if !ok {
+				return &usageError{errors.New(`openapi is started by the bridge, for a server of "type": "openapi"`)}
+			}
+			log := slog.New(slog.NewJSONHandler(con.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			if err := serveDocument(c, con, options, log); err != nil {
+				text := err.Error()
+				log.Error("serving the document", "err", strings.ToValidUTF8(text[:min(len(text), maxReason)], ""))
+				return &exitError{exitFailed}
+			}
+			return nil
+		},
+	}
+}
+
+func serveDocument(c *cobra.Command, con *console, options string, log *slog.Logger) error {
+	var o openapi.Options
+	if err := json.Unmarshal([]byte(options), &o); err != nil {
+		return fmt.Errorf("reading %s: %w", openapiVariable, err)
+	}
+	o.Logger = log
+	server, err := openapi.New(c.Context(), o)
+	if err != nil {
+		return err
+	}
+	// However it ends, the bridge wanted it or has gone.
+	_ = server.Run(c.Context(), &mcp.IOTransport{Reader: os.Stdin, Writer: os.Stdout, MaxLineLength: -1})
+	return nil
+}
