@@ -72,7 +72,7 @@ func (r *run) failure() *mcp.CallToolResult {
 			Hint: "the run is over. Write a script for what is left; what the effects list was done before"}
 	case errors.As(r.err, &script):
 		// A server's words may be in it: they are written so that all of them are seen.
-		f.Error = scriptError{Name: script.Name, Message: canon.VisibleLines(script.Message), Line: script.Position.Line, Column: script.Position.Column,
+		f.Error = scriptError{Name: script.Name, Message: canon.EscapeLines(script.Message), Line: script.Position.Line, Column: script.Position.Column,
 			Frame: script.Frame, Hint: script.Hint, Stack: script.Stack, Fields: script.Fields}
 	case errors.As(r.err, &limit):
 		f.Error = scriptError{Name: "LimitError", Message: limit.Error(), Line: limit.Position.Line, Column: limit.Position.Column,

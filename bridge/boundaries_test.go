@@ -392,7 +392,7 @@ func (n *neighbourhood) ask(c *mcp.ClientSession, tool string, args map[string]a
 // answer has an approver answer a question, at any bridge.
 func (n *neighbourhood) answer(p *process) {
 	synctest.Wait()
-	open, err := n.requests.Entries(n.ctx, approval.Filter{Open: time.Now()})
+	open, err := n.requests.Requests(n.ctx, approval.Filter{Open: time.Now()})
 	if err != nil || len(open) == 0 {
 		n.start(p)
 		return
@@ -402,7 +402,7 @@ func (n *neighbourhood) answer(p *process) {
 
 // say brings a yes or a no to a question at a bridge, and writes it into the
 // model's books.
-func (n *neighbourhood) say(p *process, e approval.Entry, yes bool) {
+func (n *neighbourhood) say(p *process, e approval.StoredRequest, yes bool) {
 	v := approval.Verdict{Approve: yes}
 	switch {
 	case !v.Approve:
@@ -460,7 +460,7 @@ func (n *neighbourhood) turn(p *process) {
 
 // answerOf answers what the runs of a bridge's configuration ask.
 func (n *neighbourhood) answerOf(p *process, yes bool) {
-	open, err := n.requests.Entries(n.ctx, approval.Filter{Open: time.Now()})
+	open, err := n.requests.Requests(n.ctx, approval.Filter{Open: time.Now()})
 	if err != nil {
 		n.Error(err)
 	}
@@ -473,13 +473,13 @@ func (n *neighbourhood) answerOf(p *process, yes bool) {
 
 // bring has ann of a bridge's configuration bring a verdict there, and reports
 // whether it counts, or is kept for the bridge that asked.
-func (n *neighbourhood) bring(p *process, e approval.Entry, v approval.Verdict) (counts, kept bool) {
+func (n *neighbourhood) bring(p *process, e approval.StoredRequest, v approval.Verdict) (counts, kept bool) {
 	ann, _ := p.config.people.Authenticate("ann of " + p.config.Name)
 	v, err := p.config.people.Sign(ann, e.Request, v, "page", time.Now())
 	if err == nil {
 		_, err = p.o.Gate.Settle(n.ctx, e.ID, e.Digest(), v)
 	}
-	if brought := (*approval.BroughtError)(nil); errors.As(err, &brought) {
+	if brought := (*approval.RelayedError)(nil); errors.As(err, &brought) {
 		ctx, cancel := context.WithTimeout(n.ctx, 3*time.Second)
 		defer cancel()
 		_, err = p.o.Gate.Broker().Outcome(ctx, e.ID, brought.ID)
@@ -487,7 +487,7 @@ func (n *neighbourhood) bring(p *process, e approval.Entry, v approval.Verdict) 
 	if err == nil && e.ConfigurationID() != p.config.ID {
 		n.problem("what ann of %s said counts for a question of %s", p.config.Name, e.ConfigurationID())
 	}
-	return err == nil, errors.Is(err, approval.ErrKept)
+	return err == nil, errors.Is(err, approval.ErrUnjudged)
 }
 
 // resume has somebody try to go on with a run, in one of the ways that there

@@ -100,7 +100,7 @@ func (s *Server) Run(ctx context.Context, id string) (RunState, bool) {
 	r, ok := s.lookup(id)
 	if !ok {
 		paused := s.paused(ctx)
-		if i := slices.IndexFunc(paused, func(k ledger.Kept) bool { return k.Run == id }); i >= 0 {
+		if i := slices.IndexFunc(paused, func(k ledger.JournaledRun) bool { return k.Run == id }); i >= 0 {
 			return s.pausedState(ctx, paused[i]), true
 		}
 		if r, ok = s.lookup(id); !ok { // it may have been resumed since

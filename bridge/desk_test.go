@@ -16,11 +16,11 @@ import (
 )
 
 // asked waits until a run puts its question to people.
-func (b *bench) asked(t *testing.T) approval.Entry {
+func (b *bench) asked(t *testing.T) approval.StoredRequest {
 	t.Helper()
 	for {
-		changed := b.gate.Broker().Requested()
-		open, err := b.gate.Broker().Entries(t.Context(), approval.Filter{Open: time.Now()})
+		changed := b.gate.Broker().Changed()
+		open, err := b.gate.Broker().Requests(t.Context(), approval.Filter{Open: time.Now()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func (b *bench) asked(t *testing.T) approval.Entry {
 }
 
 // decide brings an approver's verdict to a request.
-func (b *bench) decide(t *testing.T, e approval.Entry, v approval.Verdict) {
+func (b *bench) decide(t *testing.T, e approval.StoredRequest, v approval.Verdict) {
 	t.Helper()
 	v, err := (*approval.Approvers)(nil).Sign(approval.Owner, e.Request, v, "page", time.Now())
 	if err != nil {

@@ -311,9 +311,9 @@ func (s *Server) untilSettled(ctx context.Context, r *run, id string) {
 	var elsewhere <-chan struct{} // once the run is suspended, its requests change where no watcher of it is told
 	for {
 		if done == nil {
-			elsewhere = broker.Requested() // before looking: nothing is missed
+			elsewhere = broker.Changed() // before looking: nothing is missed
 		}
-		found, err := broker.Entries(ctx, approval.Filter{ID: id})
+		found, err := broker.Requests(ctx, approval.Filter{ID: id})
 		if err == nil && (len(found) == 0 || found[0].Verdict != nil || found[0].Bridge != "" && found[0].Bridge != s.o.Bridge) {
 			return
 		}
@@ -332,7 +332,7 @@ func (s *Server) untilSettled(ctx context.Context, r *run, id string) {
 // changes nothing. What it returns says why a yes does not count, where the
 // person may still mend that.
 func (a *attachment) settle(id string, about canon.Digest, v approval.Verdict) (missing string) {
-	v.By = "the person at " + canon.Visible(canon.Cut(a.client(), 100))
+	v.By = "the person at " + canon.Escape(canon.Cut(a.client(), 100))
 	ctx := context.Background() // what a person said counts even if the request ends now
 	_, err := a.s.o.Gate.Settle(ctx, id, about, v)
 	if err == nil {
@@ -375,7 +375,7 @@ func atOnce(after time.Duration) bool { return after >= 0 && after < instant }
 func readAnswer(q approval.Request, res *mcp.ElicitResult, after time.Duration, session bool) formAnswer {
 	got := formAnswer{verdict: approval.Verdict{Reason: approval.ElicitationDeclined, Channel: "elicitation"}, atOnce: atOnce(after)}
 	reason, _ := res.Content["reason"].(string)
-	text := canon.Visible(canon.Cut(reason, 500))
+	text := canon.Escape(canon.Cut(reason, 500))
 	switch {
 	case res.Action == "accept":
 		decision, _ := res.Content["decision"].(string)

@@ -35,7 +35,7 @@ type journal struct {
 	owner    string
 	lease    int64 // under which it is written; a run that begins has the first
 	limit    int64 // bytes; beyond it the journal is given up
-	began    func() ledger.Entry
+	began    func() ledger.JournalEntry
 	lost     func()          // another bridge has acquired the run
 	outgrown func()          // it is given up
 	profiles func() []string // the profiles that bind the run's session beside its own
@@ -202,14 +202,14 @@ func (j *journal) entries(kind ledger.EntryKind, call int, s *entry) gate.Entrie
 	next := j.first + len(j.turns)
 	if !j.full {
 		s.First, s.Turns = j.first, j.turns[:len(j.turns):len(j.turns)]
-		e := ledger.Entry{Run: j.run, Owner: j.owner, Lease: j.lease, Kind: kind, Call: call}
+		e := ledger.JournalEntry{Run: j.run, Owner: j.owner, Lease: j.lease, Kind: kind, Call: call}
 		var err error
 		if e.Body, err = s.encode(); err != nil {
 			e.Kind = "" // which is refused, and the record with it
 		}
-		all := []ledger.Entry{e}
+		all := []ledger.JournalEntry{e}
 		if opening {
-			all = []ledger.Entry{j.began(), e}
+			all = []ledger.JournalEntry{j.began(), e}
 		}
 		size := int64(0)
 		for _, e := range all {
@@ -232,7 +232,7 @@ func (j *journal) entries(kind ledger.EntryKind, call int, s *entry) gate.Entrie
 	if j.ended {
 		return gate.Entries{}
 	}
-	return gate.Entries{All: []ledger.Entry{{Run: j.run, Owner: j.owner, Lease: j.lease, Kind: ledger.Ended}}, Done: func(err error) {
+	return gate.Entries{All: []ledger.JournalEntry{{Run: j.run, Owner: j.owner, Lease: j.lease, Kind: ledger.Ended}}, Done: func(err error) {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.ended = j.ended || err == nil
@@ -312,9 +312,9 @@ func (j *journal) ending(keep time.Duration, now time.Time) gate.Entries {
 	if !open || ended {
 		return gate.Entries{}
 	}
-	end := ledger.Entry{Run: j.run, Owner: j.owner, Lease: j.lease, Kind: ledger.Ended}
+	end := ledger.JournalEntry{Run: j.run, Owner: j.owner, Lease: j.lease, Kind: ledger.Ended}
 	if keep <= 0 || full {
-		return gate.Entries{All: []ledger.Entry{end}}
+		return gate.Entries{All: []ledger.JournalEntry{end}}
 	}
 	end.Until = now.Add(keep)
 	last := j.entries(ledger.Noted, 0, new(entry))
@@ -343,5 +343,5 @@ func (c *callJournal) Ended(got gate.Reply, past gate.Past) gate.Entries {
 	s := entryOf(c.call)
 	s.Past, s.Items = &past, got.(scriptReply).items
 	s.setReply(got.(scriptReply).Reply)
-	return c.r.journal.entries(ledger.Settled, c.call.Number, s)
+	return c.r.journal.entries(ledger.Replied, c.call.Number, s)
 }

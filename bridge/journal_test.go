@@ -35,8 +35,8 @@ func TestAFullJournal(t *testing.T) {
 // it, and nothing is left of it.
 func TestAJournalIsEndedBeforeAnythingGoesWithoutIt(t *testing.T) {
 	j := newJournal("r", "one", 2000)
-	j.began = func() ledger.Entry {
-		return ledger.Entry{Run: "r", Owner: "one", Kind: ledger.Began, Body: []byte("{}")}
+	j.began = func() ledger.JournalEntry {
+		return ledger.JournalEntry{Run: "r", Owner: "one", Kind: ledger.Began, Body: []byte("{}")}
 	}
 	j.lost = func() { t.Error("it was taken") }
 	kinds := func(e gate.Entries) (all string) {
@@ -50,9 +50,9 @@ func TestAJournalIsEndedBeforeAnythingGoesWithoutIt(t *testing.T) {
 		t.Fatalf("the first entries are %s", got)
 	}
 	first.Done(nil)
-	waiting := j.entries(ledger.Settled, 1, &entry{value: make([]byte, 100)})
+	waiting := j.entries(ledger.Replied, 1, &entry{value: make([]byte, 100)})
 	overflow := make(chan gate.Entries)
-	go func() { overflow <- j.entries(ledger.Settled, 2, &entry{value: make([]byte, 5000)}) }()
+	go func() { overflow <- j.entries(ledger.Replied, 2, &entry{value: make([]byte, 5000)}) }()
 	select {
 	case e := <-overflow:
 		t.Fatalf("%sgoes before what is being kept", kinds(e))

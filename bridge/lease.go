@@ -23,7 +23,7 @@ const (
 
 // cancelRequested is the error with which a run is to end, if somebody requested
 // that of the bridge that has it.
-func cancelRequested(k *ledger.Kept) *approval.StoppedError {
+func cancelRequested(k *ledger.JournaledRun) *approval.StoppedError {
 	if k.CancelRequestedBy == "" {
 		return nil
 	}
@@ -36,7 +36,7 @@ func cancelRequested(k *ledger.Kept) *approval.StoppedError {
 func (s *Server) acquire(ctx context.Context, id string, ask bool) (lease int64, stop *approval.StoppedError, err error) {
 	deadline := s.o.Now().Add(askFor)
 	for {
-		kept, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
+		kept, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.JournaledRun) error {
 			switch {
 			case k.State == ledger.Finished: // since it was read
 				return ErrNoRun
@@ -73,7 +73,7 @@ func (s *Server) acquire(ctx context.Context, id string, ask bool) (lease int64,
 
 // release gives up the lease of a run that was acquired and is not run.
 func (s *Server) release(ctx context.Context, id string) error {
-	_, err := s.o.Journal.ChangeRun(context.WithoutCancel(ctx), id, func(k *ledger.Kept) error {
+	_, err := s.o.Journal.ChangeRun(context.WithoutCancel(ctx), id, func(k *ledger.JournaledRun) error {
 		if k.Owner == s.o.Bridge {
 			k.Release()
 		}
@@ -109,7 +109,7 @@ func (s *Server) CancelRun(ctx context.Context, id, by string) error {
 		return nil
 	}
 	mine := false
-	kept, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
+	kept, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.JournaledRun) error {
 		switch mine = false; {
 		case k.State == ledger.Finished:
 			return ErrNoRun
@@ -204,7 +204,7 @@ func (s *Server) expire(ctx context.Context) error {
 
 // forgetGone forgets what is known of suspended runs that have no journal any
 // more.
-func (s *Server) forgetGone(all []ledger.Kept) {
+func (s *Server) forgetGone(all []ledger.JournaledRun) {
 	left := make(map[string]bool, len(all))
 	for _, k := range all {
 		left[k.Run] = true
@@ -229,7 +229,7 @@ func (s *Server) expireRun(ctx context.Context, id string) error {
 		return nil
 	}
 	var skip = errors.New("not this one")
-	kept, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.Kept) error {
+	kept, err := s.o.Journal.ChangeRun(ctx, id, func(k *ledger.JournaledRun) error {
 		if k.State == ledger.Finished || k.Owner != "" && k.Owner != s.o.Bridge && !s.o.Gone(k.Owner) || !k.Until.Before(s.o.Now()) {
 			return skip
 		}
@@ -249,6 +249,6 @@ func (s *Server) expireRun(ctx context.Context, id string) error {
 // discard ends a run that this bridge owns and that does not go on.
 func (s *Server) discard(ctx context.Context, id string, lease int64, b beginning, why error) error {
 	g := s.o.Gate.Leftover(gate.Origin{ID: id, Session: b.Session, Client: b.Client, Profile: b.Profile, Requester: b.Principal, Configuration: b.Configuration}, b.Started)
-	err := g.End(ctx, ledger.Stopped, why.Error(), gate.Entries{All: []ledger.Entry{{Run: id, Owner: s.o.Bridge, Lease: lease, Kind: ledger.Ended}}})
-	return errors.Join(err, s.o.Gate.Broker().Abandon(ctx, why, func(e approval.Entry) bool { return e.Run == id }))
+	err := g.End(ctx, ledger.Stopped, why.Error(), gate.Entries{All: []ledger.JournalEntry{{Run: id, Owner: s.o.Bridge, Lease: lease, Kind: ledger.Ended}}})
+	return errors.Join(err, s.o.Gate.Broker().Abandon(ctx, why, func(e approval.StoredRequest) bool { return e.Run == id }))
 }

@@ -164,7 +164,7 @@ func TestAWishToEndOutlivesTheBridge(t *testing.T) {
 		if why != "bob stopped the run" {
 			t.Errorf("it ended: %q", why)
 		}
-		asked, err := b.o.Gate.Broker().Entries(t.Context(), approval.Filter{Run: id})
+		asked, err := b.o.Gate.Broker().Requests(t.Context(), approval.Filter{Run: id})
 		if err != nil || len(asked) == 0 {
 			t.Fatalf("asked were %+v, %v", asked, err)
 		}
@@ -190,7 +190,7 @@ func TestAWishToEndOutlivesTheBridge(t *testing.T) {
 	t.Run("after its bridge died", func(t *testing.T) {
 		f := newFleet()
 		id := f.endsAsking(t, pauses, 2)
-		_, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.Kept) error {
+		_, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.JournaledRun) error {
 			k.Acquire("dead")
 			k.CancelRequestedBy = "bob"
 			return nil
@@ -210,7 +210,7 @@ type meddler struct {
 	then func()
 }
 
-func (m *meddler) Read(ctx context.Context, run string) (ledger.Kept, []ledger.Entry, error) {
+func (m *meddler) Read(ctx context.Context, run string) (ledger.JournaledRun, []ledger.JournalEntry, error) {
 	k, all, err := m.Journal.Read(ctx, run)
 	m.once.Do(m.then)
 	return k, all, err
@@ -225,7 +225,7 @@ func TestWhatHasEndedIsNotResumed(t *testing.T) {
 		f.answer(t, e, yes)
 	}
 	m := &meddler{Journal: f.records, then: func() {
-		_, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.Kept) error { k.State = ledger.Finished; return nil })
+		_, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.JournaledRun) error { k.State = ledger.Finished; return nil })
 		if err != nil {
 			t.Error(err)
 		}

@@ -212,7 +212,7 @@ func (r *run) update(e event) bool {
 	case losesLease:
 		r.cancel(errLeaseLost)
 	case suspends, handsOver, evicts:
-		r.server.o.Gate.Broker().Leave(r.id) // no call is sent any more, and what is asked stays open
+		r.server.o.Gate.Broker().Suspend(r.id) // no call is sent any more, and what is asked stays open
 		r.cancel(errSuspended)
 	}
 	return true

@@ -77,11 +77,11 @@ func (m mortalStore) Record(ctx context.Context, r ledger.Record) error {
 	return m.life.enter(len(r.Journal), func() error { return m.Store.Record(ctx, r) })
 }
 
-func (m mortalStore) Append(ctx context.Context, entries ...ledger.Entry) error {
+func (m mortalStore) Append(ctx context.Context, entries ...ledger.JournalEntry) error {
 	return m.life.enter(len(entries), func() error { return m.Store.Append(ctx, entries...) })
 }
 
-func (m mortalStore) ChangeRun(ctx context.Context, run string, change func(*ledger.Kept) error) (k ledger.Kept, err error) {
+func (m mortalStore) ChangeRun(ctx context.Context, run string, change func(*ledger.JournaledRun) error) (k ledger.JournaledRun, err error) {
 	err = m.life.enter(0, func() error { k, err = m.Store.ChangeRun(ctx, run, change); return err })
 	return k, err
 }
@@ -91,11 +91,11 @@ type mortalRequests struct {
 	life *life
 }
 
-func (m mortalRequests) Put(ctx context.Context, e approval.Entry) error {
+func (m mortalRequests) Put(ctx context.Context, e approval.StoredRequest) error {
 	return m.life.enter(0, func() error { return m.Memory.Put(ctx, e) })
 }
 
-func (m mortalRequests) Update(ctx context.Context, id string, change func(*approval.Entry) error) (e approval.Entry, err error) {
+func (m mortalRequests) Update(ctx context.Context, id string, change func(*approval.StoredRequest) error) (e approval.StoredRequest, err error) {
 	err = m.life.enter(0, func() error { e, err = m.Memory.Update(ctx, id, change); return err })
 	return e, err
 }
@@ -168,8 +168,8 @@ func (w *world) born(t *testing.T, l *life) (*bench, string) {
 func (w *world) answerAll(ctx context.Context, t *testing.T) {
 	desk := w.broker(w.requests, "", "")
 	for ctx.Err() == nil {
-		changed := w.requests.Requested()
-		all, err := w.requests.Entries(ctx, approval.Filter{Open: time.Now()})
+		changed := w.requests.Changed()
+		all, err := w.requests.Requests(ctx, approval.Filter{Open: time.Now()})
 		if err != nil {
 			return
 		}
@@ -178,12 +178,12 @@ func (w *world) answerAll(ctx context.Context, t *testing.T) {
 			if err := json.Unmarshal(e.Items[0].Shown.JSON, &args); err != nil {
 				t.Errorf("reading %s: %v", e.Items[0].Shown.JSON, err)
 			}
-			if len(e.Brought) > 0 {
+			if len(e.Relayed) > 0 {
 				continue // the bridge that asks judges it, or the one that takes the run up
 			}
 			v := w.signed(t, e, approval.Verdict{Approve: args.N%4 != 0})
 			var late *approval.SettledError
-			var brought *approval.BroughtError
+			var brought *approval.RelayedError
 			if _, err := desk.Settle(ctx, e.ID, e.Digest(), v); err != nil && !errors.As(err, &late) && !errors.As(err, &brought) && !errors.Is(err, approval.ErrUnknown) {
 				t.Errorf("answering: %v", err)
 			}
@@ -459,7 +459,7 @@ func pausedEverywhere(t *testing.T, code, want string, calls []string) {
 		answered := make(chan struct{})
 		go func() { defer close(answered); w.answerAll(ctx, t) }()
 		waitUntil(t, func() bool {
-			all, err := w.requests.Entries(ctx, approval.Filter{Open: time.Now()})
+			all, err := w.requests.Requests(ctx, approval.Filter{Open: time.Now()})
 			return err == nil && len(all) == 0
 		})
 		stop()

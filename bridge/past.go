@@ -31,7 +31,7 @@ type pastCall struct {
 
 // readPast reads a run's entries. What was kept twice, since nobody could tell
 // whether it was kept, counts once.
-func readPast(entries []ledger.Entry) (past, error) {
+func readPast(entries []ledger.JournalEntry) (past, error) {
 	p := past{calls: map[int]*pastCall{}}
 	for i, e := range entries {
 		if (e.Kind == ledger.Began) != (i == 0) {
@@ -46,14 +46,14 @@ func readPast(entries []ledger.Entry) (past, error) {
 			if p.names, p.policy, err = readCommon(e.Common); err != nil {
 				return p, fmt.Errorf("%w: %v", errEntry, err)
 			}
-		case ledger.Sent, ledger.Settled, ledger.Noted:
+		case ledger.Sent, ledger.Replied, ledger.Noted:
 			s, err := decodeEntry(e.Body)
 			if err != nil {
 				return p, err
 			}
 			p.profiles = s.Profiles
 			if known := p.calls[e.Call]; e.Kind != ledger.Noted && (known == nil || !known.answered) {
-				p.calls[e.Call] = &pastCall{s, e.Kind == ledger.Settled}
+				p.calls[e.Call] = &pastCall{s, e.Kind == ledger.Replied}
 			}
 			if s.First > len(p.turns) {
 				return p, fmt.Errorf("%w: turns are missing", errEntry)

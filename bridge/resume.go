@@ -69,7 +69,7 @@ func (e *ElsewhereError) Error() string {
 	if e.Configuration.ID == "" {
 		return fmt.Sprintf("run %s began in an older release, which did not write down whose configuration it belongs to, so it can only be ended: run its script again", e.Run)
 	}
-	return fmt.Sprintf("run %s belongs to another configuration, %s, and goes on only under that one", e.Run, canon.Visible(e.Configuration.Name))
+	return fmt.Sprintf("run %s belongs to another configuration, %s, and goes on only under that one", e.Run, canon.Escape(e.Configuration.Name))
 }
 
 // Why a run does not go on here.
@@ -86,12 +86,12 @@ type FolderError struct {
 }
 
 func (e *FolderError) Error() string {
-	return fmt.Sprintf("run %s began in %s, where its servers without a folder of their own (cwd) ran, and goes on only there: codemode-bridge runs resume %[1]s goes there", e.Run, canon.Visible(e.Folder))
+	return fmt.Sprintf("run %s began in %s, where its servers without a folder of their own (cwd) ran, and goes on only there: codemode-bridge runs resume %[1]s goes there", e.Run, canon.Escape(e.Folder))
 }
 
 // FolderOf is where a run's servers ran that have no folder of their own, from
 // its journal; empty if all have one.
-func FolderOf(entries []ledger.Entry) (string, error) {
+func FolderOf(entries []ledger.JournalEntry) (string, error) {
 	p, err := readPast(entries)
 	return p.Folder, err
 }
@@ -143,14 +143,14 @@ func (s *Server) keepJournal(r *run, b beginning, names *sandbox.Names) {
 	r.journal.lost = func() { r.update(event{kind: losesLease}) }
 	r.journal.outgrown = func() { r.update(event{kind: outgrows}) }
 	r.journal.profiles = func() []string { return s.addedProfiles(r.session) }
-	r.journal.began = func() ledger.Entry {
+	r.journal.began = func() ledger.JournalEntry {
 		b.Servers, b.Trusted = r.gate.Servers(), r.gate.Trusted()
 		body, err := json.Marshal(b)
 		if err != nil {
 			s.o.Logger.Error("writing the journal of a run", "run", r.id, "err", err) // without a body it is refused when it is read
 		}
 		shared, common := s.commonText(names, r.gate.Policy())
-		return ledger.Entry{Run: r.id, Owner: s.o.Bridge, Kind: ledger.Began, Body: body, Configuration: b.Configuration.ID,
+		return ledger.JournalEntry{Run: r.id, Owner: s.o.Bridge, Kind: ledger.Began, Body: body, Configuration: b.Configuration.ID,
 			Until: s.o.Now().Add(s.o.Gate.View().Profiles.PausedFor()), Shared: shared, Common: common}
 	}
 }
@@ -207,7 +207,7 @@ func (s *Server) leaveInJournal(ctx context.Context, r *run) error {
 		return err
 	}
 	until := s.o.Now().Add(s.o.Gate.View().Profiles.PausedFor())
-	_, err := s.o.Journal.ChangeRun(context.WithoutCancel(ctx), r.id, func(k *ledger.Kept) error {
+	_, err := s.o.Journal.ChangeRun(context.WithoutCancel(ctx), r.id, func(k *ledger.JournaledRun) error {
 		if stop := cancelRequested(k); stop != nil {
 			return stop
 		}
@@ -311,19 +311,19 @@ func engineDiffers(p past) *replay.DivergedError {
 }
 
 // unowned are the runs of this configuration that no bridge has.
-func (s *Server) unowned(ctx context.Context) ([]ledger.Kept, error) {
+func (s *Server) unowned(ctx context.Context) ([]ledger.JournaledRun, error) {
 	if s.o.Journal == nil {
 		return nil, nil
 	}
 	all, err := s.o.Journal.Runs(ctx)
-	return slices.DeleteFunc(all, func(k ledger.Kept) bool {
+	return slices.DeleteFunc(all, func(k ledger.JournaledRun) bool {
 		return k.State == ledger.Finished || k.Configuration != s.configuration().ID || k.Owner != "" && !s.o.Gone(k.Owner)
 	}), err
 }
 
 // paused are the runs of this configuration that no bridge has, and those that
 // this bridge is about to resume.
-func (s *Server) paused(ctx context.Context) []ledger.Kept {
+func (s *Server) paused(ctx context.Context) []ledger.JournaledRun {
 	if s.o.Journal == nil {
 		return nil
 	}
@@ -331,14 +331,14 @@ func (s *Server) paused(ctx context.Context) []ledger.Kept {
 	if err != nil {
 		s.o.Logger.Warn("looking for paused runs", "err", err)
 	}
-	return slices.DeleteFunc(all, func(k ledger.Kept) bool {
+	return slices.DeleteFunc(all, func(k ledger.JournaledRun) bool {
 		_, here := s.lookup(k.Run)
 		return here || k.State == ledger.Finished || k.Configuration != s.configuration().ID || k.Owner != "" && k.Owner != s.o.Bridge && !s.o.Gone(k.Owner)
 	})
 }
 
 // pausedState is what is known of a run that no bridge has.
-func (s *Server) pausedState(ctx context.Context, k ledger.Kept) RunState {
+func (s *Server) pausedState(ctx context.Context, k ledger.JournaledRun) RunState {
 	b, ok := s.begun.Load(k.Run)
 	if !ok {
 		if _, entries, err := s.o.Journal.Read(ctx, k.Run); err == nil && len(entries) > 0 {
@@ -456,7 +456,7 @@ func (s *Server) ResumeAnswered(ctx context.Context) {
 	}
 	tried := map[string]bool{}
 	for ctx.Err() == nil {
-		changed := s.o.Gate.Broker().Requested() // before looking: nothing is missed
+		changed := s.o.Gate.Broker().Changed() // before looking: nothing is missed
 		if err := s.o.Gate.Broker().Judge(ctx); err != nil && ctx.Err() == nil {
 			s.o.Logger.Warn("looking for answers to paused runs", "err", err)
 		}
@@ -484,13 +484,13 @@ func (s *Server) ResumeAnswered(ctx context.Context) {
 
 // answeredUnowned are the last answers, since a time, to runs that no bridge has
 // and that ask nothing any more.
-func (s *Server) answeredUnowned(ctx context.Context, since time.Time) (last []approval.Entry, err error) {
+func (s *Server) answeredUnowned(ctx context.Context, since time.Time) (last []approval.StoredRequest, err error) {
 	unowned, err := s.unowned(ctx)
 	if err != nil || len(unowned) == 0 {
 		return nil, err
 	}
 	broker := s.o.Gate.Broker()
-	entries, err := broker.Entries(ctx, approval.Filter{Open: s.o.Now()})
+	entries, err := broker.Requests(ctx, approval.Filter{Open: s.o.Now()})
 	if err != nil {
 		return nil, err
 	}
@@ -502,15 +502,15 @@ func (s *Server) answeredUnowned(ctx context.Context, since time.Time) (last []a
 		if open[k.Run] {
 			continue
 		}
-		entries, err := broker.Entries(ctx, approval.Filter{Run: k.Run})
+		entries, err := broker.Requests(ctx, approval.Filter{Run: k.Run})
 		if err != nil {
 			return nil, err
 		}
-		answers := slices.DeleteFunc(entries, func(e approval.Entry) bool { return e.Verdict == nil || e.Verdict.By == "" })
+		answers := slices.DeleteFunc(entries, func(e approval.StoredRequest) bool { return e.Verdict == nil || e.Verdict.By == "" })
 		if len(answers) == 0 {
 			continue
 		}
-		newest := slices.MaxFunc(answers, func(a, b approval.Entry) int { return a.Verdict.Time.Compare(b.Verdict.Time) })
+		newest := slices.MaxFunc(answers, func(a, b approval.StoredRequest) int { return a.Verdict.Time.Compare(b.Verdict.Time) })
 		if newest.Verdict.Time.After(since) {
 			last = append(last, newest)
 		}

@@ -74,11 +74,11 @@ func queued() profiles.Spec {
 }
 
 // open waits for so many open requests and returns them.
-func (f *fleet) open(t testing.TB, n int) []approval.Entry {
+func (f *fleet) open(t testing.TB, n int) []approval.StoredRequest {
 	t.Helper()
 	for {
-		changed := f.requests.Requested()
-		all, err := f.requests.Entries(t.Context(), approval.Filter{Open: time.Now()})
+		changed := f.requests.Changed()
+		all, err := f.requests.Requests(t.Context(), approval.Filter{Open: time.Now()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,11 +94,11 @@ func (f *fleet) open(t testing.TB, n int) []approval.Entry {
 }
 
 // answer settles a request as an approver does at any process.
-func (f *fleet) answer(t testing.TB, e approval.Entry, v approval.Verdict) {
+func (f *fleet) answer(t testing.TB, e approval.StoredRequest, v approval.Verdict) {
 	t.Helper()
 	desk := f.broker(f.requests, "", e.ConfigurationID())
 	_, err := desk.Settle(t.Context(), e.ID, e.Digest(), f.signed(t, e, v))
-	if brought := (*approval.BroughtError)(nil); errors.As(err, &brought) {
+	if brought := (*approval.RelayedError)(nil); errors.As(err, &brought) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		_, err = desk.Outcome(ctx, e.ID, brought.ID)
@@ -109,7 +109,7 @@ func (f *fleet) answer(t testing.TB, e approval.Entry, v approval.Verdict) {
 }
 
 // signed is a verdict of ann, who has come in.
-func (f *fleet) signed(t testing.TB, e approval.Entry, v approval.Verdict) approval.Verdict {
+func (f *fleet) signed(t testing.TB, e approval.StoredRequest, v approval.Verdict) approval.Verdict {
 	ann, _ := f.people.Authenticate("ann")
 	v, err := f.people.Sign(ann, e.Request, v, "page", time.Now())
 	if err != nil {
@@ -224,7 +224,7 @@ func TestQuestionsSayWhereTheRunWorks(t *testing.T) {
 	e := f.open(t, 1)[0]
 	f.answer(t, e, yes)
 	waitUntil(t, func() bool {
-		all, err := f.requests.Entries(t.Context(), approval.Filter{Run: id})
+		all, err := f.requests.Requests(t.Context(), approval.Filter{Run: id})
 		return err == nil && len(all) == 2
 	})
 	if e := f.open(t, 1)[0]; e.Items[0].Call != 2 || e.Folder != "/home/ann/shop" {
@@ -238,9 +238,9 @@ func TestInterruptedAndEndedRuns(t *testing.T) {
 	f := newFleet()
 	id := f.endsAsking(t, `return await codemode.a__echo({n: 1})`, 1)
 	b := f.bridge(t, "two", queued())
-	for kept, want := range map[ledger.Kept]string{{State: ledger.Paused}: RunPaused, {State: ledger.Live, Owner: "dead"}: RunInterrupted} {
+	for kept, want := range map[ledger.JournaledRun]string{{State: ledger.Paused}: RunPaused, {State: ledger.Live, Owner: "dead"}: RunInterrupted} {
 		f.gone["dead"] = true
-		if _, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.Kept) error { k.State, k.Owner = kept.State, kept.Owner; return nil }); err != nil {
+		if _, err := f.records.ChangeRun(t.Context(), id, func(k *ledger.JournaledRun) error { k.State, k.Owner = kept.State, kept.Owner; return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if st, ok := b.Run(t.Context(), id); !ok || st.State != want || st.Over() || len(b.Runs(t.Context())) != 1 || b.Runs(t.Context())[0].State != want {
@@ -398,10 +398,10 @@ func TestWhatChangesMeanwhile(t *testing.T) {
 // An altered journal is read as it was not written.
 type altered struct {
 	ledger.Journal
-	change func([]ledger.Entry)
+	change func([]ledger.JournalEntry)
 }
 
-func (j altered) Read(ctx context.Context, run string) (ledger.Kept, []ledger.Entry, error) {
+func (j altered) Read(ctx context.Context, run string) (ledger.JournaledRun, []ledger.JournalEntry, error) {
 	kept, entries, err := j.Journal.Read(ctx, run)
 	j.change(entries)
 	return kept, entries, err
@@ -410,9 +410,9 @@ func (j altered) Read(ctx context.Context, run string) (ledger.Kept, []ledger.En
 // reads makes a bridge read the entry of the first call otherwise.
 func reads(change func(*entry)) func(*Options) {
 	return func(o *Options) {
-		o.Journal = altered{o.Journal, func(entries []ledger.Entry) {
+		o.Journal = altered{o.Journal, func(entries []ledger.JournalEntry) {
 			for i, e := range entries {
-				if e.Kind != ledger.Settled || e.Call != 1 {
+				if e.Kind != ledger.Replied || e.Call != 1 {
 					continue
 				}
 				s, err := decodeEntry(e.Body)
@@ -430,7 +430,7 @@ func reads(change func(*entry)) func(*Options) {
 
 // otherRelease makes runs begin in another engine.
 func otherRelease(o *Options) {
-	o.Journal = altered{o.Journal, func(entries []ledger.Entry) {
+	o.Journal = altered{o.Journal, func(entries []ledger.JournalEntry) {
 		entries[0].Body = bytes.Replace(entries[0].Body, []byte(`"engine":"`+sandbox.Engine+`"`), []byte(`"engine":"0"`), 1)
 	}}
 }

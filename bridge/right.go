@@ -79,7 +79,7 @@ func (s *Server) configuration() gate.Configuration { return s.o.Gate.Configurat
 
 // ours returns an [ElsewhereError] for a run that belongs to another
 // configuration.
-func (s *Server) ours(k ledger.Kept, b beginning) error {
+func (s *Server) ours(k ledger.JournaledRun, b beginning) error {
 	if own := s.configuration().ID; k.Configuration != own || b.Configuration.ID != own {
 		return &ElsewhereError{k.Run, b.Configuration}
 	}

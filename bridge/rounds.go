@@ -115,7 +115,7 @@ func (a *statelessAsker) settleAnswers(ctx context.Context, st seal.State, u *se
 		open[q.ID] = q
 	}
 	if a.r.replay != nil { // which may not be where it was yet, when it asked
-		kept, err := a.s.o.Gate.Broker().Entries(ctx, approval.Filter{Run: a.r.id, Open: a.s.o.Now()})
+		kept, err := a.s.o.Gate.Broker().Requests(ctx, approval.Filter{Run: a.r.id, Open: a.s.o.Now()})
 		if err != nil {
 			a.s.o.Logger.Error("reading the requests of a run", "run", a.r.id, "err", err) // it is asked again
 		}

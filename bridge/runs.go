@@ -247,7 +247,7 @@ func (s *Server) finishSuspension(ctx context.Context, r *run) (ends bool) {
 		return false
 	}
 	r.err = err
-	err = s.o.Gate.Broker().Abandon(context.WithoutCancel(ctx), r.err, func(e approval.Entry) bool { return e.Run == r.id })
+	err = s.o.Gate.Broker().Abandon(context.WithoutCancel(ctx), r.err, func(e approval.StoredRequest) bool { return e.Run == r.id })
 	if err != nil {
 		s.o.Logger.Error("ending the questions of a run", "run", r.id, "err", err)
 	}

@@ -29,7 +29,7 @@ func (a *attachment) say(ctx context.Context, q approval.Request) approval.Reque
 	if says == "" {
 		return q
 	}
-	if err := a.s.o.Gate.Broker().Say(ctx, q.ID, q.Digest(), says); err != nil {
+	if err := a.s.o.Gate.Broker().SetModelSummary(ctx, q.ID, q.Digest(), says); err != nil {
 		a.s.o.Logger.Debug("a summary of long arguments came too late", "run", a.r.id, "err", err)
 	}
 	q.Says = says

@@ -100,8 +100,8 @@ func TestSummaryIsForEveryChannel(t *testing.T) {
 			}()
 			broker := b.gate.Broker()
 			for {
-				changed := broker.Requested()
-				all, err := broker.Entries(t.Context(), approval.Filter{Open: time.Now()})
+				changed := broker.Changed()
+				all, err := broker.Requests(t.Context(), approval.Filter{Open: time.Now()})
 				if err != nil {
 					t.Fatal(err)
 				}

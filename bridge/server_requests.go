@@ -37,7 +37,9 @@ func (s *Server) elicitFor(r *run) *elicit.Client {
 			}
 			return s.o.Gate.View().Profiles.ClientPatience(sess.client)
 		},
-		Record: func(ctx context.Context, rec elicit.Record) error { return r.gate.ServerAsked(ctx, gate.Asked(rec)) },
+		Record: func(ctx context.Context, rec elicit.Record) error {
+			return r.gate.RecordServerRequest(ctx, gate.ServerRequest(rec))
+		},
 	})
 }
 

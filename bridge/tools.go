@@ -240,7 +240,7 @@ func (s *Server) Status(ctx context.Context) Status {
 func (s *Server) status(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
 	out := s.Status(ctx)
 	if sess, err := s.session(req); err == nil {
-		open, err := s.o.Gate.Broker().Entries(ctx, approval.Filter{Open: s.o.Now()})
+		open, err := s.o.Gate.Broker().Requests(ctx, approval.Filter{Open: s.o.Now()})
 		if err != nil {
 			return failure("reading the requests: " + err.Error())
 		}

@@ -39,7 +39,7 @@ func (r *run) answerLocked(number int, reply Reply) {
 	}
 	at := r.queue.add(number, call, reply)
 	if r.order != nil {
-		r.order.Settled(number, at)
+		r.order.Answered(number, at)
 	}
 }
 

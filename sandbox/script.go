@@ -86,10 +86,10 @@ type TimerHost interface {
 // answers, those of timers included.
 type OrderHost interface {
 	Host
-	// Settled is called for each call when its answer is put in line, with the
+	// Answered is called for each call when its answer is put in line, with the
 	// time that the script's clock will show. It must not block, and take no
 	// lock that is held while anything of this package is called.
-	Settled(number int, at time.Time)
+	Answered(number int, at time.Time)
 }
 
 // A Call is one call of a script.

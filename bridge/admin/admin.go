@@ -51,16 +51,16 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// A Desk takes verdicts. It is the gate.
-type Desk interface {
-	Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.Entry, error)
+// A Settler takes verdicts. It is the gate.
+type Settler interface {
+	Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.StoredRequest, error)
 }
 
 // Requests are what was put to people, and what they allowed for longer. It is
 // the broker.
 type Requests interface {
-	Entries(ctx context.Context, f approval.Filter) ([]approval.Entry, error)
-	Requested() <-chan struct{}
+	Requests(ctx context.Context, f approval.Filter) ([]approval.StoredRequest, error)
+	Changed() <-chan struct{}
 	Grants(ctx context.Context) ([]approval.Grant, error)
 	Revoke(ctx context.Context, id string) (bool, error)
 }
@@ -177,7 +177,7 @@ type Options struct {
 	// Configuration is the id of the configuration whose page it is: requests of
 	// others with the same store are shown as theirs, and judged by them.
 	Configuration string
-	Desk          Desk
+	Settler       Settler
 	Requests      Requests
 	Runs          Runs
 	Records       Records

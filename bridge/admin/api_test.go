@@ -90,7 +90,7 @@ func TestStoppedRunIsShownAsStopped(t *testing.T) {
 	b := newBench(t)
 	e, _ := b.ask(question{})
 	why := &approval.StoppedError{By: "ann\u202e"}
-	if err := b.broker.Abandon(t.Context(), why, func(approval.Entry) bool { return true }); err != nil {
+	if err := b.broker.Abandon(t.Context(), why, func(approval.StoredRequest) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	const ann = `ann\u{202E}`
@@ -98,7 +98,7 @@ func TestStoppedRunIsShownAsStopped(t *testing.T) {
 		t.Errorf("shown is %v", one)
 	}
 	b.as("bob").do("POST", "/api/decide/"+e.ID, decision(e, "approve")).refused(410, "gone").says("stopped the run")
-	settled, err := b.broker.Entries(t.Context(), approval.Filter{ID: e.ID})
+	settled, err := b.broker.Requests(t.Context(), approval.Filter{ID: e.ID})
 	if err != nil || len(settled) != 1 {
 		t.Fatal(settled, err)
 	}
@@ -142,7 +142,7 @@ func TestWhatADecisionNeeds(t *testing.T) {
 		b := newBench(t)
 		critical := profiles.Decision{Risk: profiles.Critical, RequireReason: true}
 		e, verdicts := b.ask(question{run: "critical", decision: critical})
-		post := func(name string, e approval.Entry, word string, more ...string) response {
+		post := func(name string, e approval.StoredRequest, word string, more ...string) response {
 			return b.as(name).do("POST", "/api/decide/"+e.ID, decision(e, word, more...))
 		}
 		post("mia", e, "approve", `"reason":"x"`).refused(403, "role")
@@ -192,7 +192,7 @@ func TestWhatADecisionNeeds(t *testing.T) {
 		if now := b.as("bob").shown(e.ID); now["status"] != "timeout" {
 			t.Errorf("the status is %v", now["status"])
 		}
-		post("ada", approval.Entry{Request: approval.Request{ID: "q0"}}, "approve").refused(404, "not_found")
+		post("ada", approval.StoredRequest{Request: approval.Request{ID: "q0"}}, "approve").refused(404, "not_found")
 		b.as("ada").do("POST", "/api/decide/q0", `{"decision":"approve","digest":"x"}`).refused(422, "invalid")
 	})
 }
@@ -323,7 +323,7 @@ func TestStartRun(t *testing.T) {
 		bob.do("POST", "/api/runs?wait=soon", `{"code":"1"}`).refused(422, "invalid")
 
 		// One that asks is answered at once, and its result comes after the yes.
-		asked := make(chan approval.Entry, 1)
+		asked := make(chan approval.StoredRequest, 1)
 		var verdicts <-chan approval.Verdict
 		b.runs.started = func(id string) {
 			e, v := b.ask(question{run: id, requester: "bob"})

@@ -217,7 +217,7 @@ func (a *auth) identify(r *http.Request, changes bool) (*caller, error) {
 // stillAllowed reports whether somebody could still come in the way they did, and has
 // the same token, login and rights.
 func (a *auth) stillAllowed(who approval.Approver) bool {
-	now, ok := a.o.Approvers().Still(who)
+	now, ok := a.o.Approvers().Current(who)
 	return ok && now.Role == who.Role && now.Risk == who.Risk && now.Token == who.Token && now.Login == who.Login && slices.Equal(now.Groups, who.Groups)
 }
 
@@ -262,7 +262,7 @@ func (a *auth) login(_ *caller, w http.ResponseWriter, r *http.Request) error {
 		switch who, ok = a.signIns.useCode(code); {
 		case !ok:
 		case who != nil: // as they are by now, if they still are one
-			e.who, ok = a.o.Approvers().Still(*who)
+			e.who, ok = a.o.Approvers().Current(*who)
 		default:
 			if e.who, ok = a.o.Approvers().Owner(); !ok {
 				return &failure{http.StatusForbidden, "no_owner", "the owner's link is void: somebody configured may answer by now", "sign in as an approver"}
@@ -281,7 +281,7 @@ func (a *auth) login(_ *caller, w http.ResponseWriter, r *http.Request) error {
 	cookie, secret := a.signIns.signIn(e)
 	http.SetCookie(w, &http.Cookie{Name: cookieFor(r, cookieName, e.secure), Value: cookie, Path: "/", Secure: e.secure,
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int(a.o.Limits.SessionTime.Seconds())})
-	return answer(w, http.StatusOK, map[string]any{"name": canon.Visible(e.who.Name), "role": e.who.Role, "secret": secret})
+	return answer(w, http.StatusOK, map[string]any{"name": canon.Escape(e.who.Name), "role": e.who.Role, "secret": secret})
 }
 
 // signInCode gives somebody with a token a code for their own browser, so that
@@ -314,5 +314,5 @@ func (s *Site) me(who *caller, w http.ResponseWriter, _ *http.Request) error {
 			may = append(may, v)
 		}
 	}
-	return answer(w, http.StatusOK, map[string]any{"name": canon.Visible(who.Name), "role": who.Role, "may": may})
+	return answer(w, http.StatusOK, map[string]any{"name": canon.Escape(who.Name), "role": who.Role, "may": may})
 }

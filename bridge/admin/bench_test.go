@@ -55,10 +55,10 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 		policy: &fakePolicy{text: `{"profiles": {}}`, revision: "one"}, session: &fakeSessions{profile: map[string]string{"s1": ""}}}
 	b.broker = approval.New(approval.Options{Bridge: "here"})
 	b.appoint(people)
-	desk := &gate.Desk{Broker: b.broker, Recorder: b.records}
+	desk := &gate.Settler{Broker: b.broker, Recorder: b.records}
 	o := Options{
 		Approvers: func() *approval.Approvers { b.mu.Lock(); defer b.mu.Unlock(); return b.approvers },
-		Desk:      desk, Requests: b.broker, Runs: b.runs, Records: b.records, Sessions: b.session, Policy: b.policy, Record: b.records,
+		Settler:   desk, Requests: b.broker, Runs: b.runs, Records: b.records, Sessions: b.session, Policy: b.policy, Record: b.records,
 		Status: func(context.Context) any {
 			return map[string]any{"servers": []map[string]any{{"name": "mail", "state": "connected", "tools": 9}}, "profiles": []string{"supervised"}}
 		},
@@ -151,7 +151,7 @@ func (q question) request(t *testing.T) []approval.Request {
 
 // ask puts a question and waits until people can see it. The channel has the
 // verdict of each call.
-func (b *bench) ask(q question) (approval.Entry, <-chan approval.Verdict) {
+func (b *bench) ask(q question) (approval.StoredRequest, <-chan approval.Verdict) {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	b.t.Cleanup(cancel)
@@ -167,9 +167,9 @@ func (b *bench) ask(q question) (approval.Entry, <-chan approval.Verdict) {
 		}()
 	}
 	for {
-		changed := b.broker.Requested()
+		changed := b.broker.Changed()
 		for _, e := range b.open() {
-			if !slices.ContainsFunc(before, func(o approval.Entry) bool { return o.ID == e.ID }) && len(e.Items) == len(all) {
+			if !slices.ContainsFunc(before, func(o approval.StoredRequest) bool { return o.ID == e.ID }) && len(e.Items) == len(all) {
 				return e, verdicts
 			}
 		}
@@ -181,9 +181,9 @@ func (b *bench) ask(q question) (approval.Entry, <-chan approval.Verdict) {
 	}
 }
 
-func (b *bench) open() []approval.Entry {
+func (b *bench) open() []approval.StoredRequest {
 	b.t.Helper()
-	all, err := b.broker.Entries(context.Background(), approval.Filter{Open: time.Now()})
+	all, err := b.broker.Requests(context.Background(), approval.Filter{Open: time.Now()})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -325,7 +325,7 @@ func (r response) refused(status int, code string) response {
 }
 
 // decision is the body of a decision on an entry.
-func decision(e approval.Entry, word string, more ...string) string {
+func decision(e approval.StoredRequest, word string, more ...string) string {
 	return fmt.Sprintf(`{"decision":%q,"digest":%q%s}`, word, e.Digest(), strings.Join(append([]string{""}, more...), ","))
 }
 
@@ -497,7 +497,7 @@ func (f *fakeSessions) Tighten(_ context.Context, id, profile, _ string) error {
 func (b *bench) state() string {
 	b.t.Helper()
 	var out bytes.Buffer
-	entries, _ := b.broker.Entries(context.Background(), approval.Filter{})
+	entries, _ := b.broker.Requests(context.Background(), approval.Filter{})
 	grants, _ := b.broker.Grants(context.Background())
 	head, _, _ := b.records.Head(context.Background())
 	json.NewEncoder(&out).Encode([]any{entries, grants, head, b.runs.List(b.t.Context()), b.policy.text, b.session.List()})

@@ -30,7 +30,7 @@ func TestRequestOfAnotherConfiguration(t *testing.T) {
 
 // An answer that its bridge has not taken yet is no decision, and says so.
 func TestAnswerThatIsKept(t *testing.T) {
-	b := newBench(t, func(o *Options) { o.Desk = awayDesk{} })
+	b := newBench(t, func(o *Options) { o.Settler = awayDesk{} })
 	e, _ := b.ask(question{})
 	b.as("ada").do("POST", "/api/decide/"+e.ID, fmt.Sprintf(`{"decision":"deny","digest":%q}`, e.Digest())).want(202).
 		says(`"status":"pending"`, `"kept":"it is kept for the bridge that asked`)
@@ -39,8 +39,8 @@ func TestAnswerThatIsKept(t *testing.T) {
 // An awayDesk brings verdicts to a bridge that is away.
 type awayDesk struct{}
 
-func (awayDesk) Settle(context.Context, string, canon.Digest, approval.Verdict) (approval.Entry, error) {
-	return approval.Entry{}, approval.ErrKept
+func (awayDesk) Settle(context.Context, string, canon.Digest, approval.Verdict) (approval.StoredRequest, error) {
+	return approval.StoredRequest{}, approval.ErrUnjudged
 }
 
 // With the first approver who may answer, the owner is out, and no link lets
@@ -66,7 +66,7 @@ func TestCredentialsAreNotShown(t *testing.T) {
 	b := newBench(t)
 	e, _ := b.ask(question{})
 	b.as("ada").do("POST", "/api/decide/"+e.ID, fmt.Sprintf(`{"decision":"deny","digest":%q}`, e.Digest())).want(200)
-	all, err := b.broker.Entries(t.Context(), approval.Filter{ID: e.ID})
+	all, err := b.broker.Requests(t.Context(), approval.Filter{ID: e.ID})
 	if err != nil || len(all) != 1 || all[0].Verdict == nil || !strings.HasPrefix(string(all[0].Verdict.Credential), "token:") {
 		t.Fatalf("kept is %+v, %v", all, err)
 	}

@@ -47,12 +47,12 @@ type Event struct {
 	Now time.Time `json:"now"` // the bridge's clock
 }
 
-func (s *Site) event(kind string, e approval.Entry) Event {
+func (s *Site) event(kind string, e approval.StoredRequest) Event {
 	now := s.o.Now()
-	out := Event{Type: kind, ID: e.ID, Tool: canon.Visible(e.Script), Server: canon.Visible(e.Server), Risk: e.Decision.Risk.String(), Run: e.Run,
-		Until: e.Until, Missing: canon.Visible(e.Missing()), Status: status(e, now), Now: now}
+	out := Event{Type: kind, ID: e.ID, Tool: canon.Escape(e.Script), Server: canon.Escape(e.Server), Risk: e.Decision.Risk.String(), Run: e.Run,
+		Until: e.Until, Missing: canon.Escape(e.Missing()), Status: status(e, now), Now: now}
 	if e.Verdict != nil {
-		out.By, out.At, out.Missing = canon.Visible(cmp.Or(e.Verdict.By, e.Verdict.Stopped)), e.Verdict.Time, ""
+		out.By, out.At, out.Missing = canon.Escape(cmp.Or(e.Verdict.By, e.Verdict.Stopped)), e.Verdict.Time, ""
 	}
 	return out
 }
@@ -107,7 +107,7 @@ func (w *watch) look(ctx context.Context) ([]Event, error) {
 	if w.site.o.Config == nil {
 		return events, nil
 	}
-	waits, err := w.site.o.Config.Held(ctx)
+	waits, err := w.site.o.Config.Pending(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the configuration that waits: %w", err)
 	}
@@ -143,7 +143,7 @@ func (s streams) follow(ctx context.Context, who *caller, send func(*Event) erro
 	next := &Event{Type: "hello", Now: s.o.Now()}
 	var runs, tools <-chan struct{} // kept until they are heard
 	for {
-		requested := s.o.Requests.Requested() // before looking: nothing is missed
+		requested := s.o.Requests.Changed() // before looking: nothing is missed
 		if runs == nil && s.o.Runs != nil {
 			runs = s.o.Runs.Changed()
 		}

@@ -39,13 +39,13 @@ func (s *Site) grants(ctx context.Context) ([]Grant, error) {
 	}
 	shown := []Grant{}
 	for _, g := range all {
-		one := Grant{ID: g.ID, Script: canon.Visible(g.Script), Server: canon.Visible(g.Key.Server), Tool: canon.Visible(g.Key.Tool),
-			Profile: cmp.Or(g.Profile, g.Key.Profile), Session: g.Key.Session, Client: canon.Visible(g.Client), Covers: g.Covers, AnyArgs: g.AnyArgs, By: canon.Visible(g.By), Made: g.Made, Until: g.Until, Left: g.Left}
+		one := Grant{ID: g.ID, Script: canon.Escape(g.Script), Server: canon.Escape(g.Key.Server), Tool: canon.Escape(g.Key.Tool),
+			Profile: cmp.Or(g.Profile, g.Key.Profile), Session: g.Key.Session, Client: canon.Escape(g.Client), Covers: g.Covers, AnyArgs: g.AnyArgs, By: canon.Escape(g.By), Made: g.Made, Until: g.Until, Left: g.Left}
 		if !g.AnyArgs {
 			one.Args = g.Key.Args.String()
 		}
 		if g.Key.Configuration != s.o.Configuration {
-			one.Configuration = canon.Visible(cmp.Or(g.Configuration, "another"))
+			one.Configuration = canon.Escape(cmp.Or(g.Configuration, "another"))
 		}
 		shown = append(shown, one)
 	}

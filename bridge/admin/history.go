@@ -37,7 +37,7 @@ var historyFilters = []historyFilter{
 		ledger.Asked, ledger.Answered, ledger.Verdict, ledger.ServerAsked, ledger.SavedScript, ledger.Granted, ledger.Revoked, ledger.ConfigChanged, ledger.BridgeStarted,
 		ledger.BridgeEnded, ledger.SignedIn, ledger.StopAsked, ledger.ToolChanged, ledger.ToolAccepted, ledger.ToolBlocked, ledger.Pruned, ledger.Repaired)},
 	{Name: "risk", Options: words(profiles.Low.String(), profiles.Medium.String(), profiles.High.String(), profiles.Critical.String())},
-	{Name: "outcome", Options: words(ledger.Done, ledger.Failed, ledger.Refused, ledger.Unknown, ledger.Stopped, ledger.Held, ledger.Vote)},
+	{Name: "outcome", Options: words(ledger.Done, ledger.Failed, ledger.Refused, ledger.Unknown, ledger.Stopped, ledger.ConfigPending, ledger.Vote)},
 	{Name: "approver"},
 	{Name: "channel", Options: words("elicitation", "page", "terminal", "api", "fallback", "grant", "timeout", "limit", "run")},
 	{Name: "since", Options: []option{{"1h", "the last hour"}, {"24h", "the last day"}, {"168h", "the last week"}, {"720h", "the last 30 days"}}},
@@ -228,7 +228,7 @@ func knownFilters(v url.Values, lists map[string]*[]string) error {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		switch {
 		case !slices.Contains(known, name):
-			return invalid(fmt.Sprintf("there is no filter %q; there are %s", canon.Visible(name), strings.Join(known, ", ")), "")
+			return invalid(fmt.Sprintf("there is no filter %q; there are %s", canon.Escape(name), strings.Join(known, ", ")), "")
 		case lists[name] == nil && len(v[name]) > 1:
 			return invalid("the filter "+name+" is given twice and takes one value", "")
 		}
@@ -236,7 +236,7 @@ func knownFilters(v url.Values, lists map[string]*[]string) error {
 	for name, words := range map[string][]string{"risk": {"low", "medium", "high", "critical"}, "disposition": {"allow", "ask", "deny"}} {
 		for _, text := range v[name] {
 			if text != "" && !slices.Contains(words, text) {
-				return invalid(fmt.Sprintf("%s must be one of %s, not %q", name, strings.Join(words, ", "), canon.Visible(text)), "")
+				return invalid(fmt.Sprintf("%s must be one of %s, not %q", name, strings.Join(words, ", "), canon.Escape(text)), "")
 			}
 		}
 	}

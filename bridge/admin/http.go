@@ -118,7 +118,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	if !webguard.Host(r, s.o.Hosts) {
-		s.fail(w, r, &failure{http.StatusForbidden, "host", fmt.Sprintf("the host %q is not ours", canon.Visible(r.Host)), "name it in the configuration if it is"})
+		s.fail(w, r, &failure{http.StatusForbidden, "host", fmt.Sprintf("the host %q is not ours", canon.Escape(r.Host)), "name it in the configuration if it is"})
 		return
 	}
 	if !webguard.Origin(r, s.o.Origins) && !isLink(r) {
@@ -157,7 +157,7 @@ func (s *Site) handle(rt route, w http.ResponseWriter, r *http.Request) {
 			return err
 		}
 		if !who.May(rt.verb) {
-			return &failure{http.StatusForbidden, "role", fmt.Sprintf("%s may not do this", canon.Visible(who.Name)),
+			return &failure{http.StatusForbidden, "role", fmt.Sprintf("%s may not do this", canon.Escape(who.Name)),
 				fmt.Sprintf("the role %s does not %s", who.Role, rt.verb)}
 		}
 		return rt.serve(who, w, r)
@@ -191,11 +191,11 @@ func classify(err error) *failure {
 		return &failure{http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is larger than %d bytes", large.Limit), ""}
 	case errors.As(err, &settled):
 		if v := settled.Verdict; v.By == "" {
-			return &failure{http.StatusGone, "gone", "it cannot be answered any more: " + canon.Visible(settled.Error()), ""}
+			return &failure{http.StatusGone, "gone", "it cannot be answered any more: " + canon.Escape(settled.Error()), ""}
 		}
-		return &failure{http.StatusConflict, "settled", canon.Visible(settled.Error()), ""}
+		return &failure{http.StatusConflict, "settled", canon.Escape(settled.Error()), ""}
 	case errors.As(err, &refused):
-		return &failure{http.StatusUnprocessableEntity, "refused", canon.Visible(refused.Error()), ""}
+		return &failure{http.StatusUnprocessableEntity, "refused", canon.Escape(refused.Error()), ""}
 	case errors.Is(err, approval.ErrDigest):
 		return &failure{http.StatusConflict, "changed", "the request is not what you saw any more", "look at it again"}
 	case errors.Is(err, approval.ErrUnknown), errors.Is(err, ErrUnknown):
@@ -277,7 +277,7 @@ func readBody(w http.ResponseWriter, r *http.Request, max int64, into fields) er
 		body = []byte("{}")
 	}
 	if _, err := canon.Parse(body); err != nil { // doubled names, bad UTF-8, something behind it
-		return &failure{http.StatusBadRequest, "body", "the body is no JSON object: " + canon.Visible(err.Error()), ""}
+		return &failure{http.StatusBadRequest, "body", "the body is no JSON object: " + canon.Escape(err.Error()), ""}
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil {
@@ -291,10 +291,10 @@ func readBody(w http.ResponseWriter, r *http.Request, max int64, into fields) er
 				known = append(known, k)
 			}
 			slices.Sort(known)
-			return invalid(fmt.Sprintf("there is no member %q", canon.Visible(name)), "the members are "+strings.Join(known, ", "))
+			return invalid(fmt.Sprintf("there is no member %q", canon.Escape(name)), "the members are "+strings.Join(known, ", "))
 		}
 		if err := json.Unmarshal(text, to); err != nil {
-			return invalid(fmt.Sprintf("the member %q is not what it should be", name), canon.Visible(err.Error()))
+			return invalid(fmt.Sprintf("the member %q is not what it should be", name), canon.Escape(err.Error()))
 		}
 	}
 	return nil

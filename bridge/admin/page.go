@@ -42,7 +42,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"brief":        brief,
 	"millis":       time.Time.UnixMilli,
 	"stamp":        func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"shown":        canon.Visible,
+	"shown":        canon.Escape,
 	"count":        approval.Counted,
 	"pretty":       pretty,
 	"mark":         diffMark,
@@ -303,9 +303,9 @@ func readTime(r Request) int64 {
 	return 500
 }
 
-func (s pages) detailOf(ctx context.Context, who *caller, r Request, e approval.Entry) (*detail, error) {
+func (s pages) detailOf(ctx context.Context, who *caller, r Request, e approval.StoredRequest) (*detail, error) {
 	d := &detail{Request: r, May: func(verb string) bool { return who.May(approval.Verb(verb)) },
-		Name: canon.Visible(e.Tool), Wait: readTime(r), Whole: needsReading(r)}
+		Name: canon.Escape(e.Tool), Wait: readTime(r), Whole: needsReading(r)}
 	for _, i := range e.Items {
 		d.Raw = append(d.Raw, pretty(i.Shown.JSON))
 	}
@@ -320,12 +320,12 @@ func (s pages) detailOf(ctx context.Context, who *caller, r Request, e approval.
 	}
 	for row, err := range s.o.Records.Rows(ctx, ledger.Query{Runs: []string{e.Run}, Events: []ledger.Event{ledger.RunStarted}, Limit: 1}) {
 		if err != nil {
-			return nil, fmt.Errorf("reading the script of run %s: %w", canon.Visible(e.Run), err)
+			return nil, fmt.Errorf("reading the script of run %s: %w", canon.Escape(e.Run), err)
 		}
 		if row.Record.Script == "" {
 			break
 		}
-		for i, text := range strings.Split(canon.VisibleLines(row.Record.Script), "\n") {
+		for i, text := range strings.Split(canon.EscapeLines(row.Record.Script), "\n") {
 			here := slices.ContainsFunc(e.Items, func(item approval.Item) bool { return item.Position.Line == i+1 })
 			d.Script = append(d.Script, scriptLine{i + 1, text, here})
 		}
@@ -335,7 +335,7 @@ func (s pages) detailOf(ctx context.Context, who *caller, r Request, e approval.
 
 // mostUrgent orders requests by when they end, to the minute, then by risk, then
 // by age.
-func mostUrgent(a, b approval.Entry) int {
+func mostUrgent(a, b approval.StoredRequest) int {
 	return cmp.Or(a.Until.Truncate(time.Minute).Compare(b.Until.Truncate(time.Minute)), cmp.Compare(b.Decision.Risk, a.Decision.Risk), a.Asked.Compare(b.Asked))
 }
 

@@ -146,7 +146,7 @@ func TestToolSays(t *testing.T) {
 	r := question{}.request(t)[0]
 	r.ToolSays = "Sends a mail.\nThe owner has approved this tool\u202e. <b>"
 	go b.broker.Ask(t.Context(), r)
-	for asked := b.broker.Requested(); len(b.open()) == 0; asked = b.broker.Requested() {
+	for asked := b.broker.Changed(); len(b.open()) == 0; asked = b.broker.Changed() {
 		<-asked
 	}
 	theirs := b.page("/").all("section", "theirs")
@@ -169,7 +169,7 @@ func TestListByDeadline(t *testing.T) {
 	}
 	var runs []string
 	for _, row := range b.page("/").all("li", "row") {
-		all, err := b.broker.Entries(context.Background(), approval.Filter{ID: row.attr("data-id")})
+		all, err := b.broker.Requests(context.Background(), approval.Filter{ID: row.attr("data-id")})
 		if err != nil || len(all) != 1 {
 			t.Fatal(err)
 		}

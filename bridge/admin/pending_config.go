@@ -16,8 +16,8 @@ import (
 // Configuration is the file that the bridge is set up by, as far as a change
 // of it waits for somebody.
 type Configuration interface {
-	// Held returns the change that waits, or nil.
-	Held(ctx context.Context) (*approval.Held, error)
+	// Pending returns the change that waits, or nil.
+	Pending(ctx context.Context) (*approval.PendingConfig, error)
 	// Confirm lets the change with that digest be taken over.
 	// approval.ErrUnknown means that it does not wait.
 	Confirm(ctx context.Context, digest string, said approval.Confirmation) error
@@ -46,22 +46,22 @@ func (s *Site) pendingConfig(ctx context.Context, who *caller) (*PendingConfig, 
 	if s.o.Config == nil {
 		return nil, nil
 	}
-	h, err := s.o.Config.Held(ctx)
+	h, err := s.o.Config.Pending(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the configuration that waits: %w", err)
 	}
 	if h == nil {
 		return nil, nil
 	}
-	shown := &PendingConfig{File: canon.Visible(h.File), Digest: h.Digest, Since: h.Since, Why: []string{}, Reason: h.NeedsReason, May: who.May(approval.ConfirmConfig)}
+	shown := &PendingConfig{File: canon.Escape(h.File), Digest: h.Digest, Since: h.Since, Why: []string{}, Reason: h.NeedsReason, May: who.May(approval.ConfirmConfig)}
 	if h.Rejected != nil {
-		shown.RejectedBy, shown.RejectedWhy = canon.Visible(h.Rejected.By), canon.Visible(canon.Redact(h.Rejected.Text))
+		shown.RejectedBy, shown.RejectedWhy = canon.Escape(h.Rejected.By), canon.Escape(canon.Redact(h.Rejected.Text))
 	}
 	for _, why := range h.Why {
-		shown.Why = append(shown.Why, canon.Visible(why))
+		shown.Why = append(shown.Why, canon.Escape(why))
 	}
 	for _, line := range h.Diff {
-		shown.Diff = append(shown.Diff, canon.Visible(line))
+		shown.Diff = append(shown.Diff, canon.Escape(line))
 	}
 	return shown, nil
 }
@@ -120,11 +120,11 @@ func (s configHandlers) judgeConfig(who *caller, w http.ResponseWriter, r *http.
 	if !confirm {
 		verb, do, done = "reject", s.o.Config.Reject, "rejected"
 	}
-	detail, err := json.Marshal(map[string]string{verb: digest, "said": canon.Visible(canon.Redact(reason))})
+	detail, err := json.Marshal(map[string]string{verb: digest, "said": canon.Escape(canon.Redact(reason))})
 	if err != nil {
 		return fmt.Errorf("writing the detail of a record: %w", err)
 	}
-	if err := s.record(r.Context(), who, ledger.Record{Event: ledger.ConfigChanged, Outcome: ledger.Held, Reasons: held.Why, Detail: detail}); err != nil {
+	if err := s.record(r.Context(), who, ledger.Record{Event: ledger.ConfigChanged, Outcome: ledger.ConfigPending, Reasons: held.Why, Detail: detail}); err != nil {
 		return err
 	}
 	if err := do(r.Context(), digest, approval.Confirmation{By: who.Name, Channel: who.channel, Text: reason, At: s.o.Now()}); err != nil {

@@ -14,8 +14,8 @@ import (
 // fakeConfig is a file of which a change waits, in a real store.
 type fakeConfig struct{ store *approval.Memory }
 
-func (f fakeConfig) Held(ctx context.Context) (*approval.Held, error) {
-	h, err := approval.HeldOf(ctx, f.store, "/etc/config.json")
+func (f fakeConfig) Pending(ctx context.Context) (*approval.PendingConfig, error) {
+	h, err := approval.PendingConfigOf(ctx, f.store, "/etc/config.json")
 	if err != nil || h == nil || h.By != "" {
 		return nil, err
 	}
@@ -30,10 +30,10 @@ func (f fakeConfig) Reject(ctx context.Context, digest string, said approval.Con
 	return approval.Reject(ctx, f.store, "/etc/config.json", digest, said)
 }
 
-func (f fakeConfig) hold(t *testing.T, h approval.Held) {
+func (f fakeConfig) hold(t *testing.T, h approval.PendingConfig) {
 	t.Helper()
 	h.File, h.Since = "/etc/config.json", time.Now()
-	if _, err := approval.Hold(t.Context(), f.store, h, time.Now()); err != nil {
+	if _, err := approval.SubmitConfig(t.Context(), f.store, h, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -52,7 +52,7 @@ func TestHeldConfiguration(t *testing.T) {
 		t.Error("the page says that something waits")
 	}
 
-	config.hold(t, approval.Held{Digest: "d1", Why: []string{"denylist: \"<b>__*\" is gone\u202e"}, Diff: []string{"@ profile p", "-<script>"}, NeedsReason: true})
+	config.hold(t, approval.PendingConfig{Digest: "d1", Why: []string{"denylist: \"<b>__*\" is gone\u202e"}, Diff: []string{"@ profile p", "-<script>"}, NeedsReason: true})
 	b.as("vic").do("GET", "/api/config", "").want(200).says(`"digest":"d1"`, `is gone\\u{202E}`, `"reason_needed":true`, `"you_may_confirm":false`)
 	b.as("ada").do("GET", "/api/config", "").want(200).says(`"you_may_confirm":true`)
 	for _, path := range []string{"/", "/grants", "/history"} {
@@ -70,7 +70,7 @@ func TestHeldConfiguration(t *testing.T) {
 	confirm("ada", "", "because").refused(422, "invalid")
 	confirm("ada", "d1", "  ").refused(422, "invalid")
 	confirm("ada", "d1", strings.Repeat("a", 4001)).refused(422, "invalid")
-	if h, err := config.Held(t.Context()); err != nil || h == nil || len(b.recorded(ledger.ConfigChanged)) != 0 {
+	if h, err := config.Pending(t.Context()); err != nil || h == nil || len(b.recorded(ledger.ConfigChanged)) != 0 {
 		t.Fatalf("a refused confirmation changed something: %+v, %v", h, err)
 	}
 	reject := func(name, digest string) response {
@@ -86,7 +86,7 @@ func TestHeldConfiguration(t *testing.T) {
 	}
 
 	confirm("ada", "d1", "agreed with ops").want(200).says(`"confirmed":true`)
-	h, err := approval.HeldOf(t.Context(), config.store, "/etc/config.json")
+	h, err := approval.PendingConfigOf(t.Context(), config.store, "/etc/config.json")
 	if err != nil || h.By != "ada" || h.Channel != "api" || h.Text != "agreed with ops" || h.At.IsZero() {
 		t.Errorf("kept is %+v, %v", h, err)
 	}
@@ -96,10 +96,10 @@ func TestHeldConfiguration(t *testing.T) {
 	b.as("vic").do("GET", "/api/config", "").want(200).says(`"held":null`)
 	confirm("ada", "d1", "again").refused(404, "not_found")
 
-	config.hold(t, approval.Held{Digest: "d2", Why: []string{"asklist: \"x\" is gone"}})
+	config.hold(t, approval.PendingConfig{Digest: "d2", Why: []string{"asklist: \"x\" is gone"}})
 	page := b.atPage("ada")
 	page.do("POST", "/api/config/confirm", `{"digest":"d2"}`).want(200)
-	if h, err := approval.HeldOf(t.Context(), config.store, "/etc/config.json"); err != nil || h.Channel != "page" {
+	if h, err := approval.PendingConfigOf(t.Context(), config.store, "/etc/config.json"); err != nil || h.Channel != "page" {
 		t.Errorf("kept is %+v, %v", h, err)
 	}
 }
@@ -108,9 +108,9 @@ func TestHeldConfiguration(t *testing.T) {
 func TestUnrecordedConfirmation(t *testing.T) {
 	config := fakeConfig{store: new(approval.Memory)}
 	b := newBench(t, func(o *Options) { o.Config, o.Record = config, broken{} })
-	config.hold(t, approval.Held{Digest: "d1", Why: []string{"looser"}})
+	config.hold(t, approval.PendingConfig{Digest: "d1", Why: []string{"looser"}})
 	b.as("ada").do("POST", "/api/config/confirm", `{"digest":"d1"}`).refused(503, "audit_unavailable")
-	if h, err := config.Held(t.Context()); err != nil || h == nil {
+	if h, err := config.Pending(t.Context()); err != nil || h == nil {
 		t.Errorf("it was confirmed: %v", err)
 	}
 }

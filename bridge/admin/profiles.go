@@ -69,14 +69,14 @@ func (s *Site) saveProfiles(who *caller, w http.ResponseWriter, r *http.Request)
 		return err
 	}
 	if err := s.o.Policy.Save(r.Context(), text, revision, who.Name); err != nil {
-		refused := ledger.Record{Event: ledger.ConfigChanged, Outcome: ledger.Refused, Error: canon.VisibleLines(canon.Redact(err.Error())), Detail: detail}
+		refused := ledger.Record{Event: ledger.ConfigChanged, Outcome: ledger.Refused, Error: canon.EscapeLines(canon.Redact(err.Error())), Detail: detail}
 		if err := s.record(r.Context(), who, refused); err != nil {
 			return err
 		}
 		if classify(err).status != http.StatusInternalServerError {
 			return err
 		}
-		return invalid(canon.VisibleLines(err.Error()), "nothing was changed")
+		return invalid(canon.EscapeLines(err.Error()), "nothing was changed")
 	}
 	return answer(w, http.StatusOK, map[string]any{"saved": true})
 }
@@ -87,7 +87,7 @@ func (s *Site) listSessions(_ *caller, w http.ResponseWriter, _ *http.Request) e
 	}
 	all := append([]Session{}, s.o.Sessions.List()...)
 	for i := range all {
-		all[i].Client = canon.Visible(all[i].Client)
+		all[i].Client = canon.Escape(all[i].Client)
 	}
 	return answer(w, http.StatusOK, map[string]any{"sessions": all})
 }
@@ -106,23 +106,23 @@ func (s *Site) tighten(who *caller, w http.ResponseWriter, r *http.Request) erro
 		return invalid("profile is missing", `"" takes back what was set before`)
 	}
 	id := r.PathValue("id")
-	what := "session " + canon.Visible(id) + " is put under profile " + canon.Visible(*profile)
+	what := "session " + canon.Escape(id) + " is put under profile " + canon.Escape(*profile)
 	if *profile == "" {
-		what = "session " + canon.Visible(id) + " is under the profile of its tools alone again"
+		what = "session " + canon.Escape(id) + " is under the profile of its tools alone again"
 	}
 	rec := ledger.Record{Event: ledger.ConfigChanged, Session: id, Profile: *profile, Reasons: []string{what}}
 	if err := s.record(r.Context(), who, rec); err != nil {
 		return err
 	}
 	if err := s.o.Sessions.Tighten(r.Context(), id, *profile, who.Name); err != nil {
-		rec.Outcome, rec.Error = ledger.Refused, canon.Visible(err.Error())
+		rec.Outcome, rec.Error = ledger.Refused, canon.Escape(err.Error())
 		if lost := s.record(r.Context(), who, rec); lost != nil {
 			s.o.Logger.Error("recording that a session stays as it was", "err", lost)
 		}
 		if classify(err).status != http.StatusInternalServerError {
 			return err
 		}
-		return invalid(canon.Visible(err.Error()), "")
+		return invalid(canon.Escape(err.Error()), "")
 	}
 	return answer(w, http.StatusOK, map[string]any{"session": id, "profile": *profile})
 }

@@ -65,7 +65,7 @@ type Same struct {
 }
 
 // status is the one word for what became of a request.
-func status(e approval.Entry, now time.Time) string {
+func status(e approval.StoredRequest, now time.Time) string {
 	switch v := e.Verdict; {
 	case v == nil && e.Open(now):
 		return "pending"
@@ -83,7 +83,7 @@ func status(e approval.Entry, now time.Time) string {
 }
 
 // requestFor is an entry as somebody may see it.
-func (s *Site) requestFor(who *caller, e approval.Entry) Request {
+func (s *Site) requestFor(who *caller, e approval.StoredRequest) Request {
 	now := s.o.Now()
 	d := e.Decision
 	link := ""
@@ -108,9 +108,9 @@ func (s *Site) requestFor(who *caller, e approval.Entry) Request {
 	yes, err := s.o.Approvers().Sign(who.Approver, e.Request, approval.Verdict{Approve: true}, who.channel, now)
 	switch {
 	case err != nil:
-		r.MayNot = canon.Visible(err.Error())
-	case e.Own(yes) != nil:
-		r.MayNot = canon.Visible(e.Own(yes).Error())
+		r.MayNot = canon.Escape(err.Error())
+	case e.SelfApproval(yes) != nil:
+		r.MayNot = canon.Escape(e.SelfApproval(yes).Error())
 	case slices.ContainsFunc(e.Votes, func(v approval.Verdict) bool { return v.By == who.Name }):
 		r.MayNot = "you said yes already; others are needed"
 	default:
@@ -120,23 +120,23 @@ func (s *Site) requestFor(who *caller, e approval.Entry) Request {
 }
 
 // entry finds one request.
-func (s *Site) entry(ctx context.Context, id string) (approval.Entry, error) {
+func (s *Site) entry(ctx context.Context, id string) (approval.StoredRequest, error) {
 	if id == "" {
-		return approval.Entry{}, approval.ErrUnknown
+		return approval.StoredRequest{}, approval.ErrUnknown
 	}
-	all, err := s.o.Requests.Entries(ctx, approval.Filter{ID: id})
+	all, err := s.o.Requests.Requests(ctx, approval.Filter{ID: id})
 	if err != nil {
-		return approval.Entry{}, fmt.Errorf("reading request %s: %w", canon.Visible(id), err)
+		return approval.StoredRequest{}, fmt.Errorf("reading request %s: %w", canon.Escape(id), err)
 	}
 	if len(all) != 1 {
-		return approval.Entry{}, approval.ErrUnknown
+		return approval.StoredRequest{}, approval.ErrUnknown
 	}
 	return all[0], nil
 }
 
 // pending are the requests that can be answered now, the oldest first.
-func (s *Site) pending(ctx context.Context) ([]approval.Entry, error) {
-	all, err := s.o.Requests.Entries(ctx, approval.Filter{Open: s.o.Now()})
+func (s *Site) pending(ctx context.Context) ([]approval.StoredRequest, error) {
+	all, err := s.o.Requests.Requests(ctx, approval.Filter{Open: s.o.Now()})
 	if err != nil {
 		return nil, fmt.Errorf("reading the pending requests: %w", err)
 	}
@@ -165,7 +165,7 @@ func (s *Site) showPending(who *caller, w http.ResponseWriter, r *http.Request) 
 }
 
 // fullRequest is one request with all that is known of it.
-func (s *Site) fullRequest(who *caller, r *http.Request) (Request, approval.Entry, error) {
+func (s *Site) fullRequest(who *caller, r *http.Request) (Request, approval.StoredRequest, error) {
 	e, err := s.entry(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return Request{}, e, err
@@ -187,7 +187,7 @@ func (s *Site) fullRequest(who *caller, r *http.Request) (Request, approval.Entr
 }
 
 // identical finds the other requests about the very same call, whoever makes it.
-func identical(e approval.Entry, all []approval.Entry) []Same {
+func identical(e approval.StoredRequest, all []approval.StoredRequest) []Same {
 	var same []Same
 	for _, o := range all {
 		if o.ID == e.ID || len(o.Items) != 1 || len(e.Items) != 1 {
@@ -204,7 +204,7 @@ func identical(e approval.Entry, all []approval.Entry) []Same {
 
 // outcomes are the calls of a settled request, each with its own answer and what
 // became of it.
-func (s *Site) outcomes(ctx context.Context, e approval.Entry) ([]ledger.CallOutcome, error) {
+func (s *Site) outcomes(ctx context.Context, e approval.StoredRequest) ([]ledger.CallOutcome, error) {
 	states := map[int]ledger.CallState{}
 	if s.o.Records != nil {
 		var err error
@@ -215,7 +215,7 @@ func (s *Site) outcomes(ctx context.Context, e approval.Entry) ([]ledger.CallOut
 	all := make([]ledger.CallOutcome, len(e.Items))
 	for i, item := range e.Items {
 		all[i] = ledger.NewCallOutcome(item.Call, e.Verdict.Answer(item.Call), states)
-		all[i].Error = canon.Visible(all[i].Error)
+		all[i].Error = canon.Escape(all[i].Error)
 	}
 	return all, nil
 }
@@ -260,18 +260,18 @@ func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error
 	signed, err := s.o.Approvers().Sign(who.Approver, e.Request, v, who.channel, now)
 	if err != nil {
 		rec := ledger.Record{Event: ledger.Verdict, Run: e.Run, Server: e.Server, Tool: e.Tool, Risk: e.Decision.Risk.String(), Configuration: e.ConfigurationID(),
-			Request: e.ID, Comment: canon.Visible(canon.Redact(v.Text)), Counted: new(false), Outcome: ledger.Refused, Error: canon.Visible(err.Error())}
+			Request: e.ID, Comment: canon.Escape(canon.Redact(v.Text)), Counted: new(false), Outcome: ledger.Refused, Error: canon.Escape(err.Error())}
 		if lost := s.record(r.Context(), who, rec); lost != nil {
 			s.o.Logger.Error("recording a refused verdict", "err", lost)
 		}
-		return &failure{http.StatusForbidden, "role", canon.Visible(err.Error()), "somebody with another role, or a higher limit, can"}
+		return &failure{http.StatusForbidden, "role", canon.Escape(err.Error()), "somebody with another role, or a higher limit, can"}
 	}
-	e, err = s.o.Desk.Settle(r.Context(), id, *about, signed)
-	if errors.Is(err, approval.ErrKept) {
-		return answer(w, http.StatusAccepted, map[string]any{"status": "pending", "by": canon.Visible(signed.By), "at": now, "kept": err.Error()})
+	e, err = s.o.Settler.Settle(r.Context(), id, *about, signed)
+	if errors.Is(err, approval.ErrUnjudged) {
+		return answer(w, http.StatusAccepted, map[string]any{"status": "pending", "by": canon.Escape(signed.By), "at": now, "kept": err.Error()})
 	}
 	if err != nil {
-		return fmt.Errorf("settling request %s: %w", canon.Visible(id), err)
+		return fmt.Errorf("settling request %s: %w", canon.Escape(id), err)
 	}
 	type decided struct {
 		Status  string            `json:"status"` // approved, denied, or pending where more yeses are needed
@@ -280,7 +280,7 @@ func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error
 		Missing string            `json:"missing,omitempty"`
 		Verdict *approval.Verdict `json:"verdict,omitempty"`
 	}
-	out := decided{Status: status(e, now), By: canon.Visible(signed.By), At: now, Missing: canon.Visible(e.Missing())}
+	out := decided{Status: status(e, now), By: canon.Escape(signed.By), At: now, Missing: canon.Escape(e.Missing())}
 	if e.Verdict != nil {
 		shown := s.requestFor(who, e)
 		out.By, out.At, out.Verdict, out.Missing = shown.By, shown.At, shown.Verdict, ""

@@ -56,7 +56,7 @@ func (s runHandlers) startRun(who *caller, w http.ResponseWriter, r *http.Reques
 	}
 	id, err := s.o.Runs.Start(r.Context(), profile, code, input, who.Name)
 	if err != nil {
-		return invalid(canon.Visible(err.Error()), "")
+		return invalid(canon.Escape(err.Error()), "")
 	}
 	return s.sendResult(w, r, id, wait, true)
 }
@@ -87,7 +87,7 @@ func (s runHandlers) sendResult(w http.ResponseWriter, r *http.Request, id strin
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
 	for {
-		changed, requested := s.o.Runs.Changed(), s.o.Requests.Requested() // before looking: nothing is missed
+		changed, requested := s.o.Runs.Changed(), s.o.Requests.Changed() // before looking: nothing is missed
 		run, ok := s.o.Runs.Run(r.Context(), id)
 		if !ok {
 			return ErrUnknown
@@ -99,7 +99,7 @@ func (s runHandlers) sendResult(w http.ResponseWriter, r *http.Request, id strin
 			}
 			return answer(w, http.StatusOK, ended{run, run.Result})
 		}
-		asks, err := s.o.Requests.Entries(r.Context(), approval.Filter{Run: id, Open: s.o.Now()})
+		asks, err := s.o.Requests.Requests(r.Context(), approval.Filter{Run: id, Open: s.o.Now()})
 		if err != nil {
 			return fmt.Errorf("reading what run %s asks: %w", id, err)
 		}
@@ -131,7 +131,7 @@ func (s *Site) runs(ctx context.Context) []Run {
 	}
 	all := s.o.Runs.List(ctx)
 	for i := range all {
-		all[i].Client, all[i].Requester = canon.Visible(all[i].Client), canon.Visible(all[i].Requester)
+		all[i].Client, all[i].Requester = canon.Escape(all[i].Client), canon.Escape(all[i].Requester)
 	}
 	return all
 }

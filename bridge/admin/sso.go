@@ -116,11 +116,11 @@ func (a *auth) finishSignOn(w http.ResponseWriter, r *http.Request, state, code,
 	login, err := a.o.SignOn.Finish(r.Context(), keep, code, issuer)
 	if err != nil {
 		a.o.Logger.Warn("a sign-in was refused", "err", err)
-		return nobody, a.refuseSignOn(r, "", &failure{http.StatusUnauthorized, "unauthorized", "the sign-in failed: " + canon.Visible(canon.Redact(err.Error())), "sign in again, or with a token"})
+		return nobody, a.refuseSignOn(r, "", &failure{http.StatusUnauthorized, "unauthorized", "the sign-in failed: " + canon.Escape(canon.Redact(err.Error())), "sign in again, or with a token"})
 	}
 	who, ok := a.o.Approvers().ByLogin(login)
 	if !ok {
-		shown := canon.Visible(login)
+		shown := canon.Escape(login)
 		return nobody, a.refuseSignOn(r, shown, &failure{http.StatusForbidden, "no_approver", fmt.Sprintf("%s is no approver here", shown),
 			fmt.Sprintf("whoever runs this bridge can give an approver the \"login\": %q", shown)})
 	}

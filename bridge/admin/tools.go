@@ -13,8 +13,8 @@ import (
 // What it returns may be shown: whatever a server wrote is made visible. It
 // records what is decided.
 type Tools interface {
-	// Waiting lists them, by server and name.
-	Waiting(ctx context.Context) ([]Tool, error)
+	// Unreviewed lists them, by server and name.
+	Unreviewed(ctx context.Context) ([]UnreviewedTool, error)
 	// Accept accepts a tool, and Block keeps it from scripts, if it still has
 	// the digest that the person saw. ErrUnknown and ErrChanged are returned
 	// as such. By is who, and channel how they came.
@@ -25,8 +25,8 @@ type Tools interface {
 	Changed() <-chan struct{}
 }
 
-// A Tool is one that waits to be looked at, or that was blocked.
-type Tool struct {
+// An UnreviewedTool is one that waits to be looked at, or that was blocked.
+type UnreviewedTool struct {
 	Server string `json:"server"`
 	Tool   string `json:"tool"`  // the raw name, as Accept and Block take it
 	State  string `json:"state"` // new, changed or blocked
@@ -53,38 +53,38 @@ type ToolPart struct {
 }
 
 // Name is the tool as policy matches it.
-func (t Tool) Name() string { return t.Server + "__" + canon.Visible(t.Tool) }
+func (t UnreviewedTool) Name() string { return t.Server + "__" + canon.Escape(t.Tool) }
 
 // Words say how it came to wait.
-func (t Tool) Words() string {
+func (t UnreviewedTool) Words() string {
 	switch {
 	case t.State == "blocked":
-		return fmt.Sprintf("Blocked by %s on %s", canon.Visible(t.BlockedBy), t.BlockedAt.UTC().Format(time.DateOnly))
+		return fmt.Sprintf("Blocked by %s on %s", canon.Escape(t.BlockedBy), t.BlockedAt.UTC().Format(time.DateOnly))
 	case t.State == "new":
 		return "New since " + t.Since.UTC().Format(time.DateOnly)
 	case t.AcceptedBy == "":
 		return "Changed since it was first seen on " + t.AcceptedAt.UTC().Format(time.DateOnly)
 	}
-	return fmt.Sprintf("Changed since %s accepted it on %s", canon.Visible(t.AcceptedBy), t.AcceptedAt.UTC().Format(time.DateOnly))
+	return fmt.Sprintf("Changed since %s accepted it on %s", canon.Escape(t.AcceptedBy), t.AcceptedAt.UTC().Format(time.DateOnly))
 }
 
 // ThenWords say what becomes of it meanwhile.
-func (t Tool) ThenWords() string {
+func (t UnreviewedTool) ThenWords() string {
 	if t.Then == "ask" {
 		return "Each call asks"
 	}
 	return "Hidden from scripts"
 }
 
-func (s *Site) tools(ctx context.Context) ([]Tool, error) {
+func (s *Site) tools(ctx context.Context) ([]UnreviewedTool, error) {
 	if s.o.Tools == nil {
 		return nil, missing("tools to look at")
 	}
-	all, err := s.o.Tools.Waiting(ctx)
+	all, err := s.o.Tools.Unreviewed(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading which tools wait: %w", err)
 	}
-	return append([]Tool{}, all...), nil
+	return append([]UnreviewedTool{}, all...), nil
 }
 
 func (s *Site) listTools(_ *caller, w http.ResponseWriter, r *http.Request) error {

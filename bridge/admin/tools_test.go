@@ -24,8 +24,8 @@ func (f *fakeTools) Changed() <-chan struct{} {
 
 const changedName = "send\u202e<script>"
 
-func (f *fakeTools) Waiting(context.Context) ([]Tool, error) {
-	return []Tool{
+func (f *fakeTools) Unreviewed(context.Context) ([]UnreviewedTool, error) {
+	return []UnreviewedTool{
 		{Server: "mail", Tool: changedName, State: "changed", Then: "ask", Digest: "sha256:b", Was: "sha256:a", AcceptedBy: "ada<b>", AcceptedAt: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC),
 			Notices: []string{"it has characters that nobody sees"}, Difference: []ToolPart{{"description", []string{"-Sends.", "+Sends <b>all</b>.", "!a remark"}}}},
 		{Server: "web", Tool: "get", State: "blocked", Then: "quarantine", Digest: "sha256:c", BlockedBy: "ada", Difference: []ToolPart{}},
@@ -56,7 +56,7 @@ func (f *fakeTools) Block(_ context.Context, server, tool, digest, by, channel s
 func TestTools(t *testing.T) {
 	f := &fakeTools{}
 	b := newBench(t, func(o *Options) { o.Tools = f })
-	var list struct{ Tools []Tool }
+	var list struct{ Tools []UnreviewedTool }
 	b.as("vic").do("GET", "/api/tools", "").want(200).into(&list)
 	if len(list.Tools) != 2 || list.Tools[0].Tool != changedName || list.Tools[0].Difference[0].Lines[1] != "+Sends <b>all</b>." {
 		t.Errorf("the list is %+v", list)

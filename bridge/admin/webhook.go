@@ -69,7 +69,7 @@ func (s webhooks) start() {
 func (s webhooks) announce(queues []chan delivery) {
 	w := &watch{site: s.Site}
 	for {
-		requested := s.o.Requests.Requested() // before looking: nothing is missed
+		requested := s.o.Requests.Changed() // before looking: nothing is missed
 		events, err := w.look(s.ctx)
 		if err != nil && s.ctx.Err() == nil {
 			s.o.Logger.Error("looking for webhooks", "err", err)

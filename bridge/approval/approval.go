@@ -201,9 +201,9 @@ func (r Request) NeedsApprover() bool {
 // needsAnother reports that somebody else than who asked must say yes.
 func (r Request) needsAnother() bool { return r.Separate || len(r.Decision.Quorums) > 0 }
 
-// Own says why a yes is of who asked, where somebody else must give it; nil if it
+// SelfApproval says why a yes is of who asked, where somebody else must give it; nil if it
 // may count.
-func (r Request) Own(v Verdict) error {
+func (r Request) SelfApproval(v Verdict) error {
 	switch {
 	case !r.needsAnother():
 		return nil
@@ -302,7 +302,7 @@ type Verdict struct {
 func (v Verdict) Shown() Verdict {
 	v.Edited = v.Edited || v.Args != nil
 	v.Args, v.Credential = nil, ""
-	v.By, v.For, v.Stopped, v.Text = canon.Visible(v.By), canon.Visible(v.For), canon.Visible(v.Stopped), canon.VisibleLines(canon.Redact(v.Text))
+	v.By, v.For, v.Stopped, v.Text = canon.Escape(v.By), canon.Escape(v.For), canon.Escape(v.Stopped), canon.EscapeLines(canon.Redact(v.Text))
 	return v
 }
 
@@ -345,8 +345,8 @@ func (v Verdict) Valid(r Request, at time.Time) error {
 		return fmt.Errorf("this call needs an approver on the page, in the terminal or through the API")
 	case d.Manual && v.Args == nil && v.Typed != r.Tool:
 		return fmt.Errorf("a yes to this call needs the tool's name typed: %s", r.Tool)
-	case r.Own(v) != nil:
-		return r.Own(v)
+	case r.SelfApproval(v) != nil:
+		return r.SelfApproval(v)
 	case v.Args != nil && (len(r.Items) != 1 || len(d.Quorums) > 0):
 		return fmt.Errorf("arguments can be edited for one call that one person allows")
 	case v.Rows != nil && (len(v.Rows) == 0 || len(d.Quorums) > 0):

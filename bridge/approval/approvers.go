@@ -177,9 +177,9 @@ func (a *Approvers) home() Realm {
 	return a.realm
 }
 
-// Still returns somebody who came in as they are now, if they could come in the
+// Current returns somebody who came in as they are now, if they could come in the
 // same way again.
-func (a *Approvers) Still(who Approver) (Approver, bool) { return a.recognise(who.Name, who.proof) }
+func (a *Approvers) Current(who Approver) (Approver, bool) { return a.recognise(who.Name, who.proof) }
 
 // recognise finds whom a credential is of, if they have that name here.
 func (a *Approvers) recognise(name string, proof Credential) (Approver, bool) {
@@ -345,7 +345,7 @@ func (a *Approvers) Standing(r Request, votes []Verdict, now time.Time) []Verdic
 
 // Stands says why the yes that settled an entry would not count now; nil if it
 // would. A no always stands, and so does the client's own answer.
-func (a *Approvers) Stands(e Entry, now time.Time) error {
+func (a *Approvers) Stands(e StoredRequest, now time.Time) error {
 	v := e.Verdict
 	if a == nil || v == nil || !v.Approve || !v.Strong {
 		return nil

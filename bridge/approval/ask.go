@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Known answers a call that nobody is to be asked about: a grant covers it,
+// Precheck answers a call that nobody is to be asked about: a grant covers it,
 // its run was refused the same call before, or its session has used up its
 // questions. The second result reports whether it did; errors are those of Ask.
-func (b *Broker) Known(ctx context.Context, r Request) (Verdict, bool, error) {
+func (b *Broker) Precheck(ctx context.Context, r Request) (Verdict, bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.questions.precheck(ctx, r)

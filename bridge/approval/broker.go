@@ -90,7 +90,7 @@ type Broker struct {
 // New makes a broker.
 func New(o Options) *Broker {
 	o = o.orDefaults()
-	b := &Broker{o: o, store: o.Store, mu: reporter{onJudged: func(Entry, Verdict, error) {}}}
+	b := &Broker{o: o, store: o.Store, mu: reporter{onJudged: func(StoredRequest, Verdict, error) {}}}
 	b.questions = newQuestions(&b.o, b.mu.reportLater)
 	return b
 }
@@ -114,8 +114,8 @@ func (b *Broker) EndRun(run string) {
 	b.questions.forgetRun(run)
 }
 
-// Tidy forgets requests that ended before a time, and grants that are over.
-func (b *Broker) Tidy(ctx context.Context, before time.Time) error {
+// Prune forgets requests that ended before a time, and grants that are over.
+func (b *Broker) Prune(ctx context.Context, before time.Time) error {
 	now := time.Now()
 	over := func(g Grant) bool { return !now.Before(g.Until) || b.questions.grants.orphaned(g) }
 	return errors.Join(b.store.Forget(ctx, before), b.store.DropGrants(ctx, over))

@@ -168,7 +168,7 @@ func grants(t *testing.T, b *Broker) []Grant {
 func empty(t *testing.T, b *Broker) {
 	t.Helper()
 	grants := grants(t, b)
-	unsettled, err := b.Entries(t.Context(), Filter{Open: time.Now()})
+	unsettled, err := b.Requests(t.Context(), Filter{Open: time.Now()})
 	if err != nil || len(unsettled) > 0 {
 		t.Errorf("the store still asks %+v, %v", unsettled, err)
 	}
@@ -259,7 +259,7 @@ func TestYesAtTheMomentOfTheTimeout(t *testing.T) {
 func TestClockJumps(t *testing.T) {
 	jump := func(t *testing.T, b *Broker, q Request, by time.Duration) {
 		t.Helper()
-		_, err := b.store.Update(t.Context(), q.ID, func(e *Entry) error {
+		_, err := b.store.Update(t.Context(), q.ID, func(e *StoredRequest) error {
 			e.Until = e.Until.Add(-by) // the same as a clock that is that much further on
 			return nil
 		})
@@ -358,7 +358,7 @@ func TestRefusedInsteadOfQueued(t *testing.T) {
 		first, second := asks(t.Context(), b, question(1)), asks(t.Context(), b, question(2))
 		asks(t.Context(), b, question(1)) // the same call shares the question that is open
 		wantAnswer(t, asks(t.Context(), b, question(3)), RateLimited)
-		if v, known, err := b.Known(t.Context(), question(3)); !known || v.Reason != RateLimited || err != nil {
+		if v, known, err := b.Precheck(t.Context(), question(3)); !known || v.Reason != RateLimited || err != nil {
 			t.Errorf("it is not known before anything is recorded: %+v, %v, %v", v, known, err)
 		}
 		settle(t, b, b.Take("r1")[0], yes)

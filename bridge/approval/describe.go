@@ -137,20 +137,20 @@ var riskSays = map[profiles.Risk]string{
 // Describe writes a request in words.
 func Describe(r Request, o DescribeOptions) Description {
 	d := Description{
-		Headline: headline(r), Tool: canon.Visible(r.path()), Server: canon.Visible(r.Server), ToolSays: canon.VisibleLines(r.ToolSays),
+		Headline: headline(r), Tool: canon.Escape(r.path()), Server: canon.Escape(r.Server), ToolSays: canon.EscapeLines(r.ToolSays),
 		Risk: r.Decision.Risk.String(), RiskSays: riskSays[r.Decision.Risk],
-		Covers: r.covers(), Missing: (&Entry{Request: r, Votes: o.Votes}).Missing(),
+		Covers: r.covers(), Missing: (&StoredRequest{Request: r, Votes: o.Votes}).Missing(),
 		Difference: r.Difference, // made visible by whoever compared
 		Done:       r.Done, Until: Clock(r.Until, r.Asked, o.Zone),
-		Run: canon.Visible(r.Run), Configuration: canon.Visible(r.Configuration), Folder: canon.Visible(r.Folder), Client: canon.Visible(r.Client), Requester: canon.Visible(r.Requester),
-		At: canon.Visible(o.At), Whole: canon.Visible(o.Whole), DidNotCount: canon.Visible(o.DidNotCount),
+		Run: canon.Escape(r.Run), Configuration: canon.Escape(r.Configuration), Folder: canon.Escape(r.Folder), Client: canon.Escape(r.Client), Requester: canon.Escape(r.Requester),
+		At: canon.Escape(o.At), Whole: canon.Escape(o.Whole), DidNotCount: canon.Escape(o.DidNotCount),
 	}
 	d.said.needs = r.needs()
 	d.Model = previewOf(r.Preview)
 	for _, c := range r.Checks {
-		d.Checks = append(d.Checks, canon.Visible(c))
+		d.Checks = append(d.Checks, canon.Escape(c))
 	}
-	d.Model.Says = canon.Visible(strings.Join(strings.Fields(r.Says), " "))
+	d.Model.Says = canon.Escape(strings.Join(strings.Fields(r.Says), " "))
 	for i, reason := range r.reasons() {
 		text := because(reason)
 		if i == 0 && reason.Kind != profiles.KindRisk {
@@ -162,14 +162,14 @@ func Describe(r Request, o DescribeOptions) Description {
 		d.said.why = append(d.said.why, text)
 	}
 	if p := r.Decision.Profile; p != "" && !slices.ContainsFunc(r.reasons(), func(reason profiles.Reason) bool { return reason.Profile == p }) {
-		d.said.why = append(d.said.why, say("profile %s", canon.Visible(p)))
+		d.said.why = append(d.said.why, say("profile %s", canon.Escape(p)))
 	}
 	for _, i := range r.Items {
 		d.Calls = append(d.Calls, describeCall(i))
 	}
 	d.said.warnings = warnings(d.Calls)
 	d.Warnings, d.Why, d.Needs = plains(d.said.warnings), plains(d.said.why), plains(d.said.needs)
-	d.Summary, d.Own = canon.Visible(r.Summary), r.Summary != ""
+	d.Summary, d.Own = canon.Escape(r.Summary), r.Summary != ""
 	if !d.Own {
 		d.Summary = Summary(r)
 	}
@@ -252,7 +252,7 @@ func nameWords(name string) []string {
 // that tells most of what it is about, with the amount if it has one. It is what
 // a request is called where [Options.Summarise] says nothing else.
 func Summary(r Request) string {
-	text := canon.Visible(r.path())
+	text := canon.Escape(r.path())
 	if n := len(r.Items); n > 1 {
 		return fmt.Sprintf("%s, %d calls", text, n)
 	}
@@ -321,30 +321,30 @@ func because(r profiles.Reason) phrase {
 	var p phrase
 	switch r.Kind {
 	case profiles.KindDenylist, profiles.KindAsklist, profiles.KindAllowlist:
-		p = say("%s %s", ours(r.Kind), canon.Visible(r.Pattern))
+		p = say("%s %s", ours(r.Kind), canon.Escape(r.Pattern))
 	case profiles.KindRule:
-		p = say("rule %s", canon.Visible(r.Rule))
+		p = say("rule %s", canon.Escape(r.Rule))
 		if r.Action != 0 {
 			p = say("%s (%s)", p, r.Action)
 		}
 		if r.Text != "" {
-			p = say("%s: %s", p, canon.Visible(r.Text))
+			p = say("%s: %s", p, canon.Escape(r.Text))
 		}
 		if r.Undecided {
-			p = say("%s; its condition could not be decided: %s", p, canon.Visible(r.Detail))
+			p = say("%s; its condition could not be decided: %s", p, canon.Escape(r.Detail))
 		}
 	case profiles.KindRisk:
-		p = say("risk %s: %s", r.Risk, words(canon.Visible(r.Detail)))
+		p = say("risk %s: %s", r.Risk, words(canon.Escape(r.Detail)))
 		if r.Rule != "" {
-			p = say("risk %s: rule %s (%s)", r.Risk, canon.Visible(r.Rule), words(canon.Visible(r.Detail)))
+			p = say("risk %s: rule %s (%s)", r.Risk, canon.Escape(r.Rule), words(canon.Escape(r.Detail)))
 		}
 	default:
-		p = say("%s", words(canon.Visible(r.Detail)))
+		p = say("%s", words(canon.Escape(r.Detail)))
 	}
 	if r.Profile != "" {
-		p = say("%s, of profile %s", p, canon.Visible(r.Profile))
+		p = say("%s, of profile %s", p, canon.Escape(r.Profile))
 	}
-	p.plain = canon.Visible(r.String())
+	p.plain = canon.Escape(r.String())
 	return p
 }
 
@@ -364,7 +364,7 @@ func (r Request) needs() []phrase {
 		needs = append(needs, say("an approver on the page, in the terminal or through the API"))
 	}
 	if r.needsAnother() && r.Requester != "" {
-		needs = append(needs, say("somebody other than %s", canon.Visible(r.Requester)))
+		needs = append(needs, say("somebody other than %s", canon.Escape(r.Requester)))
 	}
 	return needs
 }
@@ -389,7 +389,7 @@ func previewOf(p analysis.Report) ScriptPreview {
 	counts, loops := map[string]int{}, map[string]bool{}
 	var names []string
 	for _, site := range p.Calls {
-		site.Name, site.Args = canon.Visible(site.Name), canon.Visible(canon.Redact(site.Args))
+		site.Name, site.Args = canon.Escape(site.Name), canon.Escape(canon.Redact(site.Args))
 		c.Sites = append(c.Sites, site)
 		name := site.Name
 		if counts[name]++; counts[name] == 1 {

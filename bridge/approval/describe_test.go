@@ -204,7 +204,7 @@ func TestSummaryCanBeReplaced(t *testing.T) {
 			go func() { _, _ = b.Ask(t.Context(), r) }()
 			synctest.Wait()
 		}
-		all, err := b.Entries(t.Context(), Filter{})
+		all, err := b.Requests(t.Context(), Filter{})
 		if err != nil || len(all) != 1 || all[0].Summary != "2 times send\x1b" {
 			t.Fatalf("%v, %+v", err, all)
 		}

@@ -83,12 +83,12 @@ type EditedCall struct {
 
 // EditedCall returns how the request's call was edited by whoever allowed it; nil
 // if it was not.
-func (e *Entry) EditedCall() *EditedCall {
+func (e *StoredRequest) EditedCall() *EditedCall {
 	if v := e.Verdict; v == nil || !v.Approve || !v.Edited && v.Args == nil || len(e.Items) == 0 {
 		return nil
 	}
 	item := e.Items[0]
-	edited := &EditedCall{By: canon.Visible(e.Verdict.Who()), Call: item.Call, Asked: item.Key.Args}
+	edited := &EditedCall{By: canon.Escape(e.Verdict.Who()), Call: item.Call, Asked: item.Key.Args}
 	edit := e.Verdict.EditedArgs
 	if edit == nil {
 		edit = e.Request.EditedArgs(e.Verdict.Args)

@@ -36,10 +36,10 @@ func ExampleBroker() {
 
 	// A channel, such as the page, waits for requests. A verdict says by the
 	// digest what its author saw.
-	var waiting []approval.Entry
+	var waiting []approval.StoredRequest
 	for len(waiting) == 0 {
-		asked := broker.Requested()
-		if waiting, err = broker.Entries(ctx, approval.Filter{Open: time.Now()}); err != nil {
+		asked := broker.Changed()
+		if waiting, err = broker.Requests(ctx, approval.Filter{Open: time.Now()}); err != nil {
 			log.Fatal(err)
 		}
 		if len(waiting) == 0 {

@@ -46,7 +46,7 @@ func (f Field) long() bool { return len(f.Lines) > 1 || f.Characters > longField
 func describeCall(i Item) DescribedCall {
 	c := DescribedCall{Number: i.Call, Fields: fieldsOf(i.Shown.JSON), Hidden: i.Shown.Hidden, Cut: i.Shown.Cut, Line: i.Position.Line}
 	for _, s := range i.Sources {
-		c.Sources = append(c.Sources, canon.Visible(s))
+		c.Sources = append(c.Sources, canon.Escape(s))
 	}
 	slices.SortStableFunc(c.Fields, func(a, b Field) int {
 		switch {

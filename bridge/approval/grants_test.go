@@ -30,7 +30,7 @@ func TestGrantEndsWithItsBridge(t *testing.T) {
 		if left := len(grants(t, command)) + len(grants(t, next)); left > 0 {
 			t.Errorf("%d grants of a bridge that is gone are listed", left)
 		}
-		if err := next.Tidy(t.Context(), time.Time{}); err != nil {
+		if err := next.Prune(t.Context(), time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		if kept, err := store.Grants(t.Context()); err != nil || len(kept) > 0 {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// A Held is a configuration that loosens what holds and waits until somebody
+// A PendingConfig is a configuration that loosens what holds and waits until somebody
 // who may confirms it. Bridges with the same configuration file share it.
-type Held struct {
+type PendingConfig struct {
 	File   string    `json:"file"`
 	Digest string    `json:"digest"` // of the exact text
 	Since  time.Time `json:"since"`
@@ -45,11 +45,11 @@ type Confirmation struct {
 // comes back another day is asked about again.
 const confirmedFor = time.Minute
 
-// Hold keeps h in the place of what is held of its file, and returns what is
+// SubmitConfig keeps h in the place of what is held of its file, and returns what is
 // held now: where the same text waits already, or was confirmed just now, that,
 // held by h's bridges as well.
-func Hold(ctx context.Context, s Store, h Held, now time.Time) (Held, error) {
-	kept, err := s.ChangeHeld(ctx, h.File, func(old *Held) (*Held, error) {
+func SubmitConfig(ctx context.Context, s Store, h PendingConfig, now time.Time) (PendingConfig, error) {
+	kept, err := s.ChangePendingConfig(ctx, h.File, func(old *PendingConfig) (*PendingConfig, error) {
 		if old != nil && old.Digest == h.Digest && (old.By == "" || now.Sub(old.At) < confirmedFor) {
 			more := slices.DeleteFunc(slices.Clone(h.Bridges), func(b string) bool { return slices.Contains(old.Bridges, b) })
 			if old.By != "" || len(more) == 0 {
@@ -62,7 +62,7 @@ func Hold(ctx context.Context, s Store, h Held, now time.Time) (Held, error) {
 		return &h, nil
 	})
 	if err != nil {
-		return Held{}, err
+		return PendingConfig{}, err
 	}
 	return *kept, nil
 }
@@ -70,7 +70,7 @@ func Hold(ctx context.Context, s Store, h Held, now time.Time) (Held, error) {
 // Confirm lets the text with that digest be taken over. ErrUnknown means that
 // it is not what is held of the file, a [RefusedError] that it needs a reason.
 func Confirm(ctx context.Context, s Store, file, digest string, said Confirmation) error {
-	_, err := s.ChangeHeld(ctx, file, func(old *Held) (*Held, error) {
+	_, err := s.ChangePendingConfig(ctx, file, func(old *PendingConfig) (*PendingConfig, error) {
 		switch {
 		case old == nil || old.Digest != digest:
 			return nil, ErrUnknown
@@ -89,7 +89,7 @@ func Confirm(ctx context.Context, s Store, file, digest string, said Confirmatio
 // Reject notes that the text with that digest is not wanted: nothing of it
 // holds, not even what it takes away. ErrUnknown means that it does not wait.
 func Reject(ctx context.Context, s Store, file, digest string, said Confirmation) error {
-	_, err := s.ChangeHeld(ctx, file, func(old *Held) (*Held, error) {
+	_, err := s.ChangePendingConfig(ctx, file, func(old *PendingConfig) (*PendingConfig, error) {
 		if old == nil || old.Digest != digest || old.By != "" {
 			return nil, ErrUnknown
 		}
@@ -100,10 +100,10 @@ func Reject(ctx context.Context, s Store, file, digest string, said Confirmation
 	return err
 }
 
-// Release drops what is held of a file, unless a bridge still holds it that is
+// WithdrawConfig drops what is held of a file, unless a bridge still holds it that is
 // not gone. That somebody rejected it is not forgotten.
-func Release(ctx context.Context, s Store, file string, gone func(bridge string) bool) error {
-	_, err := s.ChangeHeld(ctx, file, func(old *Held) (*Held, error) {
+func WithdrawConfig(ctx context.Context, s Store, file string, gone func(bridge string) bool) error {
+	_, err := s.ChangePendingConfig(ctx, file, func(old *PendingConfig) (*PendingConfig, error) {
 		if old == nil {
 			return nil, nil
 		}
@@ -121,13 +121,13 @@ func Release(ctx context.Context, s Store, file string, gone func(bridge string)
 	return err
 }
 
-// HeldOf returns what is held of a file, or nil.
-func HeldOf(ctx context.Context, s Store, file string) (*Held, error) {
-	return s.ChangeHeld(ctx, file, func(old *Held) (*Held, error) { return old, nil })
+// PendingConfigOf returns what is held of a file, or nil.
+func PendingConfigOf(ctx context.Context, s Store, file string) (*PendingConfig, error) {
+	return s.ChangePendingConfig(ctx, file, func(old *PendingConfig) (*PendingConfig, error) { return old, nil })
 }
 
-// ChangeHeld changes what is held of a file.
-func (m *Memory) ChangeHeld(_ context.Context, file string, change func(*Held) (*Held, error)) (*Held, error) {
+// ChangePendingConfig changes what is held of a file.
+func (m *Memory) ChangePendingConfig(_ context.Context, file string, change func(*PendingConfig) (*PendingConfig, error)) (*PendingConfig, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old := m.held[file]
@@ -136,7 +136,7 @@ func (m *Memory) ChangeHeld(_ context.Context, file string, change func(*Held) (
 		return h, err
 	}
 	if m.held == nil {
-		m.held = map[string]*Held{}
+		m.held = map[string]*PendingConfig{}
 	}
 	if m.held[file] = h; h == nil {
 		delete(m.held, file)

@@ -188,7 +188,7 @@ func (f Field) within(begin string, width int) string {
 	case !f.Text:
 		text = f.json()
 		size = "JSON, " + Counted(utf8.RuneCountInString(text), "character")
-		text = canon.Visible(text)
+		text = canon.Escape(text)
 	case f.Cut:
 		size = Counted(f.Characters, "character")
 	default:

@@ -142,8 +142,8 @@ func inert(t interface{ Errorf(string, ...any) }, prompt string) {
 		used += rows(line)
 		// Our own way to write what is unseen begins with a backslash, which
 		// Visible would write out once more.
-		if plain := strings.ReplaceAll(line, `\`, "/"); canon.Visible(plain) != plain {
-			t.Errorf("unseen characters in %q: %q", line, canon.Visible(plain))
+		if plain := strings.ReplaceAll(line, `\`, "/"); canon.Escape(plain) != plain {
+			t.Errorf("unseen characters in %q: %q", line, canon.Escape(plain))
 		}
 		text, spans := spansIn(line)
 		if mark := strings.Trim(strings.ReplaceAll(text, "• ", ""), ourLetters); mark != "" || line == "" || line[0] == ' ' || line[0] == '`' || strings.HasSuffix(line, " ") {

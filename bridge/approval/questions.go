@@ -129,7 +129,7 @@ func (qs *questions) put(q *openQuestion) {
 	q.request.Grown = q.request.Asked
 	q.request.Until = q.request.Asked.Add(q.request.Decision.Timeout)
 	q.request.Summary = qs.summarise(q.request)
-	if err := qs.store.Put(background(), Entry{Request: q.request, Bridge: qs.o.Bridge}); err != nil {
+	if err := qs.store.Put(background(), StoredRequest{Request: q.request, Bridge: qs.o.Bridge}); err != nil {
 		qs.finish(q, Verdict{Reason: AuditUnavailable, Channel: "limit", Text: err.Error()})
 		return
 	}
@@ -167,7 +167,7 @@ func (qs *questions) join(r Request) *openQuestion {
 	slices.SortFunc(more.Items, func(x, y Item) int { return x.Call - y.Call })
 	more.Summary, more.Grown = qs.summarise(more), time.Now()
 	if q.asked {
-		_, err := qs.store.Update(background(), q.request.ID, func(e *Entry) error {
+		_, err := qs.store.Update(background(), q.request.ID, func(e *StoredRequest) error {
 			if e.Verdict != nil {
 				return &SettledError{*e.Verdict}
 			}
@@ -206,12 +206,12 @@ func (r Request) sameLoop(s Request) bool {
 // sync takes over what other processes have settled, and returns the open
 // requests with verdicts that nobody has judged.
 func (qs *questions) sync() (unjudged []string) {
-	qs.synced = qs.store.Requested() // before looking: nothing is missed
+	qs.synced = qs.store.Changed() // before looking: nothing is missed
 	for id, q := range qs.open {
 		if !q.asked {
 			continue
 		}
-		all, err := qs.store.Entries(background(), Filter{ID: id})
+		all, err := qs.store.Requests(background(), Filter{ID: id})
 		if err != nil {
 			qs.synced = closedAfter(rereadAfter)
 		}
@@ -245,7 +245,7 @@ func (qs *questions) finish(q *openQuestion, v Verdict) {
 	close(q.settled)
 	qs.watchers.wake(r.Run)
 	if v.Args != nil { // its call has them now; they may hold what nobody else should read
-		_, err := qs.store.Update(background(), r.ID, func(e *Entry) error { e.Verdict.Args = nil; return nil })
+		_, err := qs.store.Update(background(), r.ID, func(e *StoredRequest) error { e.Verdict.Args = nil; return nil })
 		if err != nil { // the verdict counts all the same
 			qs.o.Logger.Error("dropping the edited arguments of a settled request", "request", r.ID, "err", err)
 		}
@@ -257,7 +257,7 @@ func (qs *questions) finish(q *openQuestion, v Verdict) {
 // first: then with that.
 func (qs *questions) end(q *openQuestion, v Verdict) {
 	if q.asked {
-		e, outcomes, err := qs.judging.update(background(), q.request.ID, func(e *Entry) error {
+		e, outcomes, err := qs.judging.update(background(), q.request.ID, func(e *StoredRequest) error {
 			if e.Verdict == nil {
 				e.settle(v, time.Now())
 			}

@@ -23,8 +23,8 @@ import (
 // Where no bridge has the run, because it was put away or its bridge has ended,
 // any process with the same configuration judges.
 
-// A Brought is a verdict that another process has brought.
-type Brought struct {
+// A RelayedVerdict is a verdict that another process has brought.
+type RelayedVerdict struct {
 	ID    string       `json:"id"`
 	About canon.Digest `json:"about"` // of the request that its author saw
 	// Verdict is as it was brought; once it is judged, only who gave it remains.
@@ -47,21 +47,21 @@ const (
 // maxRelayed bounds the verdicts that are kept with a request.
 const maxRelayed = 20
 
-// A BroughtError is no failure: another process judges whether the verdict
+// A RelayedError is no failure: another process judges whether the verdict
 // counts, and has it now.
-type BroughtError struct{ ID string }
+type RelayedError struct{ ID string }
 
-func (e *BroughtError) Error() string { return "the bridge that asked judges whether this counts" }
+func (e *RelayedError) Error() string { return "the bridge that asked judges whether this counts" }
 
-// ErrKept means that nobody has judged a verdict yet: its bridge is busy or
+// ErrUnjudged means that nobody has judged a verdict yet: its bridge is busy or
 // away, and takes it when it comes back, if there is still time to answer then.
-var ErrKept = errors.New("it is kept for the bridge that asked, which has not judged it yet: it counts if that bridge allows it")
+var ErrUnjudged = errors.New("it is kept for the bridge that asked, which has not judged it yet: it counts if that bridge allows it")
 
 // judging is the part of a broker that judges what other processes relay.
 type judging struct{ o *Options }
 
 // judges reports whether this process says which verdicts on a request count.
-func (j judging) judges(e *Entry) bool {
+func (j judging) judges(e *StoredRequest) bool {
 	ours := e.Bridge == j.o.Bridge || e.Bridge == "" || j.o.Gone(e.Bridge)
 	return ours && e.ConfigurationID() == j.o.Configuration
 }
@@ -76,10 +76,10 @@ func (b *Broker) FromOtherConfiguration(r Request) bool {
 // and this one judged: nil where it settled the request or counts as one of
 // several. Tell is called once, before the broker is used; hear may block for as
 // long as a record takes, and must not call the broker.
-func (b *Broker) OnJudged(hear func(Entry, Verdict, error)) { b.mu.onJudged = hear }
+func (b *Broker) OnJudged(hear func(StoredRequest, Verdict, error)) { b.mu.onJudged = hear }
 
 // relay keeps a verdict for whoever judges it.
-func (e *Entry) relay(about canon.Digest, v Verdict) (id string, err error) {
+func (e *StoredRequest) relay(about canon.Digest, v Verdict) (id string, err error) {
 	switch {
 	case e.Digest() != about:
 		return "", ErrDigest
@@ -90,26 +90,26 @@ func (e *Entry) relay(about canon.Digest, v Verdict) (id string, err error) {
 	case v.Credential == "":
 		return "", &RefusedError{errors.New("another bridge asked for this call, and it takes the word of those alone who prove to it who they are")}
 	}
-	if len(e.Brought) >= maxRelayed { // an author who still waits for what became of theirs is told that it is not known
-		i := slices.IndexFunc(e.Brought, func(b Brought) bool { return b.Judgement != Unjudged })
+	if len(e.Relayed) >= maxRelayed { // an author who still waits for what became of theirs is told that it is not known
+		i := slices.IndexFunc(e.Relayed, func(b RelayedVerdict) bool { return b.Judgement != Unjudged })
 		if i < 0 {
 			return "", &RefusedError{fmt.Errorf("%d answers wait for the bridge that asked; it takes no more until it has looked at them", maxRelayed)}
 		}
-		e.Brought = slices.Delete(e.Brought, i, i+1)
+		e.Relayed = slices.Delete(e.Relayed, i, i+1)
 	}
-	one := Brought{ID: "v" + strings.ToLower(rand.Text()[:10]), About: about, Verdict: v}
-	e.Brought = append(e.Brought, one)
+	one := RelayedVerdict{ID: "v" + strings.ToLower(rand.Text()[:10]), About: about, Verdict: v}
+	e.Relayed = append(e.Relayed, one)
 	return one.ID, nil
 }
 
 // unjudged reports whether a verdict was brought that nobody has judged.
-func (e *Entry) unjudged() bool { return len(e.Unjudged()) > 0 }
+func (e *StoredRequest) unjudged() bool { return len(e.Unjudged()) > 0 }
 
 // Unjudged are the verdicts that were brought and that nobody has judged yet, in
 // the order in which they came, as others may see them.
-func (e *Entry) Unjudged() []Verdict {
+func (e *StoredRequest) Unjudged() []Verdict {
 	var all []Verdict
-	for _, b := range e.Brought {
+	for _, b := range e.Relayed {
 		if b.Judgement == Unjudged {
 			all = append(all, b.Verdict.Shown())
 		}
@@ -119,9 +119,9 @@ func (e *Entry) Unjudged() []Verdict {
 
 // judgeRelayed judges what was brought, in the order in which it came, and returns what
 // it came to.
-func (e *Entry) judgeRelayed(people *Approvers, now time.Time) (outcomes []outcome) {
-	for i := range e.Brought {
-		one := &e.Brought[i]
+func (e *StoredRequest) judgeRelayed(people *Approvers, now time.Time) (outcomes []outcome) {
+	for i := range e.Relayed {
+		one := &e.Relayed[i]
 		if one.Judgement != Unjudged {
 			continue
 		}
@@ -162,9 +162,9 @@ type outcome struct {
 // update changes an entry in the store. What was brought to it is judged first,
 // if that is for this process to do, and stays judged where change then comes
 // too late: outcomes tell that the entry has changed beside a [SettledError].
-func (j judging) update(ctx context.Context, id string, change func(*Entry) error) (e Entry, outcomes []outcome, err error) {
+func (j judging) update(ctx context.Context, id string, change func(*StoredRequest) error) (e StoredRequest, outcomes []outcome, err error) {
 	var late *SettledError
-	e, err = j.o.Store.Update(ctx, id, func(e *Entry) error {
+	e, err = j.o.Store.Update(ctx, id, func(e *StoredRequest) error {
 		outcomes, late = nil, nil
 		if j.judges(e) {
 			outcomes = e.judgeRelayed(j.o.Approvers(), time.Now())
@@ -186,7 +186,7 @@ func (j judging) update(ctx context.Context, id string, change func(*Entry) erro
 
 // A judged is an entry, and what the verdicts came to that were brought to it.
 type judged struct {
-	entry    Entry
+	entry    StoredRequest
 	outcomes []outcome
 }
 
@@ -195,7 +195,7 @@ type judged struct {
 // and nobody is to wait for that who only wants the lock.
 type reporter struct {
 	sync.Mutex
-	onJudged   func(Entry, Verdict, error) // see Tell; set before the broker is used
+	onJudged   func(StoredRequest, Verdict, error) // see Tell; set before the broker is used
 	unreported []judged
 }
 
@@ -220,15 +220,15 @@ func (t *reporter) report(j judged) {
 }
 
 // judge judges what was brought to a request.
-func (b *Broker) judge(ctx context.Context, id string) (Entry, error) {
-	return b.change(ctx, id, func(*Entry) error { return nil })
+func (b *Broker) judge(ctx context.Context, id string) (StoredRequest, error) {
+	return b.change(ctx, id, func(*StoredRequest) error { return nil })
 }
 
 // Judge judges what was brought to the open requests that this process judges,
 // those of runs that nobody has among them. One that cannot be judged keeps no
 // other from it.
 func (b *Broker) Judge(ctx context.Context) error {
-	all, err := b.store.Entries(ctx, Filter{Open: time.Now()})
+	all, err := b.store.Requests(ctx, Filter{Open: time.Now()})
 	errs := []error{err}
 	for _, e := range all {
 		if e.unjudged() && b.questions.judging.judges(&e) {
@@ -243,23 +243,23 @@ func (b *Broker) Judge(ctx context.Context) error {
 }
 
 // Outcome waits until a verdict that was brought to a request is judged, and
-// returns what Settle would have. When ctx ends first, the error is [ErrKept].
-func (b *Broker) Outcome(ctx context.Context, request, brought string) (Entry, error) {
+// returns what Settle would have. When ctx ends first, the error is [ErrUnjudged].
+func (b *Broker) Outcome(ctx context.Context, request, brought string) (StoredRequest, error) {
 	for {
-		changed := b.store.Requested() // before looking: nothing is missed
-		all, err := b.store.Entries(context.WithoutCancel(ctx), Filter{ID: request})
+		changed := b.store.Changed() // before looking: nothing is missed
+		all, err := b.store.Requests(context.WithoutCancel(ctx), Filter{ID: request})
 		switch {
 		case err != nil:
-			return Entry{}, fmt.Errorf("looking what became of an answer: %w", err)
+			return StoredRequest{}, fmt.Errorf("looking what became of an answer: %w", err)
 		case len(all) != 1:
-			return Entry{}, ErrUnknown
+			return StoredRequest{}, ErrUnknown
 		}
 		e := all[0]
-		i := slices.IndexFunc(e.Brought, func(b Brought) bool { return b.ID == brought })
+		i := slices.IndexFunc(e.Relayed, func(b RelayedVerdict) bool { return b.ID == brought })
 		if i < 0 {
-			return e, ErrKept
+			return e, ErrUnjudged
 		}
-		switch one := e.Brought[i]; one.Judgement {
+		switch one := e.Relayed[i]; one.Judgement {
 		case Taken:
 			return e, nil
 		case Changed:
@@ -273,7 +273,7 @@ func (b *Broker) Outcome(ctx context.Context, request, brought string) (Entry, e
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return e, ErrKept
+			return e, ErrUnjudged
 		}
 	}
 }

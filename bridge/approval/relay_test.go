@@ -41,7 +41,7 @@ func newProcess(store Store, name, configuration string, who *Approvers, gone ..
 	p := &process{people: who}
 	p.Broker = New(Options{Store: store, Bridge: name, Configuration: configuration, Approvers: func() *Approvers { return p.people },
 		Gone: func(bridge string) bool { return strings.Contains(strings.Join(gone, " "), bridge) }})
-	p.OnJudged(func(_ Entry, v Verdict, err error) { p.told = append(p.told, fmt.Sprintf("%s: %v", v.By, err)) })
+	p.OnJudged(func(_ StoredRequest, v Verdict, err error) { p.told = append(p.told, fmt.Sprintf("%s: %v", v.By, err)) })
 	return p
 }
 
@@ -118,7 +118,7 @@ func TestVerdictCountsByTheRulesOfWhoAsked(t *testing.T) {
 					}
 				}
 				for _, kept := range entriesOf(t, store) {
-					for _, b := range kept.Brought {
+					for _, b := range kept.Relayed {
 						if b.Verdict.Credential != "" || b.Judgement == Unjudged {
 							t.Errorf("kept is %+v", b)
 						}
@@ -143,9 +143,9 @@ func signedBy(t *testing.T, people *Approvers, by string, r Request, v Verdict) 
 	return signed(t, people, by, r, v)
 }
 
-func entriesOf(t *testing.T, s Store) []Entry {
+func entriesOf(t *testing.T, s Store) []StoredRequest {
 	t.Helper()
-	all, err := s.Entries(t.Context(), Filter{})
+	all, err := s.Requests(t.Context(), Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,27 +215,27 @@ func TestBroughtWhileNobodyJudges(t *testing.T) {
 				ctx, kill := context.WithCancel(t.Context())
 				asks(ctx, killed.Broker, question(1, ofProd))
 				q := only(t, killed.Broker, "r1")
-				killed.Leave("r1") // as if it had: nobody waits any more
+				killed.Suspend("r1") // as if it had: nobody waits any more
 				kill()
 				synctest.Wait()
 				setBridge(t, store, q.ID, "a")
 				desk := newProcess(store, "b", staging, people(t, Realm{Configuration: staging}, []Approver{person("ann", Admin, 0), person("eve", Admin, 0)}))
 				begun := time.Now()
-				if _, err := brings(t, desk.Broker, q, signed(t, desk.people, row.by, q, yes)); !errors.Is(err, ErrKept) || time.Since(begun) != 3*second {
+				if _, err := brings(t, desk.Broker, q, signed(t, desk.people, row.by, q, yes)); !errors.Is(err, ErrUnjudged) || time.Since(begun) != 3*second {
 					t.Fatalf("its author is told %v after %v", err, time.Since(begun))
 				}
 				if err := desk.Judge(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				if e := entriesOf(t, store)[0]; !e.unjudged() {
-					t.Fatalf("another configuration has judged it: %+v", e.Brought)
+					t.Fatalf("another configuration has judged it: %+v", e.Relayed)
 				}
 				next := newProcess(store, "c", prod, theirs, "a")
 				if err := next.Judge(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				e := entriesOf(t, store)[0]
-				if got := e.Brought[0].Judgement; got != row.want || (e.Verdict != nil) != (row.want == Taken) || len(next.told) != 1 {
+				if got := e.Relayed[0].Judgement; got != row.want || (e.Verdict != nil) != (row.want == Taken) || len(next.told) != 1 {
 					t.Errorf("judged as %q, settled by %+v, told %q", got, e.Verdict, next.told)
 				}
 			})
@@ -245,7 +245,7 @@ func TestBroughtWhileNobodyJudges(t *testing.T) {
 
 func setBridge(t *testing.T, s Store, id, bridge string) {
 	t.Helper()
-	if _, err := s.Update(t.Context(), id, func(e *Entry) error { e.Bridge = bridge; return nil }); err != nil {
+	if _, err := s.Update(t.Context(), id, func(e *StoredRequest) error { e.Bridge = bridge; return nil }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -257,12 +257,12 @@ func TestSeveralJudges(t *testing.T) {
 		theirs := people(t, Realm{Configuration: prod}, []Approver{person("ann", Admin, 0), person("bob", Admin, 0)})
 		q := question(1, ofProd)
 		q.ID, q.Grown, q.Until = "q1", time.Now(), time.Now().Add(minute)
-		if err := store.Put(t.Context(), Entry{Request: q, Bridge: "a"}); err != nil {
+		if err := store.Put(t.Context(), StoredRequest{Request: q, Bridge: "a"}); err != nil {
 			t.Fatal(err)
 		}
 		desk := newProcess(store, "b", staging, people(t, Realm{Configuration: staging}, []Approver{person("ann", Admin, 0), person("bob", Admin, 0)}))
 		for _, name := range []string{"ann", "bob"} {
-			var brought *BroughtError
+			var brought *RelayedError
 			if _, err := desk.Settle(t.Context(), q.ID, q.Digest(), signed(t, desk.people, name, q, yes)); !errors.As(err, &brought) {
 				t.Fatal(err)
 			}
@@ -278,8 +278,8 @@ func TestSeveralJudges(t *testing.T) {
 		}
 		all.Wait()
 		e := entriesOf(t, store)[0]
-		if e.Verdict == nil || e.Verdict.By != "ann" || e.Brought[0].Judgement != Taken || e.Brought[1].Judgement != Late {
-			t.Errorf("settled by %+v, brought are %+v", e.Verdict, e.Brought)
+		if e.Verdict == nil || e.Verdict.By != "ann" || e.Relayed[0].Judgement != Taken || e.Relayed[1].Judgement != Late {
+			t.Errorf("settled by %+v, brought are %+v", e.Verdict, e.Relayed)
 		}
 		if told := append(judges[0].told, judges[1].told...); len(told) != 2 {
 			t.Errorf("told are %q", told)
@@ -302,7 +302,7 @@ func TestToldWithoutTheLock(t *testing.T) {
 		"nobody else answers in time": {func(*process, func()) { time.Sleep(minute) }, "ann: it was settled before: nobody (timeout)"},
 		"the call is withdrawn":       {func(_ *process, withdraw func()) { withdraw() }, "ann: <nil>"},
 		"the run ends":                {func(p *process, _ func()) { p.EndRun("r1") }, "ann: <nil>"},
-		"the server is another one":   {func(p *process, _ func()) { p.OutdateAll(func(Key) bool { return true }) }, "ann: <nil>"},
+		"the server is another one":   {func(p *process, _ func()) { p.EndAllStale(func(Key) bool { return true }) }, "ann: <nil>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -310,7 +310,7 @@ func TestToldWithoutTheLock(t *testing.T) {
 				who := []Approver{person("ann", Admin, 0)}
 				asker := newProcess(deafStore{memory}, "a", prod, people(t, Realm{Configuration: prod}, who))
 				var told []string
-				asker.OnJudged(func(_ Entry, v Verdict, err error) {
+				asker.OnJudged(func(_ StoredRequest, v Verdict, err error) {
 					if !asker.mu.TryLock() {
 						t.Error("it is told while everybody waits for the lock")
 						return
@@ -323,7 +323,7 @@ func TestToldWithoutTheLock(t *testing.T) {
 				asks(ctx, asker.Broker, question(1, ofProd, within(minute)))
 				q := only(t, asker.Broker, "r1")
 				desk := newProcess(memory, "b", staging, people(t, Realm{Configuration: staging}, who))
-				var brought *BroughtError
+				var brought *RelayedError
 				if _, err := desk.Settle(t.Context(), q.ID, q.Digest(), signed(t, desk.people, "ann", q, yes)); !errors.As(err, &brought) {
 					t.Fatal(err)
 				}
@@ -348,7 +348,7 @@ func TestBroughtNoBeforeTheYesHere(t *testing.T) {
 		c := asks(t.Context(), asker.Broker, question(1, ofProd))
 		q := only(t, asker.Broker, "r1")
 		desk := newProcess(memory, "b", staging, people(t, Realm{Configuration: staging}, who))
-		var brought *BroughtError
+		var brought *RelayedError
 		if _, err := desk.Settle(t.Context(), q.ID, q.Digest(), signed(t, desk.people, "ann", q, Verdict{})); !errors.As(err, &brought) {
 			t.Fatal(err)
 		}
@@ -357,7 +357,7 @@ func TestBroughtNoBeforeTheYesHere(t *testing.T) {
 		}
 		e := entriesOf(t, memory)[0]
 		if e.Verdict == nil || e.Verdict.By != "ann" || e.unjudged() || len(asker.told) != 1 || asker.told[0] != "ann: <nil>" {
-			t.Errorf("settled by %+v, brought are %+v, told %q", e.Verdict, e.Brought, asker.told)
+			t.Errorf("settled by %+v, brought are %+v, told %q", e.Verdict, e.Relayed, asker.told)
 		}
 		wantAnswer(t, c, Declined)
 	})
@@ -369,12 +369,12 @@ type mutedStore struct {
 	fails map[string]int
 }
 
-func (s mutedStore) Entries(ctx context.Context, f Filter) ([]Entry, error) {
+func (s mutedStore) Requests(ctx context.Context, f Filter) ([]StoredRequest, error) {
 	if s.fails[f.ID] > 0 {
 		s.fails[f.ID]--
 		return nil, errors.New("the disk is away")
 	}
-	return s.Memory.Entries(ctx, f)
+	return s.Memory.Requests(ctx, f)
 }
 
 // A request that could not be read when somebody answered it is looked at again,
@@ -399,9 +399,9 @@ type lockedStore struct {
 	locked []string
 }
 
-func (s lockedStore) Update(ctx context.Context, id string, change func(*Entry) error) (Entry, error) {
+func (s lockedStore) Update(ctx context.Context, id string, change func(*StoredRequest) error) (StoredRequest, error) {
 	if slices.Contains(s.locked, id) {
-		return Entry{}, fmt.Errorf("request %s is locked", id)
+		return StoredRequest{}, fmt.Errorf("request %s is locked", id)
 	}
 	return s.Memory.Update(ctx, id, change)
 }
@@ -415,10 +415,10 @@ func TestJudgeGoesOn(t *testing.T) {
 		for i, id := range []string{"q1", "q2", "q3", "q4"} {
 			q := question(i, ofProd)
 			q.ID, q.Grown, q.Until = id, time.Now(), time.Now().Add(minute)
-			if err := memory.Put(t.Context(), Entry{Request: q, Bridge: "a"}); err != nil {
+			if err := memory.Put(t.Context(), StoredRequest{Request: q, Bridge: "a"}); err != nil {
 				t.Fatal(err)
 			}
-			var brought *BroughtError
+			var brought *RelayedError
 			if _, err := desk.Settle(t.Context(), q.ID, q.Digest(), signed(t, desk.people, "ann", q, yes)); !errors.As(err, &brought) {
 				t.Fatal(err)
 			}
@@ -449,14 +449,14 @@ func TestBroughtIsBounded(t *testing.T) {
 		store := new(Memory)
 		q := question(1, ofProd)
 		q.ID, q.Grown, q.Until = "q1", time.Now(), time.Now().Add(minute)
-		if err := store.Put(t.Context(), Entry{Request: q, Bridge: "a"}); err != nil {
+		if err := store.Put(t.Context(), StoredRequest{Request: q, Bridge: "a"}); err != nil {
 			t.Fatal(err)
 		}
 		theirs := people(t, Realm{Configuration: prod}, []Approver{person("ann", Admin, 0)})
 		desk := newProcess(store, "b", staging, people(t, Realm{Configuration: staging}, []Approver{person("ann", Admin, 0), person("eve", Admin, 0)}))
 		bring := func(name string) error {
 			_, err := desk.Settle(t.Context(), q.ID, q.Digest(), signed(t, desk.people, name, q, yes))
-			if brought := (*BroughtError)(nil); errors.As(err, &brought) {
+			if brought := (*RelayedError)(nil); errors.As(err, &brought) {
 				return nil
 			}
 			return err
@@ -480,8 +480,8 @@ func TestBroughtIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := entriesOf(t, store)[0]
-		if len(e.Brought) != maxRelayed || len(judge.told) != maxRelayed+1 || e.Verdict == nil || e.Verdict.By != "ann" {
-			t.Errorf("%d are kept, %d were judged, settled by %+v", len(e.Brought), len(judge.told), e.Verdict)
+		if len(e.Relayed) != maxRelayed || len(judge.told) != maxRelayed+1 || e.Verdict == nil || e.Verdict.By != "ann" {
+			t.Errorf("%d are kept, %d were judged, settled by %+v", len(e.Relayed), len(judge.told), e.Verdict)
 		}
 	})
 }
@@ -534,7 +534,7 @@ func TestYesBeforeTheRunGoesOn(t *testing.T) {
 				ctx, end := context.WithCancel(t.Context())
 				asks(ctx, before.Broker, question(1, ofProd))
 				q := only(t, before.Broker, "r1")
-				before.Leave("r1")
+				before.Suspend("r1")
 				end()
 				synctest.Wait()
 				settle(t, before.Broker, q, signed(t, before.people, "ann", q, row.said))
@@ -560,14 +560,14 @@ func TestStands(t *testing.T) {
 	both := people(t, realm, []Approver{ann, bob})
 	nobody := people(t, realm, nil)
 	one, two := question(1, ofProd), question(1, ofProd, quorum(2, false))
-	settled := func(r Request, v Verdict, votes ...Verdict) Entry {
-		return Entry{Request: r, Verdict: &v, Votes: votes}
+	settled := func(r Request, v Verdict, votes ...Verdict) StoredRequest {
+		return StoredRequest{Request: r, Verdict: &v, Votes: votes}
 	}
 	anns, bobs := signed(t, both, "ann", one, yes), signed(t, both, "bob", one, yes)
 	agreed := settled(two, Verdict{Approve: true, By: "ann and bob", Strong: true}, anns, bobs)
 	theOwners := settled(one, signed(t, nobody, Owner.Name, one, yes))
 	for name, row := range map[string]struct {
-		e    Entry
+		e    StoredRequest
 		now  *Approvers
 		want string
 	}{
@@ -583,7 +583,7 @@ func TestStands(t *testing.T) {
 		"of both":                        {agreed, both, ""},
 		"of both, one gone":              {agreed, people(t, realm, []Approver{ann}), "1 of 2"},
 		"nobody to go by":                {settled(one, anns), nil, ""},
-		"not settled":                    {Entry{Request: one}, both, ""},
+		"not settled":                    {StoredRequest{Request: one}, both, ""},
 	} {
 		err := row.now.Stands(row.e, time.Now())
 		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {

@@ -25,7 +25,7 @@ func (b *Broker) Extend(run string, until time.Time) {
 		if o.request.Run != run || !o.asked || o.request.Decision.TimeoutExplicit || !o.request.Until.Before(until) {
 			continue
 		}
-		_, err := b.store.Update(background(), id, func(e *Entry) error {
+		_, err := b.store.Update(background(), id, func(e *StoredRequest) error {
 			if e.Verdict != nil {
 				return &SettledError{*e.Verdict}
 			}
@@ -39,10 +39,10 @@ func (b *Broker) Extend(run string, until time.Time) {
 	}
 }
 
-// Leave forgets a run that is put away, and leaves its requests open: whoever
+// Suspend forgets a run that is put away, and leaves its requests open: whoever
 // takes the run up finds them with Request.Again. Nobody who waits for one of
 // them gets an answer; their contexts must end.
-func (b *Broker) Leave(run string) {
+func (b *Broker) Suspend(run string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, o := range b.questions.open {
@@ -50,7 +50,7 @@ func (b *Broker) Leave(run string) {
 			continue
 		}
 		if o.asked { // a request that stays in this bridge's name ends with it: no harm
-			_, err := b.store.Update(background(), id, func(e *Entry) error { e.Bridge = ""; return nil })
+			_, err := b.store.Update(background(), id, func(e *StoredRequest) error { e.Bridge = ""; return nil })
 			if err != nil {
 				b.o.Logger.Warn("leaving the request of a suspended run to other bridges", "request", id, "err", err)
 			}
@@ -63,13 +63,13 @@ func (b *Broker) Leave(run string) {
 
 // Abandon settles the open requests that are over: no call waits for them, or
 // will. Why says what ended their runs; nil is that their processes have.
-func (b *Broker) Abandon(ctx context.Context, why error, over func(Entry) bool) error {
-	all, err := b.store.Entries(ctx, Filter{Open: time.Now()})
+func (b *Broker) Abandon(ctx context.Context, why error, over func(StoredRequest) bool) error {
+	all, err := b.store.Requests(ctx, Filter{Open: time.Now()})
 	for _, e := range all {
 		if !over(e) {
 			continue
 		}
-		_, failed := b.store.Update(ctx, e.ID, func(e *Entry) error {
+		_, failed := b.store.Update(ctx, e.ID, func(e *StoredRequest) error {
 			if e.Verdict == nil {
 				e.settle(unanswered(why), time.Now())
 			}
@@ -89,7 +89,7 @@ func (b *Broker) Abandon(ctx context.Context, why error, over func(Entry) bool) 
 // then it is asked anew.
 func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Verdict, error) {
 	call := r.Items[0].Call
-	entries, err := qs.store.Entries(ctx, Filter{Run: r.Run})
+	entries, err := qs.store.Requests(ctx, Filter{Run: r.Run})
 	if err != nil {
 		return nil, nil, fmt.Errorf("looking for the question that was asked: %w", err)
 	}
@@ -125,7 +125,7 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 			v := q.verdict.About(call)
 			return nil, &v, nil
 		}
-		if _, err := qs.store.Update(ctx, e.ID, func(e *Entry) error { e.Bridge = qs.o.Bridge; return nil }); err != nil {
+		if _, err := qs.store.Update(ctx, e.ID, func(e *StoredRequest) error { e.Bridge = qs.o.Bridge; return nil }); err != nil {
 			return nil, nil, fmt.Errorf("taking up a question: %w", err)
 		}
 		qs.open[e.ID] = q
@@ -142,7 +142,7 @@ func (qs *questions) earlier(r Request) *openQuestion {
 		return nil
 	}
 	for _, q := range qs.open {
-		if q.request.Run == r.Run && (Entry{Request: q.request}).sameQuestion(r) {
+		if q.request.Run == r.Run && (StoredRequest{Request: q.request}).sameQuestion(r) {
 			return q
 		}
 	}
@@ -150,8 +150,8 @@ func (qs *questions) earlier(r Request) *openQuestion {
 }
 
 // endStale ends a request whose question is put differently now.
-func (qs *questions) endStale(ctx context.Context, e Entry) error {
-	_, err := qs.store.Update(ctx, e.ID, func(e *Entry) error {
+func (qs *questions) endStale(ctx context.Context, e StoredRequest) error {
+	_, err := qs.store.Update(ctx, e.ID, func(e *StoredRequest) error {
 		if e.Verdict != nil {
 			return &SettledError{*e.Verdict}
 		}
@@ -166,7 +166,7 @@ func (qs *questions) endStale(ctx context.Context, e Entry) error {
 
 // sameQuestion reports whether the entry's question is the same as r's, which has one
 // item: about the same call, of the same tool, for the same reasons.
-func (e Entry) sameQuestion(r Request) bool {
+func (e StoredRequest) sameQuestion(r Request) bool {
 	item := r.Items[0]
 	for _, i := range e.Items {
 		had, has := i.Key, item.Key
@@ -197,7 +197,7 @@ func sameDecision(a, b profiles.Decision) bool {
 // it was: by a person, or because nobody answered in time. It is a no whatever
 // has become of policy since.
 func (b *Broker) Refused(ctx context.Context, run string, call int, args canon.Digest) (Verdict, bool, error) {
-	entries, err := b.store.Entries(ctx, Filter{Run: run})
+	entries, err := b.store.Requests(ctx, Filter{Run: run})
 	if err != nil {
 		return Verdict{}, false, fmt.Errorf("looking for what was answered: %w", err)
 	}
@@ -217,10 +217,10 @@ func (b *Broker) Refused(ctx context.Context, run string, call int, args canon.D
 	return Verdict{}, false, nil
 }
 
-// Outdate ends the open questions of a run about a call, which is not what it
+// EndStale ends the open questions of a run about a call, which is not what it
 // was.
-func (b *Broker) Outdate(ctx context.Context, run string, call int) error {
-	entries, err := b.store.Entries(ctx, Filter{Run: run, Open: time.Now()})
+func (b *Broker) EndStale(ctx context.Context, run string, call int) error {
+	entries, err := b.store.Requests(ctx, Filter{Run: run, Open: time.Now()})
 	if err != nil {
 		return fmt.Errorf("looking for a question that is out of date: %w", err)
 	}
@@ -234,9 +234,9 @@ func (b *Broker) Outdate(ctx context.Context, run string, call int) error {
 	return err
 }
 
-// OutdateAll ends the open questions of this process that are about something
+// EndAllStale ends the open questions of this process that are about something
 // that is not what it was.
-func (b *Broker) OutdateAll(outdated func(Key) bool) {
+func (b *Broker) EndAllStale(outdated func(Key) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, o := range b.questions.open {

@@ -22,12 +22,12 @@ func TestAgainUnderSeparation(t *testing.T) {
 			return b, cancel
 		}
 		first, cancel := ask(false, false)
-		first.Leave(question(1).Run)
+		first.Suspend(question(1).Run)
 		cancel()
 		synctest.Wait()
 		second, cancel := ask(true, true)
 		defer cancel()
-		open, err := store.Entries(t.Context(), Filter{Open: time.Now()})
+		open, err := store.Requests(t.Context(), Filter{Open: time.Now()})
 		if err != nil || len(open) != 1 || !open[0].Separate || !open[0].NeedsApprover() {
 			t.Errorf("%d are open: %+v, %v", len(open), open, err)
 		}

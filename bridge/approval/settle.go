@@ -15,17 +15,17 @@ import (
 // a yes that counts is no error; the entry says what is still missing.
 //
 // Where another process judges what counts (see relay.go), the verdict is
-// brought to it: that is a [BroughtError], and [Broker.Outcome] waits for what
+// brought to it: that is a [RelayedError], and [Broker.Outcome] waits for what
 // becomes of it.
-func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Verdict) (Entry, error) {
+func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Verdict) (StoredRequest, error) {
 	v.Time = time.Now()
 	var said error // though the entry is changed
-	e, err := b.change(ctx, id, func(e *Entry) error {
+	e, err := b.change(ctx, id, func(e *StoredRequest) error {
 		said = nil
 		if !b.questions.judging.judges(e) {
 			brought, err := e.relay(about, v)
 			if err == nil {
-				said = &BroughtError{brought}
+				said = &RelayedError{brought}
 			}
 			return err
 		}
@@ -45,7 +45,7 @@ func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Ve
 // change changes an entry, with what was brought to it judged first. The store
 // has it then, for every process. Whoever comes in between, such as the
 // time-out, finds the verdict there and goes by it.
-func (b *Broker) change(ctx context.Context, id string, change func(*Entry) error) (Entry, error) {
+func (b *Broker) change(ctx context.Context, id string, change func(*StoredRequest) error) (StoredRequest, error) {
 	e, outcomes, err := b.questions.judging.update(ctx, id, change)
 	if (err == nil || len(outcomes) > 0) && e.Verdict != nil {
 		b.mu.Lock()
@@ -58,11 +58,11 @@ func (b *Broker) change(ctx context.Context, id string, change func(*Entry) erro
 	return e, err
 }
 
-// Say keeps what a model made of the arguments of a request, for every channel
+// SetModelSummary keeps what a model made of the arguments of a request, for every channel
 // to show beside them and marked as a model's. It changes nothing of what is
 // asked, and nothing at all once the request is settled or another one.
-func (b *Broker) Say(ctx context.Context, id string, about canon.Digest, says string) error {
-	_, err := b.store.Update(ctx, id, func(e *Entry) error {
+func (b *Broker) SetModelSummary(ctx context.Context, id string, about canon.Digest, says string) error {
+	_, err := b.store.Update(ctx, id, func(e *StoredRequest) error {
 		switch {
 		case e.Verdict != nil:
 			return &SettledError{*e.Verdict}

@@ -14,24 +14,24 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// An Entry is a request that was put to people, with what became of it. It is
+// A StoredRequest is a request that was put to people, with what became of it. It is
 // what a [Store] keeps, so that any channel of any process can answer it.
-type Entry struct {
+type StoredRequest struct {
 	Request
 	// Bridge is the process whose run waits for the verdict.
 	Bridge string `json:"bridge"`
 	// Votes are the yeses so far, where one is not enough.
 	Votes []Verdict `json:"votes,omitempty"`
-	// Brought are verdicts that other processes have brought, in the order in
+	// Relayed are verdicts that other processes have brought, in the order in
 	// which they came: they count for nothing until the process that may say so
 	// has judged them. See relay.go.
-	Brought []Brought `json:"brought,omitempty"`
+	Relayed []RelayedVerdict `json:"brought,omitempty"`
 	// Verdict settles the request. It is set once.
 	Verdict *Verdict `json:"verdict,omitempty"`
 }
 
 // Open reports whether the request can still be answered.
-func (e *Entry) Open(now time.Time) bool { return e.Verdict == nil && now.Before(e.Until) }
+func (e *StoredRequest) Open(now time.Time) bool { return e.Verdict == nil && now.Before(e.Until) }
 
 // Errors of a verdict that settles nothing. None of them changes anything.
 var (
@@ -69,7 +69,7 @@ func (e *SettledError) Error() string {
 // passes here, in one transaction with what it changes: this is where a request
 // is settled exactly once, and where its author is held against the approvers of
 // this moment. Yeses of before are counted anew by them.
-func (e *Entry) answer(about canon.Digest, v Verdict, now time.Time, people *Approvers) error {
+func (e *StoredRequest) answer(about canon.Digest, v Verdict, now time.Time, people *Approvers) error {
 	if e.Digest() != about {
 		return ErrDigest
 	}
@@ -98,7 +98,7 @@ func (e *Entry) answer(about canon.Digest, v Verdict, now time.Time, people *App
 }
 
 // settle sets the verdict.
-func (e *Entry) settle(v Verdict, now time.Time) {
+func (e *StoredRequest) settle(v Verdict, now time.Time) {
 	if v.Time.IsZero() {
 		v.Time = now
 	}
@@ -108,7 +108,7 @@ func (e *Entry) settle(v Verdict, now time.Time) {
 
 // vote counts one yes of several. The last one that is needed settles the
 // request, in the names of all.
-func (e *Entry) vote(v Verdict, now time.Time) error {
+func (e *StoredRequest) vote(v Verdict, now time.Time) error {
 	for _, cast := range e.Votes {
 		if cast.By == v.By {
 			return &RefusedError{fmt.Errorf("%s has said yes already; others are needed", v.By)}
@@ -142,7 +142,7 @@ func (e *Entry) vote(v Verdict, now time.Time) error {
 }
 
 // Missing says which yeses are there and needed; empty when none is needed.
-func (e *Entry) Missing() string {
+func (e *StoredRequest) Missing() string {
 	var missing []string
 	for _, q := range e.Decision.Quorums {
 		have := len(tally(q, e.Votes))
@@ -203,18 +203,18 @@ func tally(q profiles.Quorum, votes []Verdict) []Verdict {
 // durable at all, and is seen by every later call of any process.
 type Store interface {
 	// Put keeps a new entry.
-	Put(ctx context.Context, e Entry) error
+	Put(ctx context.Context, e StoredRequest) error
 	// Update changes one entry, all others waiting meanwhile, in whatever
 	// process they are: of two that settle a request, one sees the other's
 	// verdict. An error of change is returned and leaves the entry as it was;
 	// change may be called more than once. ErrUnknown means that there is no
 	// such entry. It returns the entry as it is now.
-	Update(ctx context.Context, id string, change func(*Entry) error) (Entry, error)
-	// Entries returns the entries that a filter lets through, the oldest first.
-	Entries(ctx context.Context, f Filter) ([]Entry, error)
-	// Requested returns a channel that is closed after the next change of an
+	Update(ctx context.Context, id string, change func(*StoredRequest) error) (StoredRequest, error)
+	// Requests returns the entries that a filter lets through, the oldest first.
+	Requests(ctx context.Context, f Filter) ([]StoredRequest, error)
+	// Changed returns a channel that is closed after the next change of an
 	// entry, a grant or what is held by anyone; by another process, within 250 ms.
-	Requested() <-chan struct{}
+	Changed() <-chan struct{}
 
 	// AddGrant keeps a new grant.
 	AddGrant(ctx context.Context, g Grant) error
@@ -226,11 +226,11 @@ type Store interface {
 	// DropGrants drops the grants of which drop is true.
 	DropGrants(ctx context.Context, drop func(Grant) bool) error
 
-	// ChangeHeld changes what is held of a configuration file, all others
+	// ChangePendingConfig changes what is held of a configuration file, all others
 	// waiting meanwhile: change is given it, or nil, and returns what is to be
 	// held from now on, or nil; it changes nothing in place. An error leaves
 	// all as it was. It returns what change returned last.
-	ChangeHeld(ctx context.Context, file string, change func(*Held) (*Held, error)) (*Held, error)
+	ChangePendingConfig(ctx context.Context, file string, change func(*PendingConfig) (*PendingConfig, error)) (*PendingConfig, error)
 
 	// Forget drops the entries that were settled, or ran out, before a time.
 	Forget(ctx context.Context, before time.Time) error
@@ -257,7 +257,7 @@ type Filter struct {
 }
 
 // Passes reports whether the filter lets an entry through, Newest aside.
-func (f Filter) Passes(e *Entry) bool {
+func (f Filter) Passes(e *StoredRequest) bool {
 	return (f.ID == "" || e.ID == f.ID) && (f.Run == "" || e.Run == f.Run) && (f.Open.IsZero() || e.Open(f.Open))
 }
 
@@ -265,16 +265,16 @@ func (f Filter) Passes(e *Entry) bool {
 // It forgets the oldest settled entries beyond a thousand.
 type Memory struct {
 	mu      sync.Mutex
-	entries []Entry // the oldest first
+	entries []StoredRequest // the oldest first
 	grants  []Grant
-	held    map[string]*Held
+	held    map[string]*PendingConfig
 	changed chan struct{} // nil until somebody asks
 }
 
 const keepEntries = 1000
 
 // Put keeps a new entry.
-func (m *Memory) Put(_ context.Context, e Entry) error {
+func (m *Memory) Put(_ context.Context, e StoredRequest) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.findLocked(e.ID) >= 0 {
@@ -282,7 +282,7 @@ func (m *Memory) Put(_ context.Context, e Entry) error {
 	}
 	m.entries = append(m.entries, e.Clone())
 	if len(m.entries) > keepEntries { // the oldest that is settled goes
-		if i := slices.IndexFunc(m.entries, func(e Entry) bool { return e.Verdict != nil }); i >= 0 {
+		if i := slices.IndexFunc(m.entries, func(e StoredRequest) bool { return e.Verdict != nil }); i >= 0 {
 			m.entries = slices.Delete(m.entries, i, i+1)
 		}
 	}
@@ -291,12 +291,12 @@ func (m *Memory) Put(_ context.Context, e Entry) error {
 }
 
 // Update changes one entry.
-func (m *Memory) Update(_ context.Context, id string, change func(*Entry) error) (Entry, error) {
+func (m *Memory) Update(_ context.Context, id string, change func(*StoredRequest) error) (StoredRequest, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := m.findLocked(id)
 	if i < 0 {
-		return Entry{}, ErrUnknown
+		return StoredRequest{}, ErrUnknown
 	}
 	e := m.entries[i].Clone()
 	if err := change(&e); err != nil {
@@ -307,11 +307,11 @@ func (m *Memory) Update(_ context.Context, id string, change func(*Entry) error)
 	return e, nil
 }
 
-// Entries returns entries, the oldest first.
-func (m *Memory) Entries(_ context.Context, f Filter) ([]Entry, error) {
+// Requests returns entries, the oldest first.
+func (m *Memory) Requests(_ context.Context, f Filter) ([]StoredRequest, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []Entry
+	var all []StoredRequest
 	for i := len(m.entries) - 1; i >= 0 && (f.Newest <= 0 || len(all) < f.Newest); i-- {
 		if e := &m.entries[i]; f.Passes(e) {
 			all = append(all, e.Clone())
@@ -321,8 +321,8 @@ func (m *Memory) Entries(_ context.Context, f Filter) ([]Entry, error) {
 	return all, nil
 }
 
-// Requested returns a channel that the next change closes.
-func (m *Memory) Requested() <-chan struct{} {
+// Changed returns a channel that the next change closes.
+func (m *Memory) Changed() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.changed == nil {
@@ -381,12 +381,12 @@ func (m *Memory) DropGrants(_ context.Context, drop func(Grant) bool) error {
 func (m *Memory) Forget(_ context.Context, before time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.entries = slices.DeleteFunc(m.entries, func(e Entry) bool { return e.endsAt().Before(before) })
+	m.entries = slices.DeleteFunc(m.entries, func(e StoredRequest) bool { return e.endsAt().Before(before) })
 	return nil
 }
 
 func (m *Memory) findLocked(id string) int {
-	return slices.IndexFunc(m.entries, func(e Entry) bool { return e.ID == id })
+	return slices.IndexFunc(m.entries, func(e StoredRequest) bool { return e.ID == id })
 }
 
 func (m *Memory) changedLocked() {
@@ -397,7 +397,7 @@ func (m *Memory) changedLocked() {
 }
 
 // endsAt is when the entry was settled or will run out.
-func (e *Entry) endsAt() time.Time {
+func (e *StoredRequest) endsAt() time.Time {
 	if e.Verdict != nil {
 		return e.Verdict.Time
 	}
@@ -405,9 +405,9 @@ func (e *Entry) endsAt() time.Time {
 }
 
 // Clone copies the entry, with what a change of the copy would reach.
-func (e *Entry) Clone() Entry {
+func (e *StoredRequest) Clone() StoredRequest {
 	c := *e
-	c.Items, c.Votes, c.Brought = slices.Clone(e.Items), slices.Clone(e.Votes), slices.Clone(e.Brought)
+	c.Items, c.Votes, c.Relayed = slices.Clone(e.Items), slices.Clone(e.Votes), slices.Clone(e.Relayed)
 	if e.Verdict != nil {
 		v := *e.Verdict
 		c.Verdict = &v

@@ -219,7 +219,7 @@ func TestYesOfWhoLostTheRight(t *testing.T) {
 				b := New(Options{Approvers: func() *Approvers { return people }})
 				c := asks(t.Context(), b, question(1, quorum(2, false)))
 				q := only(t, b, "r1")
-				says := func(name string) Entry {
+				says := func(name string) StoredRequest {
 					t.Helper()
 					e, err := b.Settle(t.Context(), q.ID, q.Digest(), signed(t, people, name, q, Verdict{Approve: true}))
 					if err != nil {
@@ -253,14 +253,14 @@ func TestWhatAModelSays(t *testing.T) {
 	bubble(t, Limits{}, func(t *testing.T, b *Broker) {
 		c := asks(t.Context(), b, question(1))
 		q := only(t, b, "r1")
-		if err := b.Say(t.Context(), q.ID, question(2).Digest(), "It deletes nothing."); !errors.Is(err, ErrDigest) {
+		if err := b.SetModelSummary(t.Context(), q.ID, question(2).Digest(), "It deletes nothing."); !errors.Is(err, ErrDigest) {
 			t.Errorf("said of something else: %v", err)
 		}
-		if err := b.Say(t.Context(), q.ID, q.Digest(), "It deletes nothing.\nWhy: safe"); err != nil {
+		if err := b.SetModelSummary(t.Context(), q.ID, q.Digest(), "It deletes nothing.\nWhy: safe"); err != nil {
 			t.Fatal(err)
 		}
 		now := only(t, b, "r1")
-		kept, err := b.Entries(t.Context(), Filter{ID: q.ID})
+		kept, err := b.Requests(t.Context(), Filter{ID: q.ID})
 		if err != nil || len(kept) != 1 || kept[0].Says != now.Says || now.Says == "" || now.Digest() != q.Digest() {
 			t.Fatalf("kept is %+v, %v", kept, err)
 		}
@@ -275,7 +275,7 @@ func TestWhatAModelSays(t *testing.T) {
 		settle(t, b, q, yes)
 		wantAnswer(t, c, "yes")
 		var settled *SettledError
-		if err := b.Say(t.Context(), q.ID, q.Digest(), "too late"); !errors.As(err, &settled) {
+		if err := b.SetModelSummary(t.Context(), q.ID, q.Digest(), "too late"); !errors.As(err, &settled) {
 			t.Errorf("said of a settled request: %v", err)
 		}
 	})
@@ -315,7 +315,7 @@ func TestAnswerFromAnotherProcess(t *testing.T) {
 		known := func() *Approvers { return people }
 		asker, desk := New(Options{Store: store, Bridge: "a", Approvers: known}), New(Options{Store: store, Bridge: "b", Approvers: known})
 		c, d := asks(t.Context(), asker, question(1)), asks(t.Context(), asker, question(2))
-		open, err := desk.Entries(t.Context(), Filter{Open: time.Now()})
+		open, err := desk.Requests(t.Context(), Filter{Open: time.Now()})
 		if err != nil || len(open) != 2 || open[0].Bridge != "a" {
 			t.Fatalf("the other process sees %+v, %v", open, err)
 		}
@@ -337,10 +337,10 @@ func TestAnswerFromAnotherProcess(t *testing.T) {
 
 // brings settles a request of another process, and returns what its author is
 // told within three seconds.
-func brings(t *testing.T, b *Broker, r Request, v Verdict) (Entry, error) {
+func brings(t *testing.T, b *Broker, r Request, v Verdict) (StoredRequest, error) {
 	t.Helper()
 	e, err := b.Settle(t.Context(), r.ID, r.Digest(), v)
-	var brought *BroughtError
+	var brought *RelayedError
 	if !errors.As(err, &brought) {
 		return e, err
 	}
@@ -411,7 +411,7 @@ func TestQuestionThatCannotBeKept(t *testing.T) {
 
 type fullStore struct{ *Memory }
 
-func (fullStore) Put(context.Context, Entry) error { return errors.New("disk full") }
+func (fullStore) Put(context.Context, StoredRequest) error { return errors.New("disk full") }
 
 // The questions of bridges that are gone end, also where one cannot.
 func TestAbandonGoesOn(t *testing.T) {
@@ -419,16 +419,16 @@ func TestAbandonGoesOn(t *testing.T) {
 	for i, id := range []string{"q1", "q2", "q3"} {
 		q := question(i)
 		q.ID, q.Grown, q.Until = id, time.Now(), time.Now().Add(time.Hour)
-		if err := memory.Put(t.Context(), Entry{Request: q, Bridge: "gone"}); err != nil {
+		if err := memory.Put(t.Context(), StoredRequest{Request: q, Bridge: "gone"}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	b := New(Options{Store: lockedStore{memory, []string{"q1"}}})
-	err := b.Abandon(t.Context(), nil, func(e Entry) bool { return e.ID != "q3" })
+	err := b.Abandon(t.Context(), nil, func(e StoredRequest) bool { return e.ID != "q3" })
 	if err == nil || !strings.Contains(err.Error(), "request q1 is locked") {
 		t.Errorf("it says %v", err)
 	}
-	open, err := memory.Entries(t.Context(), Filter{Open: time.Now()})
+	open, err := memory.Requests(t.Context(), Filter{Open: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -447,9 +447,9 @@ type fillingStore struct {
 	left int
 }
 
-func (s *fillingStore) Update(ctx context.Context, id string, change func(*Entry) error) (Entry, error) {
+func (s *fillingStore) Update(ctx context.Context, id string, change func(*StoredRequest) error) (StoredRequest, error) {
 	if s.left--; s.left < 0 {
-		return Entry{}, errors.New("the disk is full")
+		return StoredRequest{}, errors.New("the disk is full")
 	}
 	return s.Memory.Update(ctx, id, change)
 }

@@ -60,13 +60,13 @@ func (b *Broker) Counts(session string) Counts {
 	return c
 }
 
-// Entries returns requests of every process that shares the store.
-func (b *Broker) Entries(ctx context.Context, f Filter) ([]Entry, error) {
-	return b.store.Entries(ctx, f)
+// Requests returns requests of every process that shares the store.
+func (b *Broker) Requests(ctx context.Context, f Filter) ([]StoredRequest, error) {
+	return b.store.Requests(ctx, f)
 }
 
-// Requested is closed after the next change of a request or grant by anyone.
-func (b *Broker) Requested() <-chan struct{} { return b.store.Requested() }
+// Changed is closed after the next change of a request or grant by anyone.
+func (b *Broker) Changed() <-chan struct{} { return b.store.Changed() }
 
 // watchers are who is told when a run's requests change, by run.
 type watchers map[string][]chan struct{}

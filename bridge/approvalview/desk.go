@@ -18,7 +18,7 @@ type desk struct {
 // Messages of the screen.
 type (
 	entriesMsg struct {
-		entries []approval.Entry
+		entries []approval.StoredRequest
 		next    <-chan struct{} // closed after the next change; nil if another load waits for that
 		err     error
 	}
@@ -37,7 +37,7 @@ type (
 
 // load reads the open requests.
 func (d *desk) load() tea.Msg {
-	all, err := d.o.Store.Entries(d.ctx, approval.Filter{Open: time.Now()})
+	all, err := d.o.Store.Requests(d.ctx, approval.Filter{Open: time.Now()})
 	return entriesMsg{entries: all, err: err}
 }
 
@@ -50,7 +50,7 @@ func (d *desk) wait(changed <-chan struct{}) tea.Cmd {
 			case <-d.ctx.Done():
 			}
 		}
-		next := d.o.Store.Requested() // before looking: nothing is missed
+		next := d.o.Store.Changed() // before looking: nothing is missed
 		msg := d.load().(entriesMsg)
 		msg.next = next
 		return msg
@@ -58,7 +58,7 @@ func (d *desk) wait(changed <-chan struct{}) tea.Cmd {
 }
 
 // settle brings a verdict on a request.
-func (d *desk) settle(e approval.Entry, v approval.Verdict) tea.Cmd {
+func (d *desk) settle(e approval.StoredRequest, v approval.Verdict) tea.Cmd {
 	return func() tea.Msg {
 		signed, now, err := d.o.Settle(d.ctx, e, v)
 		if err != nil {

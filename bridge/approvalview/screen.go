@@ -43,7 +43,7 @@ type Options struct {
 	Configuration string // one's own: requests of another say so
 	// Settle brings a verdict on a request and returns it as it was signed, with the
 	// request as it is then. One goroutine each calls it.
-	Settle func(context.Context, approval.Entry, approval.Verdict) (approval.Verdict, approval.Entry, error)
+	Settle func(context.Context, approval.StoredRequest, approval.Verdict) (approval.Verdict, approval.StoredRequest, error)
 	In     io.Reader // a terminal
 	Out    io.Writer
 }
@@ -69,12 +69,12 @@ type watch struct {
 	desk interface {
 		load() tea.Msg
 		wait(changed <-chan struct{}) tea.Cmd
-		settle(e approval.Entry, v approval.Verdict) tea.Cmd
+		settle(e approval.StoredRequest, v approval.Verdict) tea.Cmd
 	}
 	name          string
 	own           string // the id of one's configuration
 	now           time.Time
-	entries       []approval.Entry
+	entries       []approval.StoredRequest
 	shown         map[string]time.Time // since when each request is on the screen
 	chosen        string               // its id
 	details       bool
@@ -130,7 +130,7 @@ func (w *watch) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		w.width, w.height = max(msg.Width, 30), max(msg.Height, 8)
 	case secondMsg:
 		w.now = time.Time(msg)
-		w.show(slices.DeleteFunc(slices.Clone(w.entries), func(e approval.Entry) bool { return !e.Open(w.now) }))
+		w.show(slices.DeleteFunc(slices.Clone(w.entries), func(e approval.StoredRequest) bool { return !e.Open(w.now) }))
 		return w, second()
 	case entriesMsg:
 		return w, w.take(msg)
@@ -160,7 +160,7 @@ func (w *watch) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // take shows the requests of this moment, and rings for new ones.
 func (w *watch) take(msg entriesMsg) tea.Cmd {
 	if msg.err != nil {
-		w.status = canon.Visible(msg.err.Error())
+		w.status = canon.Escape(msg.err.Error())
 		if msg.next == nil {
 			return nil
 		}
@@ -178,7 +178,7 @@ func (w *watch) take(msg entriesMsg) tea.Cmd {
 
 // show puts requests on the screen, and reports whether one of them is new or
 // has changed. What a person was about to answer must not have.
-func (w *watch) show(entries []approval.Entry) (news bool) {
+func (w *watch) show(entries []approval.StoredRequest) (news bool) {
 	shown := map[string]time.Time{}
 	for _, e := range entries {
 		since, known := w.shown[sight(e)]
@@ -207,20 +207,20 @@ func (w *watch) show(entries []approval.Entry) (news bool) {
 }
 
 // sight names a request as it stands on the screen.
-func sight(e approval.Entry) string { return e.ID + " " + e.Digest().String() }
+func sight(e approval.StoredRequest) string { return e.ID + " " + e.Digest().String() }
 
 var errElsewhere = errors.New("it is settled, or its time is over")
 
 // say shows a line about a request. Errors may quote what a server calls itself.
-func (w *watch) say(id, text string) { w.status = id + ": " + canon.Visible(text) }
+func (w *watch) say(id, text string) { w.status = id + ": " + canon.Escape(text) }
 
-func (w *watch) entry(id string) (approval.Entry, bool) {
+func (w *watch) entry(id string) (approval.StoredRequest, bool) {
 	for _, e := range w.entries {
 		if e.ID == id {
 			return e, true
 		}
 	}
-	return approval.Entry{}, false
+	return approval.StoredRequest{}, false
 }
 
 // key does what a key says.
@@ -269,7 +269,7 @@ func (w *watch) move(by int) {
 }
 
 // answer begins the answer that a key stands for.
-func (w *watch) answer(e approval.Entry, key string) tea.Cmd {
+func (w *watch) answer(e approval.StoredRequest, key string) tea.Cmd {
 	switch key {
 	case "d":
 		return w.desk.settle(e, approval.Verdict{})
@@ -296,7 +296,7 @@ func (w *watch) answer(e approval.Entry, key string) tea.Cmd {
 // begin takes a yes through what it needs beside a key: the tool's name, a
 // reason, or at least a second key. Nobody allows what they have not seen: all
 // of it is on the screen meanwhile.
-func (w *watch) begin(e approval.Entry, v approval.Verdict) {
+func (w *watch) begin(e approval.StoredRequest, v approval.Verdict) {
 	since := time.Now()
 	if w.details {
 		since = w.shown[sight(e)]
@@ -304,7 +304,7 @@ func (w *watch) begin(e approval.Entry, v approval.Verdict) {
 	w.details, w.scroll = true, 0
 	var steps []step
 	if e.Decision.Manual && v.Args == nil {
-		steps = append(steps, step{fmt.Sprintf("type the tool's name, %s: ", canon.Visible(e.Tool)),
+		steps = append(steps, step{fmt.Sprintf("type the tool's name, %s: ", canon.Escape(e.Tool)),
 			func(v *approval.Verdict, line string) bool { v.Typed = line; return true }})
 	}
 	if e.Decision.RequireReason {
@@ -373,7 +373,7 @@ func oneLine(s string) string {
 // edit lets the person change the arguments in their editor. What is hidden in
 // the display is not theirs to see, and so a call with hidden or cut values is
 // edited by whoever writes all of it anew.
-func edit(e approval.Entry) tea.Cmd {
+func edit(e approval.StoredRequest) tea.Cmd {
 	failed := func(err error) tea.Cmd {
 		return func() tea.Msg { return editedMsg{id: e.ID, err: err} }
 	}
@@ -432,7 +432,7 @@ func (w *watch) View() tea.View {
 // lines are the screen: every line of it fits, and consists of what the
 // renderer of requests let through and of our own words.
 func (w *watch) lines() []string {
-	head := fmt.Sprintf("Waiting: %d   approver: %s", len(w.entries), canon.Visible(w.name))
+	head := fmt.Sprintf("Waiting: %d   approver: %s", len(w.entries), canon.Escape(w.name))
 	all := []string{w.fit(head), ""}
 	if len(w.entries) == 0 {
 		all = append(all, w.fit("Nothing waits for a person. Questions appear here as they come."))
@@ -464,7 +464,7 @@ func (w *watch) lines() []string {
 }
 
 // all is as much of a request as there is room for, from where it was scrolled to.
-func (w *watch) all(e approval.Entry, room int) []string {
+func (w *watch) all(e approval.StoredRequest, room int) []string {
 	whole := Lines(e, w.own, w.now)
 	if t := w.typing; t != nil && t.id == e.ID && t.verdict.Args != nil { // what the yes is to
 		whole = append(AsEdited(e, t.verdict.Args), whole...)
@@ -499,13 +499,13 @@ var helps = []string{
 }
 
 // row is a request in the list.
-func (w *watch) row(e approval.Entry) string {
+func (w *watch) row(e approval.StoredRequest) string {
 	mark := "  "
 	if e.ID == w.chosen {
 		mark = "> "
 	}
 	risk := e.Decision.Risk.String()
-	rest := fmt.Sprintf(" %s  %s  %s", approval.Summary(e.Request), OrUnnamed(canon.Visible(e.Client)), e.ID)
+	rest := fmt.Sprintf(" %s  %s  %s", approval.Summary(e.Request), OrUnnamed(canon.Escape(e.Client)), e.ID)
 	if asks := Elsewhere(e.Request, w.own); asks != "" {
 		rest = " [" + asks + "]" + rest
 	}

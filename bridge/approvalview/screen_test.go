@@ -23,7 +23,7 @@ type heldDesk struct{ brought []approval.Verdict }
 func (d *heldDesk) load() tea.Msg                { return nil }
 func (d *heldDesk) wait(<-chan struct{}) tea.Cmd { return nil }
 
-func (d *heldDesk) settle(_ approval.Entry, v approval.Verdict) tea.Cmd {
+func (d *heldDesk) settle(_ approval.StoredRequest, v approval.Verdict) tea.Cmd {
 	d.brought = append(d.brought, v)
 	return nil
 }
@@ -34,7 +34,7 @@ type screen struct {
 	desk *heldDesk
 }
 
-func newScreen(entries ...approval.Entry) screen {
+func newScreen(entries ...approval.StoredRequest) screen {
 	d := &heldDesk{}
 	w := newWatch(nil, "ann", "")
 	w.desk = d
@@ -67,7 +67,7 @@ func (s screen) press(keys string) (last tea.Cmd) {
 }
 
 // asks is a request about one call of mail__send.
-func asks(id string, args string, change ...func(*approval.Request)) approval.Entry {
+func asks(id string, args string, change ...func(*approval.Request)) approval.StoredRequest {
 	tree, err := canon.Parse([]byte(args))
 	if err != nil {
 		panic(err)
@@ -81,7 +81,7 @@ func asks(id string, args string, change ...func(*approval.Request)) approval.En
 	for _, f := range change {
 		f(&r)
 	}
-	return approval.Entry{Request: r}
+	return approval.StoredRequest{Request: r}
 }
 
 func TestKeysAnswer(t *testing.T) {
@@ -166,7 +166,7 @@ func TestTypedAheadAnswersNothing(t *testing.T) {
 		}
 
 		// A second request does not inherit the time of the first.
-		s.Update(entriesMsg{entries: []approval.Entry{asks("q2", `{"to": "eve"}`)}})
+		s.Update(entriesMsg{entries: []approval.StoredRequest{asks("q2", `{"to": "eve"}`)}})
 		if s.press("d"); len(s.desk.brought) != 1 {
 			t.Error("a key answered what has just come")
 		}
@@ -186,7 +186,7 @@ func TestAnswerIsAboutWhatWasShown(t *testing.T) {
 		grown := one
 		grown.Items = append([]approval.Item{}, one.Items[0], one.Items[0])
 		grown.Items[1].Call = 2
-		s.Update(entriesMsg{entries: []approval.Entry{grown}})
+		s.Update(entriesMsg{entries: []approval.StoredRequest{grown}})
 		if s.press("<enter>"); s.typing != nil || len(s.desk.brought) > 0 || !strings.Contains(s.status, "look again") {
 			t.Errorf("%+v, %q", s.desk.brought, s.status)
 		}
@@ -198,7 +198,7 @@ func TestAnswerIsAboutWhatWasShown(t *testing.T) {
 		}
 
 		// So does its time.
-		s.Update(entriesMsg{entries: []approval.Entry{one}})
+		s.Update(entriesMsg{entries: []approval.StoredRequest{one}})
 		time.Sleep(6 * time.Minute)
 		s.Update(secondMsg(time.Now()))
 		if s.press("d"); len(s.desk.brought) > 0 || len(s.entries) > 0 {

@@ -30,7 +30,7 @@ type Row struct {
 
 // NewRow describes a request; known is what the log has of its run's calls, fit to
 // be shown.
-func NewRow(e approval.Entry, known map[int]ledger.CallState) Row {
+func NewRow(e approval.StoredRequest, known map[int]ledger.CallState) Row {
 	row := Row{ID: e.ID, Description: approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes}), Asked: e.Asked, Ends: e.Until, Unjudged: e.Unjudged(), Edited: e.EditedCall()}
 	if e.Verdict != nil {
 		v := e.Verdict.Shown()
@@ -40,7 +40,7 @@ func NewRow(e approval.Entry, known map[int]ledger.CallState) Row {
 }
 
 // Outcomes are the calls of a settled request.
-func Outcomes(e approval.Entry, known map[int]ledger.CallState) []ledger.CallOutcome {
+func Outcomes(e approval.StoredRequest, known map[int]ledger.CallState) []ledger.CallOutcome {
 	var all []ledger.CallOutcome
 	for _, item := range e.Items {
 		all = append(all, ledger.NewCallOutcome(item.Call, e.Verdict.Answer(item.Call), known))
@@ -50,7 +50,7 @@ func Outcomes(e approval.Entry, known map[int]ledger.CallState) []ledger.CallOut
 
 // Lines are a request with all of its arguments, for a terminal. Own is
 // the id of one's configuration.
-func Lines(e approval.Entry, own string, now time.Time) []string {
+func Lines(e approval.StoredRequest, own string, now time.Time) []string {
 	d := approval.Describe(e.Request, approval.DescribeOptions{Votes: e.Votes})
 	lines := []string{
 		fmt.Sprintf("%s  %s  risk %s", e.ID, d.Headline, strings.ToUpper(d.Risk)),
@@ -114,7 +114,7 @@ func Lines(e approval.Entry, own string, now time.Time) []string {
 }
 
 // editedLines say what whoever allowed a call put in the place of its arguments.
-func editedLines(e approval.Entry) []string {
+func editedLines(e approval.StoredRequest) []string {
 	edited := e.EditedCall()
 	switch {
 	case edited == nil:
@@ -127,7 +127,7 @@ func editedLines(e approval.Entry) []string {
 }
 
 // AsEdited says what somebody is about to put in the place of a call's arguments.
-func AsEdited(e approval.Entry, args json.RawMessage) []string {
+func AsEdited(e approval.StoredRequest, args json.RawMessage) []string {
 	e.Verdict = &approval.Verdict{Approve: true, Args: args, By: "you"}
 	return editedLines(e)
 }
@@ -179,7 +179,7 @@ func unjudgedWords(v approval.Verdict) string {
 // VerdictWords are a request's verdict in a few words.
 func VerdictWords(r approval.Request, v approval.Verdict) string {
 	if v.Stopped != "" {
-		return fmt.Sprintf("not answered: %s stopped the run (%s)", canon.Visible(v.Stopped), v.Time.Local().Format("15:04:05"))
+		return fmt.Sprintf("not answered: %s stopped the run (%s)", canon.Escape(v.Stopped), v.Time.Local().Format("15:04:05"))
 	}
 	word := "no"
 	switch {
@@ -194,16 +194,16 @@ func VerdictWords(r approval.Request, v approval.Verdict) string {
 	if by == "" {
 		by = "nobody, " + v.Channel
 	}
-	text := fmt.Sprintf("%s (%s, %s)", word, canon.Visible(by), v.Time.Local().Format("15:04:05"))
+	text := fmt.Sprintf("%s (%s, %s)", word, canon.Escape(by), v.Time.Local().Format("15:04:05"))
 	if v.Text != "" {
-		text += ": " + canon.Visible(canon.Redact(v.Text))
+		text += ": " + canon.Escape(canon.Redact(v.Text))
 	}
 	return text
 }
 
 // A Reader is a store of requests.
 type Reader interface {
-	Entries(context.Context, approval.Filter) ([]approval.Entry, error)
+	Requests(context.Context, approval.Filter) ([]approval.StoredRequest, error)
 }
 
 // A FindError says why an id names no request.
@@ -213,37 +213,37 @@ func (e *FindError) Error() string { return e.text }
 
 // Find finds a request by its id, or by how the id begins. The error
 // is a [FindError], or of the store.
-func Find(ctx context.Context, store Reader, id string) (approval.Entry, error) {
-	found, err := store.Entries(ctx, approval.Filter{ID: id})
+func Find(ctx context.Context, store Reader, id string) (approval.StoredRequest, error) {
+	found, err := store.Requests(ctx, approval.Filter{ID: id})
 	if err != nil {
-		return approval.Entry{}, err
+		return approval.StoredRequest{}, err
 	}
 	if len(found) == 0 && len(id) >= 3 {
-		if found, err = store.Entries(ctx, approval.Filter{Newest: 1000}); err != nil {
-			return approval.Entry{}, err
+		if found, err = store.Requests(ctx, approval.Filter{Newest: 1000}); err != nil {
+			return approval.StoredRequest{}, err
 		}
-		found = slices.DeleteFunc(found, func(e approval.Entry) bool { return !strings.HasPrefix(e.ID, id) })
+		found = slices.DeleteFunc(found, func(e approval.StoredRequest) bool { return !strings.HasPrefix(e.ID, id) })
 	}
 	switch len(found) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return approval.Entry{}, &FindError{fmt.Sprintf("there is no request %q; approvals list names those that wait", id)}
+		return approval.StoredRequest{}, &FindError{fmt.Sprintf("there is no request %q; approvals list names those that wait", id)}
 	default:
-		return approval.Entry{}, &FindError{fmt.Sprintf("%d requests begin with %q: write more of it", len(found), id)}
+		return approval.StoredRequest{}, &FindError{fmt.Sprintf("%d requests begin with %q: write more of it", len(found), id)}
 	}
 }
 
 // WithIdentical adds the open requests that are about the very same call.
-func WithIdentical(ctx context.Context, store Reader, entries []approval.Entry) ([]approval.Entry, error) {
-	open, err := store.Entries(ctx, approval.Filter{Open: time.Now()})
+func WithIdentical(ctx context.Context, store Reader, entries []approval.StoredRequest) ([]approval.StoredRequest, error) {
+	open, err := store.Requests(ctx, approval.Filter{Open: time.Now()})
 	if err != nil {
 		return nil, err
 	}
 	all := slices.Clone(entries)
 	for _, o := range open {
-		same := func(e approval.Entry) bool { return e.SameCalls(o.Request) }
-		known := func(e approval.Entry) bool { return e.ID == o.ID }
+		same := func(e approval.StoredRequest) bool { return e.SameCalls(o.Request) }
+		known := func(e approval.StoredRequest) bool { return e.ID == o.ID }
 		if slices.ContainsFunc(entries, same) && !slices.ContainsFunc(all, known) {
 			all = append(all, o)
 		}
@@ -268,7 +268,7 @@ func Elsewhere(r approval.Request, own string) string {
 	if r.Configuration == "" {
 		return "another configuration"
 	}
-	return canon.Visible(r.Configuration)
+	return canon.Escape(r.Configuration)
 }
 
 func calls(n int) string {

@@ -54,10 +54,10 @@ func JSON(r ledger.Row) Row { return Row{r.Seq, r.Hash, r.Record} }
 
 // Shown is a text of a record for a terminal: canon.Visible, but what was
 // made visible when it was recorded is not written out a second time.
-func Shown(s string) string { return strings.ReplaceAll(canon.Visible(s), `\u{5C}`, `\`) }
+func Shown(s string) string { return strings.ReplaceAll(canon.Escape(s), `\u{5C}`, `\`) }
 
 // ShownLines is Shown for a text of several lines.
-func ShownLines(s string) string { return strings.ReplaceAll(canon.VisibleLines(s), `\u{5C}`, `\`) }
+func ShownLines(s string) string { return strings.ReplaceAll(canon.EscapeLines(s), `\u{5C}`, `\`) }
 
 // Line is a record in one line, without its time and run; it is never empty.
 func Line(r ledger.Record) string {
@@ -166,7 +166,7 @@ func configState(r ledger.Record) string {
 		return "refused"
 	case ledger.Done:
 		return "taken over"
-	case ledger.Held: // of what waits: that it does, or what an approver said of it
+	case ledger.ConfigPending: // of what waits: that it does, or what an approver said of it
 		var said map[string]string
 		if err := json.Unmarshal(r.Detail, &said); err == nil && said["confirm"] != "" {
 			return "confirmed by " + Shown(r.Approver)

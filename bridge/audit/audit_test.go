@@ -152,8 +152,8 @@ func filled(event ledger.Event, text string) ledger.Record {
 			f.SetBool(true)
 		case *bool:
 			f.Set(reflect.ValueOf(new(bool)))
-		case []ledger.Find:
-			f.Set(reflect.ValueOf([]ledger.Find{{Call: 7, Argument: text, Offset: 12, Length: 28, Labels: []string{text}}}))
+		case []ledger.SourceMatch:
+			f.Set(reflect.ValueOf([]ledger.SourceMatch{{Call: 7, Argument: text, Offset: 12, Length: 28, Labels: []string{text}}}))
 		}
 	}
 	r.Event = event
@@ -211,9 +211,9 @@ func TestLinesOfConfigurations(t *testing.T) {
 	for want, r := range map[string]ledger.Record{
 		"configuration taken over: profile p changed":                           {Outcome: ledger.Done, Reasons: []string{"profile p changed"}},
 		"configuration refused: config.json:3:7: a comma is missing":            {Outcome: ledger.Refused, Error: "config.json:3:7: a comma is missing", Approver: "ann"},
-		"configuration waits for an approver: profile p: its default is looser": {Outcome: ledger.Held, Reasons: []string{"profile p: its default is looser"}},
-		"configuration confirmed by ann: profile p: its default is looser":      {Outcome: ledger.Held, Reasons: []string{"profile p: its default is looser"}, Approver: "ann", Detail: json.RawMessage(`{"confirm":"9f2c","said":""}`)},
-		"configuration rejected by ann: profile p: its default is looser":       {Outcome: ledger.Held, Reasons: []string{"profile p: its default is looser"}, Approver: "ann", Detail: json.RawMessage(`{"reject":"9f2c","said":""}`)},
+		"configuration waits for an approver: profile p: its default is looser": {Outcome: ledger.ConfigPending, Reasons: []string{"profile p: its default is looser"}},
+		"configuration confirmed by ann: profile p: its default is looser":      {Outcome: ledger.ConfigPending, Reasons: []string{"profile p: its default is looser"}, Approver: "ann", Detail: json.RawMessage(`{"confirm":"9f2c","said":""}`)},
+		"configuration rejected by ann: profile p: its default is looser":       {Outcome: ledger.ConfigPending, Reasons: []string{"profile p: its default is looser"}, Approver: "ann", Detail: json.RawMessage(`{"reject":"9f2c","said":""}`)},
 		"configuration edited by ann, not taken over yet":                       {Approver: "ann", Detail: json.RawMessage(`{"edit":"profiles","was":"one"}`)},
 	} {
 		r.Event = ledger.ConfigChanged
@@ -291,7 +291,7 @@ func TestExportHasEveryField(t *testing.T) {
 				want = "x"
 			case *bool:
 				want = fmt.Sprint(*x)
-			case []ledger.Find:
+			case []ledger.SourceMatch:
 				want = map[Format]string{JSONLines: `"offset":12,"length":28`, CSV: "x[12:40] of call 7 (x)"}[format]
 			case json.RawMessage:
 				want = "v"

@@ -87,7 +87,7 @@ func cells(row ledger.Row) []string {
 		r.Disposition, r.Risk, strings.Join(r.Reasons, "; "), r.Revision, yes(r.Notify), count(r.Line), count(r.Column),
 		r.Request, r.Approver, r.Channel, r.Answer, r.Outcome, r.Error, millis(r.Wait), millis(r.Duration), count(r.Sent), count(r.Received),
 		r.Name, r.Script, r.ScriptHash, string(r.Input), string(r.Preview), string(r.Detail), row.Hash.String(),
-		r.Configuration, r.Principal, r.TraceID, r.Identity, yes(r.Repeatable), finds(r.Finds), r.OnBehalfOf, r.Comment, whether(r.Counted),
+		r.Configuration, r.Principal, r.TraceID, r.Identity, yes(r.Repeatable), finds(r.Sources), r.OnBehalfOf, r.Comment, whether(r.Counted),
 		string(r.EditedArgs), r.EditedDigest, r.EditedBy,
 	}
 	for i, text := range all {
@@ -137,7 +137,7 @@ func whether(b *bool) string {
 }
 
 // finds are what a call sent of what its run had read, as "body[12:40] of call 3 (private)".
-func finds(all []ledger.Find) string {
+func finds(all []ledger.SourceMatch) string {
 	var texts []string
 	for _, f := range all {
 		text := fmt.Sprintf("%s[%d:%d] of call %d", f.Argument, f.Offset, f.Offset+f.Length, f.Call)

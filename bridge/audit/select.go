@@ -41,7 +41,7 @@ var (
 		string(ledger.Pruned), string(ledger.Repaired),
 	}
 	DecisionWords = []string{"allow", "ask", "deny"}
-	OutcomeWords  = []string{ledger.Done, ledger.Failed, ledger.Refused, ledger.Unknown, ledger.Stopped, ledger.Held}
+	OutcomeWords  = []string{ledger.Done, ledger.Failed, ledger.Refused, ledger.Unknown, ledger.Stopped, ledger.ConfigPending}
 	RiskWords     = []string{"low", "medium", "high", "critical"}
 )
 

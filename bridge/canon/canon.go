@@ -157,5 +157,5 @@ func (e *Error) Error() string {
 	if e.Path == "" {
 		return "reading arguments: " + e.Reason
 	}
-	return "reading arguments at " + Visible(CutBytes(Redact(e.Path), 200)) + ": " + e.Reason
+	return "reading arguments at " + Escape(CutBytes(Redact(e.Path), 200)) + ": " + e.Reason
 }

@@ -327,7 +327,7 @@ func (d *display) quoted(s string, max, limit int, lines bool) {
 				break
 			}
 			d.hidden++
-			d.out = appendForm(d.out, Visible(mark))
+			d.out = appendForm(d.out, Escape(mark))
 			e.base = false
 			i = spans[0].end
 			spans = spans[1:]

@@ -193,11 +193,11 @@ func TestVisible(t *testing.T) {
 		{"\ufffd", "\ufffd"},
 		{"<b>&amp;</b> **x** [x](y)", "<b>&amp;</b> **x** [x](y)"},
 	} {
-		if got := canon.Visible(test.in); got != test.want {
+		if got := canon.Escape(test.in); got != test.want {
 			t.Errorf("Visible(%q)\n got %s\nwant %s", test.in, got, test.want)
 		}
 	}
-	if got, want := canon.VisibleLines("a\r\n\tb\x1b\rc"), "a\n\tb\\u{1B}\\u{D}c"; got != want {
+	if got, want := canon.EscapeLines("a\r\n\tb\x1b\rc"), "a\n\tb\\u{1B}\\u{D}c"; got != want {
 		t.Errorf("VisibleLines: got %q, want %q", got, want)
 	}
 }
@@ -224,7 +224,7 @@ func TestVisibleCanBeUndone(t *testing.T) {
 }
 
 func visible(t interface{ Fatalf(string, ...any) }, s string) {
-	shown := canon.Visible(s)
+	shown := canon.Escape(s)
 	for _, r := range shown {
 		if !seen(r) {
 			t.Fatalf("Visible(%q) shows %U", s, r)

@@ -42,7 +42,7 @@ func ExampleDisplay() {
 }
 
 // What a terminal would obey and what a person cannot see is written out.
-func ExampleVisible() {
-	fmt.Println(canon.Visible("done\x1b[2J\u200b, grüße"))
+func ExampleEscape() {
+	fmt.Println(canon.Escape("done\x1b[2J\u200b, grüße"))
 	// Output: done\u{1B}[2J\u{200B}, grüße
 }

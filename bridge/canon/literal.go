@@ -76,7 +76,7 @@ func LiteralJSON(shown []byte) string {
 		end = min(end+1, len(shown))
 		var text string
 		if json.Unmarshal(shown[i:end], &text) != nil { // it is no JSON: then it is a text
-			return Literal(Visible(string(shown)))
+			return Literal(Escape(string(shown)))
 		}
 		b.WriteString(Literal(text))
 		i = end

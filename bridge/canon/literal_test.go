@@ -20,7 +20,7 @@ func TestLiteral(t *testing.T) {
 		{`\u001b`, `"\\u001b"`},
 		{"<&>|`é日", "\"<&>|`é日\""},
 	} {
-		if got := canon.Literal(canon.Visible(row.text)); got != row.want {
+		if got := canon.Literal(canon.Escape(row.text)); got != row.want {
 			t.Errorf("%q: %s, want %s", row.text, got, row.want)
 		}
 	}
@@ -36,7 +36,7 @@ func TestLiteralIsWhatWasSent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
 		var back string
-		if err := json.Unmarshal([]byte(canon.Literal(canon.Visible(text))), &back); err != nil || back != text {
+		if err := json.Unmarshal([]byte(canon.Literal(canon.Escape(text))), &back); err != nil || back != text {
 			t.Fatalf("%q became %q, %v", text, back, err)
 		}
 		raw, err := json.Marshal(map[string]any{"a": text, "b": []any{text, nil, 1.5}})
@@ -75,7 +75,7 @@ func TestLabel(t *testing.T) {
 		}
 	}
 	for _, other := range []string{"", " a", "a ", "a  b", "- a", "1. a", "1) a", "# a", "a.example", "http://x", "a@b", "_a_", "a_", "**a**", "[a]", "<b>", "a & b", "a | b", "`a`", "~a~", ":a:", "a\\", "!a", "…", "$a$", "a\n---"} {
-		if got := canon.Label(canon.Visible(other)); got != canon.Span(canon.Literal(canon.Visible(other))) {
+		if got := canon.Label(canon.Escape(other)); got != canon.Span(canon.Literal(canon.Escape(other))) {
 			t.Errorf("%q stays %s", other, got)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Visible returns s with every character written out that a person cannot see
+// Escape returns s with every character written out that a person cannot see
 // or that changes how other characters are seen. Use it once on any text that
 // we did not write before it reaches a terminal, a page, a form or a log.
 //
@@ -26,12 +26,12 @@ import (
 //
 // Letters of right-to-left scripts are letters and stay; a page should isolate
 // what it shows (the bdi element).
-func Visible(s string) string { return visible(s, false) }
+func Escape(s string) string { return visible(s, false) }
 
-// VisibleLines is Visible for text of several lines, such as a script: line
+// EscapeLines is Visible for text of several lines, such as a script: line
 // feeds and tabs stay as they are, and a line feed may follow a carriage
 // return, which is then dropped.
-func VisibleLines(s string) string {
+func EscapeLines(s string) string {
 	return visible(strings.ReplaceAll(s, "\r\n", "\n"), true)
 }
 

@@ -125,7 +125,7 @@ func Discover(v *View, function string, args json.RawMessage) (json.RawMessage, 
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", function, err)
 		}
-		answer = Entry{Name: t.Script, Summary: t.Summary(), Declaration: v.catalog.show(t, tsdecl.Options{Doc: true}), Stale: t.Stale}
+		answer = Item{Name: t.Script, Summary: t.Summary(), Declaration: v.catalog.show(t, tsdecl.Options{Doc: true}), Stale: t.Stale}
 	default:
 		return nil, &UnknownError{tsdecl.Plain(function, MaxName), v.Near(function, 3)}
 	}

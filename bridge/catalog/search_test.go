@@ -90,7 +90,7 @@ func TestSearchProperties(t *testing.T) {
 	v := c.View(nil)
 	for _, tool := range c.Tools()[c.own:] {
 		r := v.Search(SearchQuery{Query: tool.Path(), Limit: 3})
-		if !slices.ContainsFunc(r.Tools, func(e Entry) bool { return e.Name == tool.Script }) {
+		if !slices.ContainsFunc(r.Tools, func(e Item) bool { return e.Name == tool.Script }) {
 			t.Errorf("%s is not found by its name", tool.Path())
 		}
 	}

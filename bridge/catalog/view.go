@@ -95,8 +95,8 @@ func (v *View) Names() []string { return v.seen().names }
 // be modified.
 func (v *View) Servers() []ServerCount { return v.seen().servers }
 
-// An Entry is what the discovery functions say of one tool or saved script.
-type Entry struct {
+// An Item is what the discovery functions say of one tool or saved script.
+type Item struct {
 	Name        string   `json:"name"` // the script name; run("name") of a saved script
 	Summary     string   `json:"summary"`
 	Declaration string   `json:"declaration,omitempty"`
@@ -106,8 +106,8 @@ type Entry struct {
 
 // entry is what is said of t: with its declaration, if that is asked for and it
 // can be called at all.
-func (c *Catalog) entry(t *Tool, declare bool) Entry {
-	e := Entry{Name: t.Script, Summary: t.Summary(), Stale: t.Stale}
+func (c *Catalog) entry(t *Tool, declare bool) Item {
+	e := Item{Name: t.Script, Summary: t.Summary(), Stale: t.Stale}
 	if declare && !t.broken() {
 		e.Declaration = c.show(t, tsdecl.Options{})
 	}
@@ -126,7 +126,7 @@ type SearchQuery struct {
 
 // A SearchResult is the answer of View.Search.
 type SearchResult struct {
-	Tools     []Entry  // best first; never nil
+	Tools     []Item   // best first; never nil
 	Unmatched []string // words of the query that no visible tool has
 	More      int      // tools that fit but are beyond the limit
 }
@@ -145,7 +145,7 @@ func (v *View) Search(q SearchQuery) SearchResult {
 	hits, total, unmatched := x.search(query, min(limit, MaxLimit), func(tool int32) bool {
 		return seen.let[tool] && (q.Server == "" || x.tools[tool].Server == q.Server)
 	})
-	r := SearchResult{Tools: []Entry{}, Unmatched: unmatched, More: total - len(hits)}
+	r := SearchResult{Tools: []Item{}, Unmatched: unmatched, More: total - len(hits)}
 	for i, h := range hits {
 		e := v.catalog.entry(x.tools[h.tool], i < maxDeclared)
 		for bit, w := range query {
@@ -173,7 +173,7 @@ type PageQuery struct {
 // A PageResult is one page of tools, by server and name.
 type PageResult struct {
 	Servers []ServerCount `json:"servers,omitempty"` // on the first page of all servers
-	Tools   []Entry       `json:"tools"`
+	Tools   []Item        `json:"tools"`
 	Total   int           `json:"total"`          // on all pages
 	Next    string        `json:"next,omitempty"` // the cursor of the next page, if there is one
 }
@@ -206,7 +206,7 @@ func (v *View) Page(q PageQuery) (PageResult, error) {
 	}
 	limit = min(limit, maxPage)
 
-	r := PageResult{Tools: []Entry{}}
+	r := PageResult{Tools: []Item{}}
 	for _, t := range seen.listed {
 		if q.Server == "" || t.Server == q.Server {
 			r.Total++

@@ -198,7 +198,7 @@ func (a Area) Check(ctx context.Context) []Finding {
 // clean makes what others wrote fit to be shown: without known secrets, and
 // with every character visible.
 func (up *Checkup) clean(f *Finding) {
-	show := func(text string) string { return canon.Visible(canon.Redact(up.Hide(text))) }
+	show := func(text string) string { return canon.Escape(canon.Redact(up.Hide(text))) }
 	f.About, f.Text = show(f.About), show(f.Text)
 	for i := range f.Said {
 		f.Said[i] = show(f.Said[i])

@@ -72,11 +72,11 @@ func LabelForm(server string, p *mcp.ElicitParams) (shown *mcp.ElicitParams, fie
 var ownFields = []string{"decision", "reason", "answer"}
 
 // inCode is a text of others as every client shows it alike.
-func inCode(text string) string { return canon.Span(canon.Literal(canon.Visible(text))) }
+func inCode(text string) string { return canon.Span(canon.Literal(canon.Escape(text))) }
 
 // quotedLines are a server's text, each line labelled as such.
 func quotedLines(text string) string {
-	lines := strings.Split(strings.TrimSpace(canon.VisibleLines(text)), "\n")
+	lines := strings.Split(strings.TrimSpace(canon.EscapeLines(text)), "\n")
 	var out []string
 	for i, line := range lines {
 		if i == maxLines {
@@ -141,7 +141,7 @@ func labelFields(server, message string, schema any) (properties map[string]*Fie
 		return nil, nil, err
 	}
 	for name, f := range form.Properties {
-		if f == nil || !slices.Contains([]string{"string", "number", "integer", "boolean", "array"}, f.Type) || len(name) > 64 || name != canon.Visible(name) {
+		if f == nil || !slices.Contains([]string{"string", "number", "integer", "boolean", "array"}, f.Type) || len(name) > 64 || name != canon.Escape(name) {
 			return nil, nil, errors.New("a form has plain fields with plain names")
 		}
 		title := f.Title
@@ -203,7 +203,7 @@ func asksNoSecret(message string, fields map[string]*Field) error {
 }
 
 // label is a title, a description or a choice of a server.
-func label(text string) string { return canon.Label(canon.Cut(canon.Visible(text), maxText)) }
+func label(text string) string { return canon.Label(canon.Cut(canon.Escape(text), maxText)) }
 
 // nameChoices gives the choices of an enum names that every client shows alike,
 // where the server gave names or the choices themselves are not shown so.
@@ -222,7 +222,7 @@ var formats = []string{"email", "uri", "date", "date-time"}
 // plain reports whether a text of a server may be passed on as it is: what the
 // server gets back must be what it sent, so nothing can be written out in it.
 func plain(text string) bool {
-	return text == canon.Visible(text) && utf8.RuneCountInString(text) <= maxText
+	return text == canon.Escape(text) && utf8.RuneCountInString(text) <= maxText
 }
 
 // checkDefault refuses a default that no person could read.

@@ -66,5 +66,5 @@ func (l *Levels) Middleware(next mcp.MethodHandler) mcp.MethodHandler {
 // request; "" if it asks for none.
 func LevelOf(req *mcp.CallToolRequest) string {
 	level, _ := req.Params.Meta[mcp.MetaKeyLogLevel].(string)
-	return canon.Visible(canon.Cut(level, 20))
+	return canon.Escape(canon.Cut(level, 20))
 }

@@ -25,7 +25,7 @@ func page(address string) (*url.URL, error) {
 		return nil, errors.New("a page is opened only at a plain https address")
 	}
 	if !publicHost(u.Hostname()) {
-		return nil, fmt.Errorf("a page is opened only at a public host, and %s is one of this machine, of an internal network or written oddly", canon.Visible(u.Hostname()))
+		return nil, fmt.Errorf("a page is opened only at a public host, and %s is one of this machine, of an internal network or written oddly", canon.Escape(u.Hostname()))
 	}
 	return u, nil
 }

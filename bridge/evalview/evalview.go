@@ -78,7 +78,7 @@ func WriteMedia(out io.Writer, content []mcp.Content, dir string) error {
 		}
 		n++
 		if dir == "" {
-			fmt.Fprintf(out, "media %d: %s, %d bytes (--media FOLDER writes it)\n", n, canon.Visible(kind), len(data))
+			fmt.Fprintf(out, "media %d: %s, %d bytes (--media FOLDER writes it)\n", n, canon.Escape(kind), len(data))
 			continue
 		}
 		name := filepath.Join(dir, fmt.Sprintf("media-%d%s", n, extension(kind)))

@@ -192,7 +192,7 @@ func texts(problems []*jsonschema.ValidationError, hidden canon.DisplayOptions) 
 		}
 	}
 	for i := range all {
-		all[i] = canon.Visible(all[i])
+		all[i] = canon.Escape(all[i])
 	}
 	return all
 }

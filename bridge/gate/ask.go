@@ -98,7 +98,7 @@ func (r *Run) unreachable(d profiles.Decision) string {
 // is known, nobody is asked and no question is recorded.
 func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 	asked, question := r.gate.now(), r.request(c)
-	verdict, known, err := r.gate.broker.Known(ctx, question)
+	verdict, known, err := r.gate.broker.Precheck(ctx, question)
 	if !known {
 		if err := r.keep(ctx, c.record(ledger.Asked), c.journal().Asking()); err != nil {
 			return approval.Verdict{}, unrecorded(c, err)
@@ -168,7 +168,7 @@ func (c *call) edit(view *View, by []*profiles.Profile, v approval.Verdict) erro
 	}
 	shown := c.args.Digest()
 	hides := hiddenBy(by) // what is decided of the new arguments is not known yet
-	edited := &Edited{By: canon.Visible(v.Who()), From: c.told(c.args, hides), To: c.told(args, hides)}
+	edited := &Edited{By: canon.Escape(v.Who()), From: c.told(c.args, hides), To: c.told(args, hides)}
 	if before := c.edited; before != nil { // it was asked about again, and edited again
 		edited.From = before.From
 		if before.By != edited.By {

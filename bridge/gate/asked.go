@@ -9,9 +9,9 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// Asked is a question that an upstream server has asked in the middle of a call,
+// ServerRequest is a question that an upstream server has asked in the middle of a call,
 // and what came of it. It has nothing to do with approval.
-type Asked struct {
+type ServerRequest struct {
 	Server  string
 	Kind    string // elicitation or sampling
 	About   string // what was asked, in the server's words
@@ -20,10 +20,10 @@ type Asked struct {
 	Wait    time.Duration
 }
 
-// ServerAsked writes down a server's question. What was answered stands in no
+// RecordServerRequest writes down a server's question. What was answered stands in no
 // record: it is for the server alone. Nothing may be passed on if it cannot be
 // written.
-func (r *Run) ServerAsked(ctx context.Context, a Asked) error {
+func (r *Run) RecordServerRequest(ctx context.Context, a ServerRequest) error {
 	question, err := json.Marshal(map[string]string{"question": r.redact(a.About)})
 	if err != nil {
 		return err
@@ -34,6 +34,6 @@ func (r *Run) ServerAsked(ctx context.Context, a Asked) error {
 	}
 	return r.record(context.WithoutCancel(ctx), ledger.Record{
 		Event: ledger.ServerAsked, Server: a.Server, Tool: a.Kind, Channel: a.Kind, Outcome: a.Outcome, Wait: a.Wait, Durable: true,
-		Args: canon.Display(args, canon.DisplayOptions{MaxBytes: recordBytes}).JSON, Error: canon.Visible(r.redact(a.Why)),
+		Args: canon.Display(args, canon.DisplayOptions{MaxBytes: recordBytes}).JSON, Error: canon.Escape(r.redact(a.Why)),
 	})
 }

@@ -14,10 +14,10 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// A Desk is where every channel brings the verdicts of people: it settles
+// A Settler is where every channel brings the verdicts of people: it settles
 // requests and writes down what settles none. A gate has one; a program that
 // only answers, such as a command line beside a running bridge, makes its own.
-type Desk struct {
+type Settler struct {
 	Broker   *approval.Broker
 	Recorder ledger.Recorder
 	// Approvers reports whether there is anybody who could answer on a channel
@@ -31,15 +31,15 @@ type Desk struct {
 	Wait time.Duration
 	// Fits says what is wrong with arguments that a person wrote for a call; nil
 	// means that nobody here knows. They are checked again before they are sent.
-	Fits func(e approval.Entry, args json.RawMessage) error
+	Fits func(e approval.StoredRequest, args json.RawMessage) error
 }
 
 // Listen makes the desk record what becomes of the verdicts that others bring and
 // its broker judges. It is called once, before the broker is used. Such a verdict
 // counts or not by then: a record that is lost changes nothing of that, and its
 // recorder has said so.
-func (d *Desk) Listen() {
-	d.Broker.OnJudged(func(e approval.Entry, v approval.Verdict, wrong error) {
+func (d *Settler) Listen() {
+	d.Broker.OnJudged(func(e approval.StoredRequest, v approval.Verdict, wrong error) {
 		_ = d.recordOutcome(context.Background(), e.ID, e, v, wrong)
 	})
 }
@@ -52,23 +52,23 @@ func (d *Desk) Listen() {
 //
 // Where another bridge judges whether it counts, Settle waits for that, for a
 // while: [approval.ErrKept] means that it has not done so yet.
-func (d *Desk) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.Entry, error) {
+func (d *Settler) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.StoredRequest, error) {
 	e, err := d.entry(ctx, id)
 	if err != nil {
-		return approval.Entry{}, err
+		return approval.StoredRequest{}, err
 	}
 	if v.Reason == approval.NoApprover && !v.Approve && d.queues(e.Decision) {
 		return e, nil
 	}
 	if v.Approve || v.Reason != approval.NoApprover { // else nobody has said anything
 		if err := d.record(ctx, ledger.Answered, id, e, v, nil); err != nil {
-			return approval.Entry{}, err
+			return approval.StoredRequest{}, err
 		}
 	}
 	if err = d.checkEdit(e, v); err == nil {
 		e, err = d.Broker.Settle(ctx, id, about, v)
 	}
-	if brought := (*approval.BroughtError)(nil); errors.As(err, &brought) { // whoever judges it records what becomes of it
+	if brought := (*approval.RelayedError)(nil); errors.As(err, &brought) { // whoever judges it records what becomes of it
 		ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Wait, 3*time.Second))
 		defer cancel()
 		return d.Broker.Outcome(ctx, id, brought.ID)
@@ -81,24 +81,24 @@ func (d *Desk) Settle(ctx context.Context, id string, about canon.Digest, v appr
 
 // queues reports whether approvers answer a question with this decision that
 // nobody answers at the client.
-func (d *Desk) queues(of profiles.Decision) bool {
+func (d *Settler) queues(of profiles.Decision) bool {
 	return d.Approvers != nil && d.Approvers() && (of.Fallback == profiles.FallbackQueue || d.Broker.NeedsApprover(of))
 }
 
 // Refuse records that somebody said something to a request which they may not
 // say: so their own channel found, before it was brought here.
-func (d *Desk) Refuse(ctx context.Context, e approval.Entry, v approval.Verdict, why error) error {
+func (d *Settler) Refuse(ctx context.Context, e approval.StoredRequest, v approval.Verdict, why error) error {
 	return d.record(ctx, ledger.Verdict, e.ID, e, v, why)
 }
 
 // entry finds the request that somebody answers; a zero one if there is none.
-func (d *Desk) entry(ctx context.Context, id string) (approval.Entry, error) {
-	found, err := d.Broker.Entries(ctx, approval.Filter{ID: id})
+func (d *Settler) entry(ctx context.Context, id string) (approval.StoredRequest, error) {
+	found, err := d.Broker.Requests(ctx, approval.Filter{ID: id})
 	if err != nil {
-		return approval.Entry{}, fmt.Errorf("reading request %s: %w", canon.Visible(id), err)
+		return approval.StoredRequest{}, fmt.Errorf("reading request %s: %w", canon.Escape(id), err)
 	}
 	if id == "" || len(found) != 1 {
-		return approval.Entry{}, nil // settling says so
+		return approval.StoredRequest{}, nil // settling says so
 	}
 	return found[0], nil
 }
@@ -106,7 +106,7 @@ func (d *Desk) entry(ctx context.Context, id string) (approval.Entry, error) {
 // checkEdit refuses a yes with edited arguments that the tool would not take:
 // the person who wrote them can mend them, the script could not. The tools of
 // another configuration are not known here.
-func (d *Desk) checkEdit(e approval.Entry, v approval.Verdict) error {
+func (d *Settler) checkEdit(e approval.StoredRequest, v approval.Verdict) error {
 	if d.Fits == nil || !v.Approve || v.Args == nil || e.ID == "" || e.Verdict != nil || d.Broker.FromOtherConfiguration(e.Request) {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (d *Desk) checkEdit(e approval.Entry, v approval.Verdict) error {
 // recordOutcome records what became of a verdict that did not settle its request: that
 // it is one of several yeses, or why it counts for nothing. One that did is
 // recorded by its call, which acts on it.
-func (d *Desk) recordOutcome(ctx context.Context, id string, e approval.Entry, v approval.Verdict, wrong error) error {
+func (d *Settler) recordOutcome(ctx context.Context, id string, e approval.StoredRequest, v approval.Verdict, wrong error) error {
 	if wrong == nil && e.Verdict != nil {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (d *Desk) recordOutcome(ctx context.Context, id string, e approval.Entry, v
 }
 
 // record writes down what a person said to a request, or what became of that.
-func (d *Desk) record(ctx context.Context, event ledger.Event, id string, e approval.Entry, v approval.Verdict, wrong error) error {
+func (d *Settler) record(ctx context.Context, event ledger.Event, id string, e approval.StoredRequest, v approval.Verdict, wrong error) error {
 	redact, now := canon.Redact, time.Now
 	if d.Redact != nil {
 		redact = d.Redact
@@ -135,7 +135,7 @@ func (d *Desk) record(ctx context.Context, event ledger.Event, id string, e appr
 	if d.Now != nil {
 		now = d.Now
 	}
-	rec := ledger.Record{Event: event, Time: now(), Request: canon.Visible(id), Durable: true}
+	rec := ledger.Record{Event: event, Time: now(), Request: canon.Escape(id), Durable: true}
 	about(&rec, e)
 	said(&rec, v, redact)
 	if edit := e.Request.EditedArgs(v.Args); edit != nil && e.ID != "" { // else nobody knows what is hidden there
@@ -143,7 +143,7 @@ func (d *Desk) record(ctx context.Context, event ledger.Event, id string, e appr
 	}
 	switch {
 	case wrong != nil:
-		rec.Outcome, rec.Error = ledger.Refused, canon.Visible(redact(wrong.Error()))
+		rec.Outcome, rec.Error = ledger.Refused, canon.Escape(redact(wrong.Error()))
 	case event == ledger.Verdict:
 		rec.Outcome, rec.Error = ledger.Vote, e.Missing()
 	}
@@ -155,13 +155,13 @@ func (d *Desk) record(ctx context.Context, event ledger.Event, id string, e appr
 
 // about puts into a record what a request is about: the run, and the call, or
 // the first of several.
-func about(rec *ledger.Record, e approval.Entry) {
+func about(rec *ledger.Record, e approval.StoredRequest) {
 	if len(e.Items) == 0 {
 		return
 	}
 	i, d := e.Items[0], e.Decision
-	rec.Run, rec.Session, rec.Client, rec.Profile = e.Run, i.Key.Session, canon.Visible(e.Client), cmp.Or(i.Key.Profile, d.Profile)
-	rec.Configuration, rec.Principal = i.Key.Configuration, canon.Visible(e.Requester)
+	rec.Run, rec.Session, rec.Client, rec.Profile = e.Run, i.Key.Session, canon.Escape(e.Client), cmp.Or(i.Key.Profile, d.Profile)
+	rec.Configuration, rec.Principal = i.Key.Configuration, canon.Escape(e.Requester)
 	rec.Server, rec.Tool, rec.Identity = e.Server, e.Tool, i.Key.Identity
 	rec.Call, rec.Trace = i.Call, trace(e.Run, i.Call)
 	rec.Disposition, rec.Risk, rec.Revision = d.Disposition.String(), d.Risk.String(), d.Revision
@@ -178,7 +178,7 @@ func about(rec *ledger.Record, e approval.Entry) {
 // is no comment.
 func said(rec *ledger.Record, v approval.Verdict, redact func(string) string) {
 	rec.Approver, rec.OnBehalfOf, rec.Channel, rec.Answer = v.By, v.For, v.Channel, answerWord(v)
-	if text := canon.Visible(redact(v.Text)); v.By == "" || v.Reason == approval.NoApprover {
+	if text := canon.Escape(redact(v.Text)); v.By == "" || v.Reason == approval.NoApprover {
 		rec.Error = text
 	} else {
 		rec.Comment = text

@@ -32,7 +32,7 @@ func TestWhatIsBroughtIsRecorded(t *testing.T) {
 			approval.Delegation{From: "cat", To: "bob", Until: time.Now().Add(time.Hour)})
 		mine := of("mine", []approval.Approver{someone("eve", approval.Admin), someone("bob", approval.Admin)})
 		g := New(&View{}, Options{Recorder: asking, Broker: approval.New(approval.Options{Store: store, Bridge: "a", Configuration: "prod", Approvers: theirs})})
-		desk := &Desk{Recorder: bringing, Broker: approval.New(approval.Options{Store: store, Bridge: "b", Configuration: "mine", Approvers: mine})}
+		desk := &Settler{Recorder: bringing, Broker: approval.New(approval.Options{Store: store, Bridge: "b", Configuration: "mine", Approvers: mine})}
 
 		args, err := canon.Parse([]byte(`{"to":"dan"}`))
 		if err != nil {
@@ -51,7 +51,7 @@ func TestWhatIsBroughtIsRecorded(t *testing.T) {
 		}()
 		synctest.Wait()
 		q := g.Broker().Take("r1")[0]
-		says := func(d *Desk, people *approval.Approvers, name string) error {
+		says := func(d *Settler, people *approval.Approvers, name string) error {
 			who, _ := people.Authenticate(name)
 			v, err := people.Sign(who, q, approval.Verdict{Approve: true, Text: "as " + name}, "page", time.Now())
 			if err != nil {

@@ -58,7 +58,7 @@ func TestEditedArgumentsAreTold(t *testing.T) {
 		if len(effects) != 1 || effects[0].Edited == nil || effects[0].Edited.By != "ann" || string(effects[0].Edited.From) != `{"path":"/tmp/x"}` {
 			t.Fatalf("the effects are %+v", effects)
 		}
-		kept, err := a.g.Broker().Entries(t.Context(), approval.Filter{ID: q.ID})
+		kept, err := a.g.Broker().Requests(t.Context(), approval.Filter{ID: q.ID})
 		if err != nil || len(kept) != 1 {
 			t.Fatal(kept, err)
 		}
@@ -97,7 +97,7 @@ func TestEditedArgumentsAreHidden(t *testing.T) {
 		q := a.question()
 		a.answer(approval.Verdict{Approve: true, Args: json.RawMessage(`{"path":"/etc/pin"}`), By: "ann", Channel: "page"})
 		a.sent()
-		kept, err := a.g.Broker().Entries(t.Context(), approval.Filter{ID: q.ID})
+		kept, err := a.g.Broker().Requests(t.Context(), approval.Filter{ID: q.ID})
 		if err != nil || len(kept) != 1 || kept[0].EditedCall() == nil {
 			t.Fatal(kept, err)
 		}

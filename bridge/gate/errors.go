@@ -93,7 +93,7 @@ func unread(err error, by []*profiles.Profile) string {
 	if !errors.As(err, &frozen) || frozen.Path == "" {
 		return err.Error()
 	}
-	return "reading " + canon.Visible(placeText(steps(frozen.Path), canon.DisplayOptions{Hidden: hiddenBy(by)})) + ": " + frozen.Reason
+	return "reading " + canon.Escape(placeText(steps(frozen.Path), canon.DisplayOptions{Hidden: hiddenBy(by)})) + ": " + frozen.Reason
 }
 
 // denied says that c was not sent, and why. The text is what a person or the

@@ -70,7 +70,7 @@ type Configuration struct {
 
 // A Gate decides and sends calls. Any number of goroutines may use it.
 type Gate struct {
-	desk      *Desk
+	desk      *Settler
 	caller    Caller
 	reader    Reader
 	recorder  ledger.Recorder
@@ -99,14 +99,14 @@ func New(view *View, o Options) *Gate {
 		o.Conceal = func(text string) string { return text }
 	}
 	g := &Gate{caller: o.Caller, reader: o.Reader, recorder: o.Recorder, broker: o.Broker, confirm: o.Confirm, approvers: o.Approvers, conf: o.Configuration, prints: o.Fingerprints, conceal: o.Conceal, now: o.Now}
-	g.desk = &Desk{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
+	g.desk = &Settler{Broker: o.Broker, Recorder: o.Recorder, Approvers: o.Approvers, Now: o.Now, Redact: g.redact, Fits: g.fits}
 	g.desk.Listen()
 	g.view.Store(view)
 	return g
 }
 
 // fits checks arguments that a person wrote by the tool as it is listed now.
-func (g *Gate) fits(e approval.Entry, raw json.RawMessage) error {
+func (g *Gate) fits(e approval.StoredRequest, raw json.RawMessage) error {
 	view := g.View()
 	tool, ok := view.Catalog.Lookup(e.Server + "__" + e.Tool)
 	if !ok || len(e.Items) == 0 {
@@ -128,7 +128,7 @@ func (g *Gate) fits(e approval.Entry, raw json.RawMessage) error {
 func (g *Gate) Broker() *approval.Broker { return g.broker }
 
 // Settle brings a verdict to a request, as [Desk.Settle] does.
-func (g *Gate) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.Entry, error) {
+func (g *Gate) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.StoredRequest, error) {
 	return g.desk.Settle(ctx, id, about, v)
 }
 
@@ -143,7 +143,7 @@ func (g *Gate) View() *View { return g.view.Load() }
 // another one there.
 func (g *Gate) Replace(view *View) {
 	g.view.Store(view)
-	g.broker.OutdateAll(outdated(view))
+	g.broker.EndAllStale(outdated(view))
 }
 
 // A Call is what the script asks for.

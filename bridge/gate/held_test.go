@@ -18,13 +18,13 @@ import (
 const whyHeld = "its definition changed since ann accepted it on 2026-11-20"
 
 // holding is a gate with fs__read held, before whatever allows or denies.
-func holding(t *testing.T, spec profiles.Spec, h Held, o func(*Options)) (*Gate, *fakeCaller, *book) {
+func holding(t *testing.T, spec profiles.Spec, h UnreviewedTool, o func(*Options)) (*Gate, *fakeCaller, *book) {
 	t.Helper()
 	caller, b := &fakeCaller{reply: okReply}, &book{}
 	g := newGate(t, spec, caller, b)
 	old := g.View()
 	h.Why = whyHeld
-	view := &View{Profiles: old.Profiles, Catalog: old.Catalog, Trusted: map[string]bool{"fs": true}, Known: true, Held: map[ToolName]Held{{"fs", "read"}: h}}
+	view := &View{Profiles: old.Profiles, Catalog: old.Catalog, Trusted: map[string]bool{"fs": true}, Known: true, Unreviewed: map[ToolName]UnreviewedTool{{"fs", "read"}: h}}
 	options := Options{Caller: caller, Recorder: b}
 	if o != nil {
 		o(&options)
@@ -46,7 +46,7 @@ func TestQuarantinedToolIsDenied(t *testing.T) {
 		if spec.Profiles != nil {
 			profile = "p"
 		}
-		g, caller, b := holding(t, spec, Held{Quarantined: true}, nil)
+		g, caller, b := holding(t, spec, UnreviewedTool{Quarantined: true}, nil)
 		_, err := g.Call(t.Context(), begin(t, g, profile), readCall)
 		var denied *approval.DeniedError
 		if !errors.As(err, &denied) || denied.Reason != approval.Denied || denied.Message != "fs__read was not sent: it is quarantined: "+whyHeld+". The same call is denied again" {
@@ -67,7 +67,7 @@ func TestQuarantinedToolIsDenied(t *testing.T) {
 // What policy denies by itself stays the reason that is given, of a tool that
 // is quarantined as well.
 func TestHeldToolThatIsDenied(t *testing.T) {
-	g, caller, _ := holding(t, supervised(profiles.ProfileSpec{Denylist: []string{"fs__read"}}), Held{}, nil)
+	g, caller, _ := holding(t, supervised(profiles.ProfileSpec{Denylist: []string{"fs__read"}}), UnreviewedTool{}, nil)
 	_, err := g.Call(t.Context(), begin(t, g, "p"), readCall)
 	if err == nil || !strings.Contains(err.Error(), "denylist") || len(caller.calls) != 0 {
 		t.Errorf("a denied tool that has changed: %v", err)
@@ -75,7 +75,7 @@ func TestHeldToolThatIsDenied(t *testing.T) {
 }
 
 func TestHeldToolIsAsked(t *testing.T) {
-	g, caller, b := holding(t, supervised(profiles.ProfileSpec{Allowlist: []string{"fs__read"}}), Held{Difference: []string{"@description", "+Sends."}}, nil)
+	g, caller, b := holding(t, supervised(profiles.ProfileSpec{Allowlist: []string{"fs__read"}}), UnreviewedTool{Difference: []string{"@description", "+Sends."}}, nil)
 	r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -108,13 +108,13 @@ func TestHeldToolIsAsked(t *testing.T) {
 func TestHeldMeanwhile(t *testing.T) {
 	for name, change := range map[string]func(old *View) *View{
 		"another definition": func(old *View) *View {
-			return &View{Profiles: old.Profiles, Catalog: catalog.Build([]catalog.Server{{Name: "fs", Tools: []catalog.Definition{{Name: "read", Description: "sends"}}}}), Held: old.Held}
+			return &View{Profiles: old.Profiles, Catalog: catalog.Build([]catalog.Server{{Name: "fs", Tools: []catalog.Definition{{Name: "read", Description: "sends"}}}}), Unreviewed: old.Unreviewed}
 		},
 		"blocked": func(old *View) *View {
-			return &View{Profiles: old.Profiles, Catalog: old.Catalog, Held: map[ToolName]Held{{"fs", "read"}: {Why: "ann blocked it", Quarantined: true}}}
+			return &View{Profiles: old.Profiles, Catalog: old.Catalog, Unreviewed: map[ToolName]UnreviewedTool{{"fs", "read"}: {Why: "ann blocked it", Quarantined: true}}}
 		},
 	} {
-		g, caller, _ := holding(t, supervised(profiles.ProfileSpec{}), Held{}, nil)
+		g, caller, _ := holding(t, supervised(profiles.ProfileSpec{}), UnreviewedTool{}, nil)
 		r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -137,11 +137,11 @@ func TestHeldMeanwhile(t *testing.T) {
 }
 
 // waitFor returns the question that is put to a person.
-func waitFor(t *testing.T, g *Gate) approval.Entry {
+func waitFor(t *testing.T, g *Gate) approval.StoredRequest {
 	t.Helper()
 	for {
-		told := g.Broker().Requested()
-		open, err := g.Broker().Entries(context.Background(), approval.Filter{Open: time.Now()})
+		told := g.Broker().Changed()
+		open, err := g.Broker().Requests(context.Background(), approval.Filter{Open: time.Now()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,13 +160,13 @@ func TestHeldToolIsNoLessRisky(t *testing.T) {
 	for _, row := range []struct {
 		name     string
 		trusted  bool
-		held     *Held
+		held     *UnreviewedTool
 		readOnly bool
 		risk     profiles.Risk
 	}{
 		{"accepted, and its annotations are trusted", true, nil, true, profiles.Low},
-		{"changed: what it says is not trusted", true, &Held{Why: whyHeld}, false, profiles.High},
-		{"changed from something worse", true, &Held{Why: whyHeld, Was: &risky}, false, profiles.High},
+		{"changed: what it says is not trusted", true, &UnreviewedTool{Why: whyHeld}, false, profiles.High},
+		{"changed from something worse", true, &UnreviewedTool{Why: whyHeld, Was: &risky}, false, profiles.High},
 	} {
 		set, problems := profiles.Parse(supervised(profiles.ProfileSpec{}))
 		if len(problems) > 0 {
@@ -175,7 +175,7 @@ func TestHeldToolIsNoLessRisky(t *testing.T) {
 		view := &View{Profiles: set, Known: true, Trusted: map[string]bool{"fs": row.trusted}, Catalog: catalog.Build([]catalog.Server{{Name: "fs", Tools: []catalog.Definition{
 			{Name: "frobnicate", Description: "frobnicates", Annotations: profiles.Annotations{ReadOnly: &yes}}}}})}
 		if row.held != nil {
-			view.Held = map[ToolName]Held{{"fs", "frobnicate"}: *row.held}
+			view.Unreviewed = map[ToolName]UnreviewedTool{{"fs", "frobnicate"}: *row.held}
 		}
 		tool, _ := view.Catalog.Lookup("fs__frobnicate")
 		p, _ := set.Profile("p")
@@ -190,7 +190,7 @@ func TestHeldToolIsNoLessRisky(t *testing.T) {
 	set, _ := profiles.Parse(supervised(profiles.ProfileSpec{}))
 	p, _ := set.Profile("p")
 	view := &View{Profiles: set, Catalog: catalog.Build([]catalog.Server{{Name: "fs", Tools: []catalog.Definition{{Name: "read", Description: "reads"}}}}),
-		Held: map[ToolName]Held{{"fs", "read"}: {Why: whyHeld, Was: &risky}}}
+		Unreviewed: map[ToolName]UnreviewedTool{{"fs", "read"}: {Why: whyHeld, Was: &risky}}}
 	tool, _ := view.Catalog.Lookup("fs__read")
 	if d := decideAll(p, view.Facts(tool)); d.Risk != profiles.High || d.Disposition != profiles.Ask {
 		t.Errorf("a harmless new text gives %s, risk %s", d.Disposition, d.Risk)

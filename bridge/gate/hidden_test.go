@@ -61,7 +61,7 @@ func TestHiddenValuesAreInNoArgumentError(t *testing.T) {
 				t.Fatalf("got %v, want %q", err, row.want)
 			}
 			noNumber(t, b, wrong.Message)
-			e := approval.Entry{Request: approval.Request{Server: "people", Tool: "find", Items: []approval.Item{{Key: approval.Key{Profile: "p"}}}}}
+			e := approval.StoredRequest{Request: approval.Request{Server: "people", Tool: "find", Items: []approval.Item{{Key: approval.Key{Profile: "p"}}}}}
 			if err := g.fits(e, json.RawMessage(row.args)); err == nil || strings.Contains(err.Error(), hiddenNumber) {
 				t.Errorf("of an edit is said %v", err)
 			}
@@ -109,7 +109,7 @@ func TestHiddenValuesThatAreRepeated(t *testing.T) {
 	if _, err := g.Call(t.Context(), r, Call{Number: 2, Name: "people__find_" + hiddenNumber}); err == nil {
 		t.Error("there is such a tool")
 	}
-	if err := r.ServerAsked(t.Context(), Asked{Server: "people", Kind: "elicitation", About: "Is it " + hiddenNumber + "?", Outcome: "accept"}); err != nil {
+	if err := r.RecordServerRequest(t.Context(), ServerRequest{Server: "people", Kind: "elicitation", About: "Is it " + hiddenNumber + "?", Outcome: "accept"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.End(t.Context(), "failed", "Error: nobody has the number "+hiddenNumber, Entries{}); err != nil {

@@ -23,7 +23,7 @@ type Journal interface {
 
 // Entries go with a record. Done, if not nil, is told whether they were kept.
 type Entries struct {
-	All  []ledger.Entry
+	All  []ledger.JournalEntry
 	Done func(error)
 }
 
@@ -99,7 +99,7 @@ var errLost = errors.New("it was sent before the bridge ended, and no answer was
 func (r *Run) outcomeUnknown(ctx context.Context, c Call) (Answer, error) {
 	view := r.gate.View()
 	made := &call{Call: c, gate: r.gate}
-	rec := ledger.Record{Event: ledger.Outcome, Call: c.Number, Tool: canon.Visible(r.redact(c.Name)), Line: c.Position.Line, Column: c.Position.Column}
+	rec := ledger.Record{Event: ledger.Outcome, Call: c.Number, Tool: canon.Escape(r.redact(c.Name)), Line: c.Position.Line, Column: c.Position.Column}
 	err := &UnknownOutcomeError{Tool: rec.Tool, Err: errLost}
 	past := Past{Effect: Effect{Number: c.Number, Tool: rec.Tool, State: ledger.Unknown}}
 	if tool, ok := view.Catalog.Lookup(c.Name); ok {

@@ -37,7 +37,7 @@ func (r *Run) moved(c *call, now string) error {
 func (r *Run) barred(ctx context.Context, view *View, c *call) error {
 	if err := r.moved(c, view.Identities[c.tool.Server]); err != nil {
 		if c.Again {
-			err = errors.Join(err, r.gate.broker.Outdate(ctx, r.ID, c.Number))
+			err = errors.Join(err, r.gate.broker.EndStale(ctx, r.ID, c.Number))
 		}
 		return err
 	}

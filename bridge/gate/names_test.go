@@ -141,7 +141,7 @@ func TestEditedNamesThatDifferInCaseAlone(t *testing.T) {
 	caller := &fakeCaller{reply: okReply}
 	p := profiles.ProfileSpec{Asklist: []string{"fs__*"}}
 	g := namesGate(t, `{"properties":{"path":{}}}`, p, caller, &book{})
-	e := approval.Entry{Request: approval.Request{Server: "fs", Tool: "put", Items: []approval.Item{{Key: approval.Key{Profile: "p"}}}}}
+	e := approval.StoredRequest{Request: approval.Request{Server: "fs", Tool: "put", Items: []approval.Item{{Key: approval.Key{Profile: "p"}}}}}
 	edited := json.RawMessage(`{"path":"/tmp/x","PATH":"/etc/shadow"}`)
 	const want = "args.PATH and args.path differ in case alone"
 	if err := g.fits(e, edited); err == nil || !strings.Contains(err.Error(), want) {

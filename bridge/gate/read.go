@@ -93,7 +93,7 @@ func (g *Gate) readAll(ctx context.Context, view *View, r *Run, c *call) (json.R
 	for _, p := range parts {
 		all = append(all, p.entries...)
 		if p.err != nil {
-			missing = append(missing, skipped{p.call.tool.Server, canon.Visible(p.err.Error())})
+			missing = append(missing, skipped{p.call.tool.Server, canon.Escape(p.err.Error())})
 		}
 	}
 	result := map[string]any{listMember[c.tool.Name]: all}
@@ -126,7 +126,7 @@ func (g *Gate) listOne(ctx context.Context, r *Run, c *call) ([]json.RawMessage,
 	rec := c.record(ledger.Outcome)
 	rec.Outcome, rec.Duration, rec.Received = ledger.Done, g.now().Sub(started), len(reply)
 	if err != nil {
-		rec.Outcome, rec.Error = ledger.Failed, canon.Visible(r.redact(err.Error()))
+		rec.Outcome, rec.Error = ledger.Failed, canon.Escape(r.redact(err.Error()))
 	}
 	if r.record(context.WithoutCancel(ctx), rec) != nil {
 		return nil, errPartUnrecorded

@@ -99,13 +99,13 @@ type call struct {
 	identity string // of the tool's server, as the call is meant for it
 	args     canon.Args
 	decision profiles.Decision
-	verdict  *approval.Verdict // of a person, if one was asked
-	shown    *canon.Digest     // of the arguments that were asked about, if a person edited them
-	edited   *Edited           // how, nil if nobody did
-	notes    []string          // on its arguments, for the record
-	sources  []string          // of its arguments, in words, once it is asked about
-	finds    []ledger.Find     // the same for the record
-	counted  bool              // among the run's facts, with so many bytes:
+	verdict  *approval.Verdict    // of a person, if one was asked
+	shown    *canon.Digest        // of the arguments that were asked about, if a person edited them
+	edited   *Edited              // how, nil if nobody did
+	notes    []string             // on its arguments, for the record
+	sources  []string             // of its arguments, in words, once it is asked about
+	finds    []ledger.SourceMatch // the same for the record
+	counted  bool                 // among the run's facts, with so many bytes:
 	bytes    int64
 }
 
@@ -127,7 +127,7 @@ func (g *Gate) Begin(ctx context.Context, o Origin, h Host) (*Run, error) {
 func (g *Gate) Resume(ctx context.Context, o Origin, h Host, began time.Time, by string) (*Run, error) {
 	r := g.run(o, h)
 	r.started, r.resumed = began, true
-	if err := r.record(ctx, ledger.Record{Event: ledger.RunResumed, Approver: canon.Visible(by), Durable: true}); err != nil {
+	if err := r.record(ctx, ledger.Record{Event: ledger.RunResumed, Approver: canon.Escape(by), Durable: true}); err != nil {
 		return nil, &approval.DeniedError{Reason: approval.AuditUnavailable, Message: "the run does not go on: that could not be written down", Err: err}
 	}
 	return r, nil
@@ -160,7 +160,7 @@ func (r *Run) startRecord() ledger.Record {
 	if r.Script != "" {
 		sum := sha256.Sum256([]byte(r.Script))
 		rec.ScriptHash = "sha256:" + hex.EncodeToString(sum[:])
-		rec.Script = canon.VisibleLines(r.redact(r.Script))
+		rec.Script = canon.EscapeLines(r.redact(r.Script))
 	}
 	if len(r.Input) > 0 {
 		rec.Input = canon.Display(r.input(), r.recordOptions()).JSON
@@ -185,7 +185,7 @@ func (r *Run) input() canon.Args {
 func (r *Run) End(ctx context.Context, outcome string, why string, e Entries) error {
 	r.gate.broker.EndRun(r.ID)
 	return r.keep(context.WithoutCancel(ctx), ledger.Record{
-		Event: ledger.RunEnded, Outcome: outcome, Error: canon.Visible(r.redact(why)), Duration: r.gate.now().Sub(r.started),
+		Event: ledger.RunEnded, Outcome: outcome, Error: canon.Escape(r.redact(why)), Duration: r.gate.now().Sub(r.started),
 	}, e)
 }
 
@@ -196,7 +196,7 @@ func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 	o := r.recordOptions()
 	for i := range report.Calls {
 		site := &report.Calls[i]
-		site.Name, site.Args = canon.Visible(r.redact(site.Name)), shownLiterals(site.Args, o)
+		site.Name, site.Args = canon.Escape(r.redact(site.Name)), shownLiterals(site.Args, o)
 	}
 	r.mu.Lock()
 	r.preview = report
@@ -256,7 +256,7 @@ func decideAll(p *profiles.Profile, facts []profiles.Call) profiles.Decision {
 }
 
 // quarantined is the decision on a tool that nobody has accepted as it is.
-func quarantined(h Held, d profiles.Decision) profiles.Decision {
+func quarantined(h UnreviewedTool, d profiles.Decision) profiles.Decision {
 	return profiles.Decision{Disposition: profiles.Deny, Risk: d.Risk, Profile: d.Profile, Revision: d.Revision,
 		Reasons: []profiles.Reason{{Kind: profiles.KindQuarantine, Disposition: profiles.Deny, Detail: "it is quarantined: " + h.Why}}}
 }
@@ -367,7 +367,7 @@ func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err er
 		rec.Outcome, rec.Error = ledger.Failed, r.redact(err.Error())
 		err = &CallError{Tool: c.tool.Script, Server: c.tool.Server, Err: err}
 	}
-	rec.Error = canon.Visible(rec.Error)
+	rec.Error = canon.Escape(rec.Error)
 	r.mark(c.Number, rec.Outcome, len(reply))
 	answer.Reply = c.reply(answer, err)
 	kept := c.journal().Ended(answer.Reply, c.past(rec.Outcome, len(reply)))
@@ -387,7 +387,7 @@ func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) (Answe
 	if c.Lost { // it was sent before, whatever would become of it now
 		return r.outcomeUnknown(ctx, c)
 	}
-	name := canon.Visible(r.redact(c.Name)) // a script may have put anything there
+	name := canon.Escape(r.redact(c.Name)) // a script may have put anything there
 	rec := ledger.Record{Event: ledger.Refusal, Call: c.Number, Tool: name, Line: c.Position.Line, Column: c.Position.Column}
 	past := Past{Effect: Effect{Number: c.Number, Tool: name, State: ledger.Refused}}
 	if known != nil {
@@ -395,7 +395,7 @@ func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) (Answe
 		past = known.past(ledger.Refused, 0)
 		past.Effect.Repeatable = false
 	}
-	rec.Outcome, rec.Error, rec.Durable = ledger.Refused, canon.Visible(r.redact(why.Error())), true
+	rec.Outcome, rec.Error, rec.Durable = ledger.Refused, canon.Escape(r.redact(why.Error())), true
 	past.Effect.Retry = retry(why)
 	r.mu.Lock()
 	r.effects = append(r.effects, past.Effect)
@@ -414,8 +414,8 @@ func (r *Run) Bound() string {
 
 // record writes one record of this run.
 func (r *Run) record(ctx context.Context, rec ledger.Record) error {
-	rec.Time, rec.Run, rec.Session, rec.Client, rec.Profile = r.gate.now(), r.ID, r.Session, canon.Visible(r.Client), r.Bound()
-	rec.Configuration, rec.Principal, rec.TraceID = cmp.Or(r.Configuration.ID, r.gate.conf.ID), canon.Visible(r.Requester), r.TraceID
+	rec.Time, rec.Run, rec.Session, rec.Client, rec.Profile = r.gate.now(), r.ID, r.Session, canon.Escape(r.Client), r.Bound()
+	rec.Configuration, rec.Principal, rec.TraceID = cmp.Or(r.Configuration.ID, r.gate.conf.ID), canon.Escape(r.Requester), r.TraceID
 	if rec.Call > 0 {
 		rec.Trace = trace(r.ID, rec.Call)
 	}
@@ -433,7 +433,7 @@ func (c *call) record(event ledger.Event) ledger.Record {
 		return rec // refused before anything was decided
 	}
 	if rec.Digest = c.args.Digest().String(); event != ledger.Outcome { // its intent has them
-		rec.Args, rec.Finds = c.recorded(c.args, nil), c.finds
+		rec.Args, rec.Sources = c.recorded(c.args, nil), c.finds
 	}
 	if c.edited != nil {
 		rec.EditedBy = c.edited.By

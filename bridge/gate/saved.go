@@ -52,7 +52,7 @@ func (g *Gate) Saved(ctx context.Context, r *Run, c Call) (catalog.Script, error
 	rec.Name, rec.Tool, rec.Outcome, rec.ScriptHash = tool.Name, tool.Script, ledger.Done, tool.Digest
 	rec.Input = canon.Display(made.args, r.recordOptions()).JSON
 	if r.first(tool.Digest) {
-		rec.Script = canon.VisibleLines(r.redact(tool.Saved.Source))
+		rec.Script = canon.EscapeLines(r.redact(tool.Saved.Source))
 	}
 	if err := r.record(ctx, rec); err != nil {
 		return refuse(made, unrecorded(made, err))
@@ -80,7 +80,7 @@ func savedName(name string) string { return `run("` + name + `")` }
 
 // unknownScript says that no saved script is called name, and what is.
 func unknownScript(view *View, r *Run, name string) *UnknownToolError {
-	e := &UnknownToolError{Name: name, Message: "there is no saved script " + canon.Visible(name)}
+	e := &UnknownToolError{Name: name, Message: "there is no saved script " + canon.Escape(name)}
 	for _, near := range view.Sees(r.Profile).Near(name, 3) {
 		if strings.HasPrefix(near, "run(") {
 			e.Near = append(e.Near, near)

@@ -31,9 +31,9 @@ func (r *Run) findSources(c *call) {
 	for _, run := range found.Runs {
 		c.sources = append(c.sources, run.String())
 		for _, span := range run.Spans {
-			c.finds = append(c.finds, ledger.Find{Call: run.Call, Argument: run.Argument, Offset: span.Offset, Length: span.Length})
+			c.finds = append(c.finds, ledger.SourceMatch{Call: run.Call, Argument: run.Argument, Offset: span.Offset, Length: span.Length})
 		}
-		if name := canon.Visible(run.Server); run.Server != c.tool.Server && !slices.Contains(others, name) {
+		if name := canon.Escape(run.Server); run.Server != c.tool.Server && !slices.Contains(others, name) {
 			others = append(others, name)
 		}
 	}

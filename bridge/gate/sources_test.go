@@ -73,10 +73,10 @@ func TestQuestionSaysWhereTheBytesComeFrom(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				var finds []ledger.Find // of the second call
+				var finds []ledger.SourceMatch // of the second call
 				for _, rec := range b.records {
 					if rec.Event == ledger.Intent && rec.Call == 2 {
-						finds = rec.Finds
+						finds = rec.Sources
 					}
 				}
 				if len(finds) > 0 != row.source || row.source && (finds[0].Call != 1 || finds[0].Length != len(secret) || !strings.HasPrefix(row.args[strings.Index(row.args, `":"`)+3+finds[0].Offset:], secret)) {

@@ -22,8 +22,8 @@ type View struct {
 	// Known reports that the tools of every enabled server are in the
 	// catalogue, be it from the last run.
 	Known bool
-	// Held are the tools whose definition nobody has accepted as it is.
-	Held map[ToolName]Held
+	// Unreviewed are the tools whose definition nobody has accepted as it is.
+	Unreviewed map[ToolName]UnreviewedTool
 
 	seen    sync.Map // profile name -> *catalog.View
 	schemas sync.Map // tool digest -> *argumentSchema
@@ -33,10 +33,10 @@ type View struct {
 // name that it gives the tool.
 type ToolName struct{ Server, Tool string }
 
-// A Held is a tool that is not as a person last accepted it, or that nobody
+// An UnreviewedTool is a tool that is not as a person last accepted it, or that nobody
 // has accepted at all. A call of it is asked, whatever would allow it, and what
 // the server says of it lowers no risk.
-type Held struct {
+type UnreviewedTool struct {
 	// Why says so in our words, without a full stop.
 	Why string
 	// Quarantined tools are hidden from scripts, and their calls are denied.
@@ -50,11 +50,11 @@ type Held struct {
 
 // held finds out whether a tool is held; what is read of a server beside its
 // tools has names of our own and never is.
-func (v *View) held(t *catalog.Tool) (Held, bool) {
+func (v *View) held(t *catalog.Tool) (UnreviewedTool, bool) {
 	if t.Method {
-		return Held{}, false
+		return UnreviewedTool{}, false
 	}
-	h, ok := v.Held[ToolName{t.Server, t.Name}]
+	h, ok := v.Unreviewed[ToolName{t.Server, t.Name}]
 	return h, ok
 }
 
@@ -82,7 +82,7 @@ func (v *View) Sees(name string) *catalog.View {
 	sees := func(string, string) bool { return false }
 	if p, ok := v.profile(name); ok {
 		sees = func(server, tool string) bool {
-			return !v.Held[ToolName{server, tool}].Quarantined && p.Sees(server, tool)
+			return !v.Unreviewed[ToolName{server, tool}].Quarantined && p.Sees(server, tool)
 		}
 	}
 	view, _ := v.seen.LoadOrStore(name, v.Catalog.View(sees))
@@ -99,7 +99,7 @@ func (v *View) ReadOnly(name string) bool {
 	}
 	facts := make([]profiles.ToolFacts, 0, len(v.Catalog.Tools()))
 	for _, t := range v.Catalog.Tools() {
-		if v.Held[ToolName{t.Server, t.Name}].Quarantined {
+		if v.Unreviewed[ToolName{t.Server, t.Name}].Quarantined {
 			continue
 		}
 		for _, f := range v.Facts(t) {

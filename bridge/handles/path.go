@@ -105,7 +105,7 @@ func (st step) bounds(n int) (from, to int) {
 
 // pathKey writes a key as a path begins with it.
 func pathKey(key string) string {
-	if key == "" || strings.ContainsAny(key, `.["\`) || canon.Visible(key) != key {
+	if key == "" || strings.ContainsAny(key, `.["\`) || canon.Escape(key) != key {
 		return "[" + quoted(key) + "]"
 	}
 	return key

@@ -18,13 +18,13 @@ type EntryKind string
 const (
 	Began   EntryKind = "began"   // the first of a run: what its script depends on
 	Sent    EntryKind = "sent"    // a call is about to be sent
-	Settled EntryKind = "settled" // a call has its answer
+	Replied EntryKind = "settled" // a call has its answer
 	Noted   EntryKind = "noted"   // what else the run has seen
 	Ended   EntryKind = "ended"   // the run is over: its journal is removed, or kept until Until
 )
 
-// An Entry is one step of a run.
-type Entry struct {
+// A JournalEntry is one step of a run.
+type JournalEntry struct {
 	Run  string
 	Kind EntryKind
 	// Owner is the bridge that writes it. One that does not own the run writes
@@ -52,14 +52,14 @@ type Entry struct {
 const MaxEntry = 64 << 20
 
 // Check says what is wrong with an entry, whatever is kept of its run.
-func (e *Entry) Check() error {
+func (e *JournalEntry) Check() error {
 	wrong := ""
 	switch {
 	case e.Run == "":
 		wrong = "it names no run"
 	case e.Owner == "":
 		wrong = "nobody owns it"
-	case e.Kind != Began && e.Kind != Sent && e.Kind != Settled && e.Kind != Noted && e.Kind != Ended:
+	case e.Kind != Began && e.Kind != Sent && e.Kind != Replied && e.Kind != Noted && e.Kind != Ended:
 		wrong = fmt.Sprintf("there is no kind %q", e.Kind)
 	case e.Kind != Began && e.Configuration != "":
 		wrong = "it names a configuration, and does not begin the run"
@@ -82,8 +82,8 @@ const (
 	Finished JournalState = "finished" // its journal is kept for a while
 )
 
-// A Kept is a run that has a journal.
-type Kept struct {
+// A JournaledRun is a run that has a journal.
+type JournaledRun struct {
 	Run string
 	// Owner is the bridge that has the run's lease; empty when none has. Lease
 	// is the lease's number, which grows each time that a bridge acquires the run:
@@ -106,18 +106,18 @@ type Kept struct {
 
 // Acquire makes a bridge the owner of the run, under a new lease. A request that
 // the run is to end stays until it has ended.
-func (k *Kept) Acquire(bridge string) {
+func (k *JournaledRun) Acquire(bridge string) {
 	k.Owner, k.State, k.HandoverRequestedBy = bridge, Live, ""
 	k.Lease++
 }
 
 // Release leaves the run to whoever acquires it.
-func (k *Kept) Release() { k.Owner, k.State = "", Paused }
+func (k *JournaledRun) Release() { k.Owner, k.State = "", Paused }
 
 // Change returns what k is after change, of whose changes those of the lease and
 // its requests, State and Until count. Another owner than before has a new lease,
 // and a run that is to end is not handed over.
-func (k Kept) Change(change func(*Kept) error) (Kept, error) {
+func (k JournaledRun) Change(change func(*JournaledRun) error) (JournaledRun, error) {
 	next := k
 	if err := change(&next); err != nil {
 		return k, err
@@ -162,22 +162,22 @@ var (
 type Journal interface {
 	// Append keeps entries, all or none, in their order. The error is one of
 	// those above, or as Record's.
-	Append(ctx context.Context, entries ...Entry) error
+	Append(ctx context.Context, entries ...JournalEntry) error
 	// Read returns a run with its entries in the order in which they were kept,
 	// without their Owner, Configuration and Until, which are in Kept; the first is Began, with
 	// its Common. Or ErrNoJournal, or ErrDamaged if what is kept is not what
 	// was written.
-	Read(ctx context.Context, run string) (Kept, []Entry, error)
+	Read(ctx context.Context, run string) (JournaledRun, []JournalEntry, error)
 	// Runs returns all runs that have a journal, the oldest first.
-	Runs(ctx context.Context) ([]Kept, error)
+	Runs(ctx context.Context) ([]JournaledRun, error)
 	// ChangeRun changes what is known of a run, as Kept.Change has it,
 	// and returns it, all others waiting meanwhile, in whatever process they
 	// are: change is quick and does not ask the store. An error of change is
 	// returned and leaves all as it was. Or ErrNoJournal.
-	ChangeRun(ctx context.Context, run string, change func(*Kept) error) (Kept, error)
+	ChangeRun(ctx context.Context, run string, change func(*JournaledRun) error) (JournaledRun, error)
 	// LeaseRequests returns the runs of an owner that it is requested to hand over
 	// or to end, the oldest first.
-	LeaseRequests(ctx context.Context, owner string) ([]Kept, error)
+	LeaseRequests(ctx context.Context, owner string) ([]JournaledRun, error)
 	// Drop removes a run's journal. One that is not there is no error.
 	Drop(ctx context.Context, run string) error
 }

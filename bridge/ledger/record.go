@@ -57,13 +57,13 @@ const (
 
 // Results of a run or call, as they stand in Record.Outcome.
 const (
-	Done    = "done"    // it was answered
-	Failed  = "failed"  // it was answered with an error
-	Refused = "refused" // it was not sent
-	Unknown = "unknown" // it was sent, and no answer came
-	Stopped = "stopped" // the run was cancelled or met a limit
-	Held    = "held"    // a configuration waits for an approver
-	Vote    = "vote"    // a verdict counts as one of several that are needed
+	Done          = "done"    // it was answered
+	Failed        = "failed"  // it was answered with an error
+	Refused       = "refused" // it was not sent
+	Unknown       = "unknown" // it was sent, and no answer came
+	Stopped       = "stopped" // the run was cancelled or met a limit
+	ConfigPending = "held"    // a configuration waits for an approver
+	Vote          = "vote"    // a verdict counts as one of several that are needed
 )
 
 // A Record is one line of the log. Fields that say nothing of an event are
@@ -99,11 +99,11 @@ type Record struct {
 	// Repeatable reports that the call may be made again without harm, as far as
 	// somebody who is believed says so. It has nothing to do with its risk.
 	Repeatable bool `json:"repeatable,omitempty"`
-	// Finds are the arguments' bytes that the run has read before.
-	Finds  []Find `json:"finds,omitempty"`
-	Notify bool   `json:"notify,omitempty"` // policy wants the call announced
-	Line   int    `json:"line,omitempty"`   // of the call in the script, from 1
-	Column int    `json:"column,omitempty"`
+	// Sources are the arguments' bytes that the run has read before.
+	Sources []SourceMatch `json:"finds,omitempty"`
+	Notify  bool          `json:"notify,omitempty"` // policy wants the call announced
+	Line    int           `json:"line,omitempty"`   // of the call in the script, from 1
+	Column  int           `json:"column,omitempty"`
 
 	Request  string `json:"request,omitempty"`  // the id of the question
 	Approver string `json:"approver,omitempty"` // who decided
@@ -144,11 +144,11 @@ type Record struct {
 
 	// Journal are entries of the run's journal that are kept in one transaction
 	// with the record, by a store that is a Journal too; others drop them.
-	Journal []Entry `json:"-"`
+	Journal []JournalEntry `json:"-"`
 }
 
-// A Find is a piece of a call's arguments that one answer of the run held.
-type Find struct {
+// A SourceMatch is a piece of a call's arguments that one answer of the run held.
+type SourceMatch struct {
 	Call     int      `json:"call"`             // that read it
 	Argument string   `json:"argument"`         // dotted path, in display form
 	Offset   int      `json:"offset"`           // in the argument, in bytes
@@ -228,8 +228,8 @@ func (r Record) attrs() []slog.Attr {
 	if r.Repeatable {
 		as = append(as, slog.Bool("repeatable", true))
 	}
-	if len(r.Finds) > 0 {
-		as = append(as, slog.Any("finds", r.Finds))
+	if len(r.Sources) > 0 {
+		as = append(as, slog.Any("finds", r.Sources))
 	}
 	if r.Notify {
 		as = append(as, slog.Bool("notify", true))

@@ -274,8 +274,8 @@ func (c *Client) Redirect() int {
 	return portOf(r.Client.Redirect)
 }
 
-// Held is what there is of a login; ok is false where there is none.
-func (c *Client) Held() (info Info, ok bool) {
+// Stored is what there is of a login; ok is false where there is none.
+func (c *Client) Stored() (info Info, ok bool) {
 	r, err := c.current()
 	if err != nil || r == nil || r.Secrets.Access == "" && r.Secrets.Refresh == "" {
 		return Info{}, false

@@ -149,7 +149,7 @@ func (k *Keeper) learnLocked(secrets ...string) {
 }
 
 // said makes a text of a server fit to be shown.
-func (k *Keeper) said(text string) string { return canon.Visible(cut(k.Hide(text), 300)) }
+func (k *Keeper) said(text string) string { return canon.Escape(cut(k.Hide(text), 300)) }
 
 // A Needed error says that a person must log in.
 type Needed struct {
@@ -165,7 +165,7 @@ func (e *Needed) Error() string {
 	text := "the server needs a login"
 	switch {
 	case len(e.Scopes) > 0:
-		text += " with more rights (" + canon.Visible(cut(strings.Join(e.Scopes, " "), 200)) + ")"
+		text += " with more rights (" + canon.Escape(cut(strings.Join(e.Scopes, " "), 200)) + ")"
 	case e.Why != "":
 		text += " (" + e.Why + ")"
 	}
@@ -421,9 +421,9 @@ type Info struct {
 func (r *record) info() Info {
 	scopes := make([]string, len(r.Scopes))
 	for i, scope := range r.Scopes {
-		scopes[i] = canon.Visible(cut(scope, 200))
+		scopes[i] = canon.Escape(cut(scope, 200))
 	}
-	return Info{Issuer: canon.Visible(r.Issuer), Scopes: scopes, Expires: r.Expires, Renews: r.Secrets.Refresh != "", Keyring: r.InKeyring}
+	return Info{Issuer: canon.Escape(r.Issuer), Scopes: scopes, Expires: r.Expires, Renews: r.Secrets.Refresh != "", Keyring: r.InKeyring}
 }
 
 // ErrNoLogin says that there is nothing to log out of.

@@ -454,7 +454,7 @@ func TestBound(t *testing.T) {
 		"no person":       func(s *login.Server) { s.Credentials, s.ClientID = true, "by-hand" },
 	} {
 		c := p.client(change)
-		if _, held := c.Held(); held || c.Ready() {
+		if _, held := c.Stored(); held || c.Ready() {
 			t.Errorf("with %s, the login still counts", what)
 		}
 	}
@@ -764,7 +764,7 @@ func TestLogoutOfAnotherIssuer(t *testing.T) {
 		if n := len(p.fake.Requests("/revoke")); n != 0 {
 			t.Errorf("%s: %d tokens were revoked", what, n)
 		}
-		if _, held := p.client(first).Held(); held {
+		if _, held := p.client(first).Stored(); held {
 			t.Errorf("%s: the login is still there", what)
 		}
 	}

@@ -12,12 +12,12 @@ import (
 
 // A journal is what is kept of a run.
 type journal struct {
-	ledger.Kept
-	entries []ledger.Entry // without Owner, Configuration, Until and Common
+	ledger.JournaledRun
+	entries []ledger.JournalEntry // without Owner, Configuration, Until and Common
 }
 
 // Append keeps entries.
-func (s *Store) Append(ctx context.Context, entries ...ledger.Entry) error {
+func (s *Store) Append(ctx context.Context, entries ...ledger.JournalEntry) error {
 	if err := ctx.Err(); err != nil || len(entries) == 0 {
 		return err
 	}
@@ -34,7 +34,7 @@ func (s *Store) Append(ctx context.Context, entries ...ledger.Entry) error {
 }
 
 // appendEntriesLocked keeps entries, all or none.
-func (s *Store) appendEntriesLocked(entries []ledger.Entry) error {
+func (s *Store) appendEntriesLocked(entries []ledger.JournalEntry) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (s *Store) appendEntriesLocked(entries []ledger.Entry) error {
 	return nil
 }
 
-func (s *Store) entryLocked(e *ledger.Entry) error {
+func (s *Store) entryLocked(e *ledger.JournalEntry) error {
 	if err := e.Check(); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (s *Store) entryLocked(e *ledger.Entry) error {
 		if e.Shared != "" {
 			s.shared[e.Shared] = bytes.Clone(e.Common)
 		}
-		j = &journal{Kept: ledger.Kept{Run: e.Run, Owner: e.Owner, Lease: 1, State: ledger.Live, Configuration: e.Configuration, Began: s.clock().Round(0).UTC(), Until: e.Until.Round(0).UTC()}}
+		j = &journal{JournaledRun: ledger.JournaledRun{Run: e.Run, Owner: e.Owner, Lease: 1, State: ledger.Live, Configuration: e.Configuration, Began: s.clock().Round(0).UTC(), Until: e.Until.Round(0).UTC()}}
 		s.journals = append(s.journals, j)
 	case j == nil && e.Kind == ledger.Ended:
 		return nil
@@ -84,7 +84,7 @@ func (s *Store) entryLocked(e *ledger.Entry) error {
 		j.State, j.Until = ledger.Finished, e.Until.Round(0).UTC()
 	}
 	j.Bytes += int64(len(e.Body))
-	j.entries = append(j.entries, ledger.Entry{Run: e.Run, Kind: e.Kind, Call: e.Call, Shared: e.Shared, Body: bytes.Clone(e.Body)})
+	j.entries = append(j.entries, ledger.JournalEntry{Run: e.Run, Kind: e.Kind, Call: e.Call, Shared: e.Shared, Body: bytes.Clone(e.Body)})
 	return nil
 }
 
@@ -108,68 +108,68 @@ func (s *Store) dropLocked(j *journal) {
 }
 
 // Read returns a run with its entries.
-func (s *Store) Read(ctx context.Context, run string) (ledger.Kept, []ledger.Entry, error) {
+func (s *Store) Read(ctx context.Context, run string) (ledger.JournaledRun, []ledger.JournalEntry, error) {
 	if err := ctx.Err(); err != nil {
-		return ledger.Kept{}, nil, err
+		return ledger.JournaledRun{}, nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j := s.journalLocked(run)
 	if j == nil {
-		return ledger.Kept{}, nil, fmt.Errorf("reading the journal of run %s: %w", run, ledger.ErrNoJournal)
+		return ledger.JournaledRun{}, nil, fmt.Errorf("reading the journal of run %s: %w", run, ledger.ErrNoJournal)
 	}
 	entries := slices.Clone(j.entries)
 	for i := range entries {
 		entries[i].Body = bytes.Clone(entries[i].Body)
 	}
 	entries[0].Common = bytes.Clone(s.shared[entries[0].Shared])
-	return j.Kept, entries, nil
+	return j.JournaledRun, entries, nil
 }
 
 // selected returns the runs that want selects.
-func (s *Store) selected(ctx context.Context, want func(ledger.Kept) bool) ([]ledger.Kept, error) {
+func (s *Store) selected(ctx context.Context, want func(ledger.JournaledRun) bool) ([]ledger.JournaledRun, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []ledger.Kept
+	var all []ledger.JournaledRun
 	for _, j := range s.journals {
-		if want(j.Kept) {
-			all = append(all, j.Kept)
+		if want(j.JournaledRun) {
+			all = append(all, j.JournaledRun)
 		}
 	}
 	return all, ctx.Err()
 }
 
 // Runs returns all runs that have a journal.
-func (s *Store) Runs(ctx context.Context) ([]ledger.Kept, error) {
-	return s.selected(ctx, func(ledger.Kept) bool { return true })
+func (s *Store) Runs(ctx context.Context) ([]ledger.JournaledRun, error) {
+	return s.selected(ctx, func(ledger.JournaledRun) bool { return true })
 }
 
 // LeaseRequests returns the runs that their owner is requested to hand over or end.
-func (s *Store) LeaseRequests(ctx context.Context, owner string) ([]ledger.Kept, error) {
-	return s.selected(ctx, func(k ledger.Kept) bool {
+func (s *Store) LeaseRequests(ctx context.Context, owner string) ([]ledger.JournaledRun, error) {
+	return s.selected(ctx, func(k ledger.JournaledRun) bool {
 		return k.Owner == owner && (k.HandoverRequestedBy != "" || k.CancelRequestedBy != "")
 	})
 }
 
 // ChangeRun changes what is known of a run.
-func (s *Store) ChangeRun(ctx context.Context, run string, change func(*ledger.Kept) error) (ledger.Kept, error) {
+func (s *Store) ChangeRun(ctx context.Context, run string, change func(*ledger.JournaledRun) error) (ledger.JournaledRun, error) {
 	if err := ctx.Err(); err != nil {
-		return ledger.Kept{}, err
+		return ledger.JournaledRun{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return ledger.Kept{}, errClosed
+		return ledger.JournaledRun{}, errClosed
 	}
 	j := s.journalLocked(run)
 	if j == nil {
-		return ledger.Kept{}, fmt.Errorf("changing run %s: %w", run, ledger.ErrNoJournal)
+		return ledger.JournaledRun{}, fmt.Errorf("changing run %s: %w", run, ledger.ErrNoJournal)
 	}
-	k, err := j.Kept.Change(change)
+	k, err := j.JournaledRun.Change(change)
 	if err != nil {
 		return k, err
 	}
-	j.Kept = k
+	j.JournaledRun = k
 	s.changedLocked()
 	return k, nil
 }

@@ -10,8 +10,8 @@ import (
 // Confirm submits what is pending to the store of requests, if no bridge has, and
 // confirms it there: the bridges that wait take it over. Those that start find it by
 // [History.Keep].
-func Confirm(ctx context.Context, store approval.Store, row approval.Held, said approval.Confirmation) error {
-	_, err := approval.Hold(ctx, store, row, said.At)
+func Confirm(ctx context.Context, store approval.Store, row approval.PendingConfig, said approval.Confirmation) error {
+	_, err := approval.SubmitConfig(ctx, store, row, said.At)
 	if err == nil {
 		err = approval.Confirm(ctx, store, row.File, row.Digest, said)
 	}
@@ -23,8 +23,8 @@ func Confirm(ctx context.Context, store approval.Store, row approval.Held, said 
 
 // Reject submits what is pending, if no bridge has, and rejects it: nothing of it
 // holds, not even the rights that it takes away.
-func Reject(ctx context.Context, store approval.Store, row approval.Held, said approval.Confirmation) error {
-	_, err := approval.Hold(ctx, store, row, said.At)
+func Reject(ctx context.Context, store approval.Store, row approval.PendingConfig, said approval.Confirmation) error {
+	_, err := approval.SubmitConfig(ctx, store, row, said.At)
 	if err == nil {
 		err = approval.Reject(ctx, store, row.File, row.Digest, said)
 	}

@@ -84,8 +84,8 @@ func (c *Change) Meanwhile(rejected bool) *config.Config {
 
 // Row is what the store of requests keeps of c, which a bridge has waiting in the
 // place of old.
-func (c *Change) Row(old *config.Config, bridge string) approval.Held {
-	row := approval.Held{Bridges: []string{bridge}, File: c.Key(), Digest: c.Digest(), Since: time.Now(), Why: c.Why, NeedsReason: c.NeedsReason, Diff: c.Diff}
+func (c *Change) Row(old *config.Config, bridge string) approval.PendingConfig {
+	row := approval.PendingConfig{Bridges: []string{bridge}, File: c.Key(), Digest: c.Digest(), Since: time.Now(), Why: c.Why, NeedsReason: c.NeedsReason, Diff: c.Diff}
 	less := *old
 	less.Approvals = meanwhile(old.Approvals, c.Config.Approvals)
 	if people, err := Approvers(&less, approval.Realm{}); err == nil { // less than was in force, so it is right

@@ -25,7 +25,7 @@ type Options struct {
 	InForce func() *config.Config
 	// Take makes a configuration the one in force, and says who confirmed it, if
 	// anybody had to. There is one call of it at a time, as of Follow and Submitted.
-	Take func(ctx context.Context, cfg *config.Config, confirmed approval.Held) error
+	Take func(ctx context.Context, cfg *config.Config, confirmed approval.PendingConfig) error
 	// Follow sets who may answer, while something is pending.
 	Follow func(meanwhile *config.Config) error
 	// Submitted hears of each change that begins to wait in the place of old.
@@ -60,10 +60,10 @@ func (r *Reloader) Reload(ctx context.Context, cfg *config.Config) error {
 	}
 	if c == nil {
 		r.withdrawLocked(ctx)
-		return r.o.Take(ctx, cfg, approval.Held{})
+		return r.o.Take(ctx, cfg, approval.PendingConfig{})
 	}
 	r.pending.Store(c) // before it is kept, which tells those who then look here
-	row, err := approval.Hold(ctx, r.o.Store, c.Row(old, r.o.Bridge), time.Now())
+	row, err := approval.SubmitConfig(ctx, r.o.Store, c.Row(old, r.o.Bridge), time.Now())
 	switch {
 	case err != nil:
 		r.o.Log.Error("nobody can confirm the pending configuration", "err", err)
@@ -96,7 +96,7 @@ func (r *Reloader) withdrawLocked(ctx context.Context) {
 		return
 	}
 	r.o.Log.Info("no configuration waits for an approver any more")
-	if err := approval.Release(context.WithoutCancel(ctx), r.o.Store, c.Key(), r.withdraws); err != nil {
+	if err := approval.WithdrawConfig(context.WithoutCancel(ctx), r.o.Store, c.Key(), r.withdraws); err != nil {
 		r.o.Log.Warn("dropping what was pending", "err", err)
 	}
 }
@@ -108,9 +108,9 @@ func (r *Reloader) withdraws(bridge string) bool { return bridge == r.o.Bridge |
 // WithdrawGone drops what bridges that have ended may have left pending of a file
 // that need not be confirmed. What a living bridge waits for stays.
 func (r *Reloader) WithdrawGone(ctx context.Context, cfg *config.Config) {
-	row, err := approval.HeldOf(ctx, r.o.Store, Key(cfg))
+	row, err := approval.PendingConfigOf(ctx, r.o.Store, Key(cfg))
 	if err == nil && row != nil && row.By == "" {
-		err = approval.Release(ctx, r.o.Store, Key(cfg), r.withdraws)
+		err = approval.WithdrawConfig(ctx, r.o.Store, Key(cfg), r.withdraws)
 	}
 	if err != nil {
 		r.o.Log.Warn("looking for a pending configuration", "err", err)
@@ -122,7 +122,7 @@ func (r *Reloader) Watch(ctx context.Context) {
 	for {
 		var changed <-chan struct{} // nobody looks while nothing is pending
 		if r.pending.Load() != nil {
-			changed = r.o.Store.Requested()
+			changed = r.o.Store.Changed()
 			r.look(ctx)
 		}
 		select {
@@ -142,9 +142,9 @@ func (r *Reloader) look(ctx context.Context) {
 	if c == nil {
 		return
 	}
-	row, err := approval.HeldOf(ctx, r.o.Store, c.Key())
+	row, err := approval.PendingConfigOf(ctx, r.o.Store, c.Key())
 	if err == nil && row == nil { // dropped by a bridge that has started since, and had nothing to submit
-		_, err = approval.Hold(ctx, r.o.Store, c.Row(r.o.InForce(), r.o.Bridge), time.Now())
+		_, err = approval.SubmitConfig(ctx, r.o.Store, c.Row(r.o.InForce(), r.o.Bridge), time.Now())
 	}
 	switch {
 	case err != nil:
@@ -170,13 +170,13 @@ func (r *Reloader) Text() string {
 	return "waits for an approver (the approval page, or codemode-bridge config confirm): " + strings.Join(c.Why, "; ")
 }
 
-// Held is what this bridge has waiting, for the page; nil if nothing is.
-func (r *Reloader) Held(ctx context.Context) (*approval.Held, error) {
+// Pending is what this bridge has waiting, for the page; nil if nothing is.
+func (r *Reloader) Pending(ctx context.Context) (*approval.PendingConfig, error) {
 	c := r.pending.Load()
 	if c == nil {
 		return nil, nil
 	}
-	row, err := approval.HeldOf(ctx, r.o.Store, c.Key())
+	row, err := approval.PendingConfigOf(ctx, r.o.Store, c.Key())
 	if err != nil {
 		return nil, fmt.Errorf("reading the pending configuration: %w", err)
 	}

@@ -18,7 +18,7 @@ type running struct {
 	files
 	*start
 	*Reloader
-	taken chan approval.Held
+	taken chan approval.PendingConfig
 
 	mu        sync.Mutex
 	inForce   *config.Config
@@ -29,12 +29,12 @@ type running struct {
 func run(t *testing.T) *running {
 	t.Helper()
 	f := newFiles(t, confirmedText())
-	b := &running{files: f, start: f.app("config.json", ""), taken: make(chan approval.Held, 1)}
+	b := &running{files: f, start: f.app("config.json", ""), taken: make(chan approval.PendingConfig, 1)}
 	b.inForce, _ = f.taken(b.start, nil)
 	b.Reloader = NewReloader(Options{
 		History: &b.History, Store: new(approval.Memory), Bridge: "b1", Gone: func(string) bool { return false }, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		InForce: b.current,
-		Take: func(_ context.Context, cfg *config.Config, confirmed approval.Held) error {
+		Take: func(_ context.Context, cfg *config.Config, confirmed approval.PendingConfig) error {
 			b.mu.Lock()
 			b.inForce = cfg
 			b.mu.Unlock()
@@ -97,7 +97,7 @@ func TestReloadWaitsForAnApprover(t *testing.T) {
 	b := run(t)
 	before := b.current()
 	b.edit(loosenings["nothing is denied"], set(people("ann:admin", "cyd"), "approvals", "approvers"))
-	row, err := b.Held(t.Context())
+	row, err := b.Pending(t.Context())
 	if err != nil || row == nil || !row.NeedsReason || b.current() != before || !strings.Contains(b.Text(), row.Why[0]) {
 		t.Fatalf("what waits is %+v, %v (%q)", row, err, b.Text())
 	}
@@ -133,7 +133,7 @@ func TestReloadOfWhatIsRejected(t *testing.T) {
 	if by := (<-b.taken).By; by != "" || b.Change() != nil {
 		t.Errorf("taken over by %q, and %q waits", by, b.Text())
 	}
-	if row, err := b.Held(t.Context()); row != nil || err != nil {
+	if row, err := b.Pending(t.Context()); row != nil || err != nil {
 		t.Errorf("what waits is %+v, %v", row, err)
 	}
 	if err := b.Confirm(t.Context(), "any", approval.Confirmation{By: "ann"}); !errors.Is(err, approval.ErrUnknown) {
@@ -141,7 +141,7 @@ func TestReloadOfWhatIsRejected(t *testing.T) {
 	}
 	b.edit(loosenings["another default profile"])
 	b.Withdraw(t.Context())
-	if row, err := approval.HeldOf(t.Context(), b.o.Store, Key(b.current())); row != nil || err != nil {
+	if row, err := approval.PendingConfigOf(t.Context(), b.o.Store, Key(b.current())); row != nil || err != nil {
 		t.Errorf("a bridge that ended left %+v, %v", row, err)
 	}
 }

@@ -21,25 +21,25 @@ type Shown struct {
 }
 
 // Show is what is pending for programs.
-func Show(row *approval.Held) *Shown {
+func Show(row *approval.PendingConfig) *Shown {
 	return &Shown{row.File, row.Digest, row.Since, row.Why, row.Diff, row.NeedsReason, row.Rejected}
 }
 
 // Lines are what is pending for people: where, why, how the profiles differ, and
 // who has rejected it.
-func Lines(row *approval.Held) []string {
+func Lines(row *approval.PendingConfig) []string {
 	lines := []string{fmt.Sprintf("%s waits for an approver since %s, because of:", row.File, row.Since.Local().Format("15:04:05"))}
 	for _, why := range row.Why {
-		lines = append(lines, "  "+canon.Visible(why))
+		lines = append(lines, "  "+canon.Escape(why))
 	}
 	if len(row.Diff) > 0 {
 		lines = append(lines, "the profiles as they apply:")
 	}
 	for _, l := range row.Diff {
-		lines = append(lines, "  "+canon.Visible(l))
+		lines = append(lines, "  "+canon.Escape(l))
 	}
 	if r := row.Rejected; r != nil {
-		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%s has rejected it: %s", canon.Visible(r.By), canon.Visible(canon.Redact(r.Text))), ": "))
+		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%s has rejected it: %s", canon.Escape(r.By), canon.Escape(canon.Redact(r.Text))), ": "))
 	}
 	if row.NeedsReason {
 		lines = append(lines, "whoever confirms it says why: --reason")

@@ -256,7 +256,7 @@ func shown(line string) string {
 	if n > maxLine {
 		line = string([]rune(line)[:maxLine])
 	}
-	line = spelled(canon.Visible(line))
+	line = spelled(canon.Escape(line))
 	if n > maxLine {
 		line += fmt.Sprintf("… %d characters more", n-maxLine)
 	}
@@ -308,7 +308,7 @@ func notices(d catalog.Definition) []string {
 			all = append(all, fmt.Sprintf("and %d more such words", len(words)-i))
 			break
 		}
-		all = append(all, "letters of two scripts in one word, which may pass for another: "+spelled(canon.Visible(word)))
+		all = append(all, "letters of two scripts in one word, which may pass for another: "+spelled(canon.Escape(word)))
 	}
 	if strings.ContainsFunc(d.Name, func(r rune) bool { return r > 0x7e || r < '!' }) {
 		all = append(all, "its name has characters that names of tools usually don't have: "+strconv.QuoteToASCII(d.Name))

@@ -167,12 +167,12 @@ func (f *file) observe(server string, listed []catalog.Definition, rules Rules, 
 			e = &pin{Seen: newSnapshot(d, "", now)}
 			f.Tools[name] = e
 			if hold := rules.New; !first || hold != Allow {
-				events = append(events, Event{Server: server, Tool: d.Name, Kind: Appeared, To: digest, Hold: hold})
+				events = append(events, Event{Server: server, Tool: d.Name, Kind: Appeared, To: digest, Reaction: hold})
 			}
 		} else if was := e.current().Digest; was != digest {
-			step := Event{Server: server, Tool: d.Name, Kind: Differs, From: was, To: digest, Hold: e.rule(rules)}
+			step := Event{Server: server, Tool: d.Name, Kind: Differs, From: was, To: digest, Reaction: e.rule(rules)}
 			if e.Accepted != nil && e.Accepted.Digest == digest {
-				e.Seen, step.Kind, step.Hold = nil, Returned, Allow
+				e.Seen, step.Kind, step.Reaction = nil, Returned, Allow
 			} else {
 				e.Seen = newSnapshot(d, "", now)
 			}
@@ -192,7 +192,7 @@ func (f *file) observe(server string, listed []catalog.Definition, rules Rules, 
 		}
 	}
 	if first && len(listed) > 0 {
-		events = append([]Event{{Server: server, Kind: FirstContact, Tools: len(listed), Hold: rules.New}}, events...)
+		events = append([]Event{{Server: server, Kind: FirstContact, Tools: len(listed), Reaction: rules.New}}, events...)
 	}
 	return events
 }
@@ -210,29 +210,29 @@ func (f *file) judgeOne(d catalog.Definition, rules Rules) Standing {
 	e, known := f.Tools[key(d.Name)]
 	switch {
 	case !known && len(f.Tools) >= maxTools:
-		return Standing{State: New, Hold: Quarantine, Why: fmt.Sprintf("its server has listed more than %d different tools", maxTools)}
+		return Standing{State: New, Reaction: Quarantine, Why: fmt.Sprintf("its server has listed more than %d different tools", maxTools)}
 	case !known:
-		return describeHold(Standing{State: New, Hold: rules.New, Why: "it is new, and nobody has accepted it yet"}, d)
+		return describeHold(Standing{State: New, Reaction: rules.New, Why: "it is new, and nobody has accepted it yet"}, d)
 	case e.Blocked != nil: // nobody sees a difference of what is never asked
-		return Standing{State: Blocked, Hold: Quarantine, Was: e.Accepted.whole(), Why: fmt.Sprintf("%s blocked it on %s", canon.Visible(e.Blocked.By), day(e.Blocked.At))}
+		return Standing{State: Blocked, Reaction: Quarantine, Was: e.Accepted.whole(), Why: fmt.Sprintf("%s blocked it on %s", canon.Escape(e.Blocked.By), day(e.Blocked.At))}
 	case e.Accepted == nil:
-		return describeHold(Standing{State: New, Hold: rules.New, Why: "it is new, and nobody has accepted it yet"}, d)
+		return describeHold(Standing{State: New, Reaction: rules.New, Why: "it is new, and nobody has accepted it yet"}, d)
 	case e.Accepted.Digest == d.Digest():
-		return Standing{State: Accepted, Hold: Allow}
+		return Standing{State: Accepted, Reaction: Allow}
 	}
-	return describeHold(Standing{State: Changed, Hold: rules.Changed, Was: e.Accepted.whole(), Why: "its definition changed since " + e.Accepted.words()}, d)
+	return describeHold(Standing{State: Changed, Reaction: rules.Changed, Was: e.Accepted.whole(), Why: "its definition changed since " + e.Accepted.words()}, d)
 }
 
 // describeHold fills in the difference of what is held; a Reaction that is none of the
 // words holds the most.
 func describeHold(s Standing, d catalog.Definition) Standing {
-	switch s.Hold {
+	switch s.Reaction {
 	case Allow:
 		s.State, s.Why, s.Was = Accepted, "", nil
 		return s
 	case Ask, Quarantine:
 	default:
-		s.Hold = Quarantine
+		s.Reaction = Quarantine
 	}
 	s.Difference = difference(s.Was, s.State != New, &d)
 	return s
@@ -243,14 +243,14 @@ func (v *snapshot) words() string {
 	if v.By == "" {
 		return "it was first seen on " + day(v.At)
 	}
-	return canon.Visible(v.By) + " accepted it on " + day(v.At)
+	return canon.Escape(v.By) + " accepted it on " + day(v.At)
 }
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-func (e *pin) unreviewed(server, name string) Waiting {
+func (e *pin) unreviewed(server, name string) UnreviewedTool {
 	now := e.current()
-	w := Waiting{Server: server, Tool: name, State: Accepted, Since: now.At, Digest: now.Digest}
+	w := UnreviewedTool{Server: server, Tool: name, State: Accepted, Since: now.At, Digest: now.Digest}
 	switch {
 	case e.Blocked != nil:
 		w.State, w.BlockedBy, w.BlockedAt = Blocked, e.Blocked.By, e.Blocked.At

@@ -96,8 +96,8 @@ const (
 
 // A Standing is the state of one tool, and what follows.
 type Standing struct {
-	State State
-	Hold  Reaction // Allow: nothing is held
+	State    State
+	Reaction Reaction // Allow: nothing is held
 	// Why is the reason for people, in our words and without a full stop;
 	// empty where nothing is held.
 	Why string
@@ -113,7 +113,7 @@ type Event struct {
 	Kind         Kind
 	From, To     string // digests; empty for nothing
 	Tools        int    // of a FirstContact
-	Hold         Reaction
+	Reaction     Reaction
 }
 
 // A Kind is what happened to a tool.
@@ -186,9 +186,9 @@ func (s *Store) Judge(server string, listed []catalog.Definition, rules Rules) (
 // unreadable are the standings of tools of which nobody can say what was
 // accepted.
 func unreadable(server string, listed []catalog.Definition, rules Rules, err error) map[string]Standing {
-	standing := Standing{State: Unknown, Hold: rules.Changed, Why: fmt.Sprintf("what was accepted of server %s cannot be read or written: %v", server, err)}
-	if Ask.stricter(standing.Hold) {
-		standing.Hold = Ask
+	standing := Standing{State: Unknown, Reaction: rules.Changed, Why: fmt.Sprintf("what was accepted of server %s cannot be read or written: %v", server, err)}
+	if Ask.stricter(standing.Reaction) {
+		standing.Reaction = Ask
 	}
 	all := make(map[string]Standing, len(listed))
 	for _, d := range listed {
@@ -263,13 +263,13 @@ func (s *Store) decide(server, tool, digest string, do func(*pin)) error {
 		return nil
 	})
 	if err != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrChanged) {
-		return fmt.Errorf("deciding on tool %s of server %s: %w", canon.Visible(tool), server, err)
+		return fmt.Errorf("deciding on tool %s of server %s: %w", canon.Escape(tool), server, err)
 	}
 	return err
 }
 
-// A Waiting is a tool that waits to be looked at, or that was blocked.
-type Waiting struct {
+// An UnreviewedTool is a tool that waits to be looked at, or that was blocked.
+type UnreviewedTool struct {
 	Server string
 	Tool   string // the raw name
 	State  State
@@ -290,25 +290,25 @@ type Waiting struct {
 }
 
 // Find returns a tool that is known, whatever its state.
-func (s *Store) Find(server, tool string) (Waiting, bool, error) {
+func (s *Store) Find(server, tool string) (UnreviewedTool, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f, err := s.readLocked(server)
 	if err != nil {
-		return Waiting{}, false, fmt.Errorf("reading the pins of server %s: %w", server, err)
+		return UnreviewedTool{}, false, fmt.Errorf("reading the pins of server %s: %w", server, err)
 	}
 	e, ok := f.Tools[key(tool)]
 	if !ok {
-		return Waiting{}, false, nil
+		return UnreviewedTool{}, false, nil
 	}
 	return e.unreviewed(server, key(tool)), true, nil
 }
 
-// Waiting lists what waits of some servers, by server and name.
-func (s *Store) Waiting(servers []string) ([]Waiting, error) {
+// Unreviewed lists what waits of some servers, by server and name.
+func (s *Store) Unreviewed(servers []string) ([]UnreviewedTool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []Waiting
+	var all []UnreviewedTool
 	var problems []error
 	for _, server := range servers {
 		f, err := s.readLocked(server)
@@ -322,7 +322,7 @@ func (s *Store) Waiting(servers []string) ([]Waiting, error) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b Waiting) int {
+	slices.SortFunc(all, func(a, b UnreviewedTool) int {
 		if c := strings.Compare(a.Server, b.Server); c != 0 {
 			return c
 		}

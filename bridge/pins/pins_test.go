@@ -41,8 +41,8 @@ func observe(t *testing.T, s *Store, rules Rules, tools ...catalog.Definition) (
 // stands checks the state of one tool and what becomes of it.
 func stands(t *testing.T, got Standing, state State, hold Reaction, why string) {
 	t.Helper()
-	if got.State != state || got.Hold != hold || !strings.Contains(got.Why, why) || (got.Why == "") != (hold == Allow) {
-		t.Errorf("it stands as %s, %s, %q; want %s, %s, %q", got.State, got.Hold, got.Why, state, hold, why)
+	if got.State != state || got.Reaction != hold || !strings.Contains(got.Why, why) || (got.Why == "") != (hold == Allow) {
+		t.Errorf("it stands as %s, %s, %q; want %s, %s, %q", got.State, got.Reaction, got.Why, state, hold, why)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestWhatIsAChange(t *testing.T) {
 		changed := base
 		change(&changed)
 		all, events := observe(t, s, usual, changed)
-		if all["read"].State != Changed || all["read"].Hold != Ask || len(events) != 1 || events[0].Kind != Differs || len(all["read"].Difference) == 0 {
+		if all["read"].State != Changed || all["read"].Reaction != Ask || len(events) != 1 || events[0].Kind != Differs || len(all["read"].Difference) == 0 {
 			t.Errorf("another %s: %+v, events %+v", name, all["read"], events)
 		}
 	}
@@ -130,7 +130,7 @@ func TestAPersonAccepts(t *testing.T) {
 		a, b, c := tool("read", "Reads."), tool("read", "Reads more."), tool("read", "Sends.")
 		observe(t, s, usual, a)
 		observe(t, s, usual, b)
-		waiting, err := s.Waiting([]string{"fs", "other"})
+		waiting, err := s.Unreviewed([]string{"fs", "other"})
 		if err != nil || len(waiting) != 1 || waiting[0].State != Changed || waiting[0].Was != a.Digest() || waiting[0].Digest != b.Digest() {
 			t.Fatalf("%+v, %v", waiting, err)
 		}
@@ -163,7 +163,7 @@ func TestQuarantine(t *testing.T) {
 		all, events := observe(t, s, shut, known, extra)
 		stands(t, all["read"], Accepted, Allow, "")
 		stands(t, all["extra"], New, Quarantine, "new")
-		if len(events) != 1 || events[0].Tool != "extra" || events[0].Hold != Quarantine {
+		if len(events) != 1 || events[0].Tool != "extra" || events[0].Reaction != Quarantine {
 			t.Errorf("events %+v", events)
 		}
 		if _, events := observe(t, s, shut, known, extra); events != nil {
@@ -205,7 +205,7 @@ func TestUnacceptedToolsAreForgotten(t *testing.T) {
 	s := Open("")
 	observe(t, s, shut, tool("read", "Reads."))
 	observe(t, s, shut)
-	if waiting, err := s.Waiting([]string{"fs"}); err != nil || len(waiting) != 0 {
+	if waiting, err := s.Unreviewed([]string{"fs"}); err != nil || len(waiting) != 0 {
 		t.Errorf("what is gone waits: %+v, %v", waiting, err)
 	}
 	observe(t, s, usual, tool("read", "Reads."))
@@ -261,7 +261,7 @@ func TestDamageAcceptsNothing(t *testing.T) {
 			}
 			stands(t, all["read"], Unknown, Ask, "cannot be read")
 		}
-		if all, _ := Open(dir).Judge("fs", []catalog.Definition{tool("read", "Reads.")}, shut); all["read"].Hold != Quarantine {
+		if all, _ := Open(dir).Judge("fs", []catalog.Definition{tool("read", "Reads.")}, shut); all["read"].Reaction != Quarantine {
 			t.Errorf("%s: a quarantined server's tool is only asked", name)
 		}
 		if now, err := os.ReadFile(path); err != nil || string(now) != damaged {
@@ -400,7 +400,7 @@ func TestOddDefinitions(t *testing.T) {
 		all, _ = observe(t, s, usual, other, bad2)
 		stands(t, all["huge"], Changed, Ask, "changed")
 		stands(t, all["bad\xff"], Changed, Ask, "changed")
-		waiting, err := s.Waiting([]string{"fs"})
+		waiting, err := s.Unreviewed([]string{"fs"})
 		if err != nil || len(waiting) != 2 || !strings.Contains(fmt.Sprint(waiting), "not kept") || !strings.Contains(fmt.Sprint(waiting), "only its digest") {
 			t.Errorf("%+v, %v", waiting, err)
 		}

@@ -41,11 +41,11 @@ func toolChanged(e Event) ledger.Record {
 		Differs:      "its definition has changed",
 		Returned:     "its definition is the accepted one again",
 	}[e.Kind]
-	if e.Hold != Allow || e.Kind == Differs {
-		words += map[Reaction]string{Allow: ": accepted by the configuration", Ask: ": its calls ask", Quarantine: ": quarantined"}[e.Hold]
+	if e.Reaction != Allow || e.Kind == Differs {
+		words += map[Reaction]string{Allow: ": accepted by the configuration", Ask: ": its calls ask", Quarantine: ": quarantined"}[e.Reaction]
 	}
 	return ledger.Record{Event: ledger.ToolChanged, Server: e.Server, Tool: e.Tool, Durable: true, Reasons: []string{words},
-		Detail: ledger.Detail(toolDetail{string(e.Kind), e.From, e.To, e.Tools, string(e.Hold)})}
+		Detail: ledger.Detail(toolDetail{string(e.Kind), e.From, e.To, e.Tools, string(e.Reaction)})}
 }
 
 // Imported is the record of a server whose tools are about to be pinned in

@@ -28,16 +28,16 @@ type Reviewer struct {
 
 // Accept accepts a tool as w shows it. The error is ErrUnknown, ErrChanged, or
 // says what failed.
-func (r Reviewer) Accept(ctx context.Context, w Waiting, by, channel string) error {
+func (r Reviewer) Accept(ctx context.Context, w UnreviewedTool, by, channel string) error {
 	return r.decide(ctx, ledger.ToolAccepted, w, by, channel, r.Store.Accept)
 }
 
 // Block keeps a tool from scripts.
-func (r Reviewer) Block(ctx context.Context, w Waiting, by, channel string) error {
+func (r Reviewer) Block(ctx context.Context, w UnreviewedTool, by, channel string) error {
 	return r.decide(ctx, ledger.ToolBlocked, w, by, channel, r.Store.Block)
 }
 
-func (r Reviewer) decide(ctx context.Context, event ledger.Event, w Waiting, by, channel string, do func(server, tool, digest, by string, now time.Time) error) error {
+func (r Reviewer) decide(ctx context.Context, event ledger.Event, w UnreviewedTool, by, channel string, do func(server, tool, digest, by string, now time.Time) error) error {
 	is, ok, err := r.Store.Find(w.Server, w.Tool)
 	switch {
 	case err != nil:
@@ -47,14 +47,14 @@ func (r Reviewer) decide(ctx context.Context, event ledger.Event, w Waiting, by,
 	case is.Digest != w.Digest:
 		return ErrChanged
 	}
-	rec := ledger.Record{Event: event, Time: time.Now(), Server: w.Server, Tool: canon.Visible(w.Tool), Approver: by, Channel: channel, Durable: true,
+	rec := ledger.Record{Event: event, Time: time.Now(), Server: w.Server, Tool: canon.Escape(w.Tool), Approver: by, Channel: channel, Durable: true,
 		Detail: ledger.Detail(toolDetail{What: string(w.State), Old: w.Was, New: w.Digest})}
 	ctx = context.WithoutCancel(ctx)
 	if err := r.Recorder.Record(ctx, rec); err != nil {
 		return fmt.Errorf("recording what %s decided: %w", cmp.Or(by, "nobody"), err)
 	}
 	if err = do(w.Server, w.Tool, w.Digest, by, rec.Time); err != nil {
-		rec.Outcome, rec.Error = ledger.Failed, canon.Visible(err.Error())
+		rec.Outcome, rec.Error = ledger.Failed, canon.Escape(err.Error())
 		r.Recorder.Enqueue(ctx, rec)
 	}
 	return err
@@ -62,7 +62,7 @@ func (r Reviewer) decide(ctx context.Context, event ledger.Event, w Waiting, by,
 
 // Then is what becomes of the tool under its server's rules until somebody accepts
 // it.
-func (w Waiting) Then(r Rules) Reaction {
+func (w UnreviewedTool) Then(r Rules) Reaction {
 	switch w.State {
 	case Blocked:
 		return Quarantine
@@ -83,7 +83,7 @@ func (e *NameError) Error() string { return e.text }
 // what they saw (server__tool@sha256:...) or without. Seen reports that each had
 // one, so that it is what they saw. The error is a [NameError], says that a tool is
 // another by now, or is of reading.
-func (s *Store) Choose(names []string, isServer func(string) bool) (chosen []Waiting, seen bool, err error) {
+func (s *Store) Choose(names []string, isServer func(string) bool) (chosen []UnreviewedTool, seen bool, err error) {
 	seen = true
 	for _, name := range names {
 		digest := ""

@@ -46,7 +46,7 @@ func listed(t *testing.T, names ...string) *Store {
 func TestReviewIsRecordedFirst(t *testing.T) {
 	t.Parallel()
 	s, book := listed(t, "search"), &notebook{full: true}
-	waiting, err := s.Waiting([]string{"web"})
+	waiting, err := s.Unreviewed([]string{"web"})
 	if err != nil || len(waiting) != 1 {
 		t.Fatal(waiting, err)
 	}
@@ -54,7 +54,7 @@ func TestReviewIsRecordedFirst(t *testing.T) {
 	if err := r.Accept(t.Context(), w, "ann", "page"); !errors.Is(err, ledger.ErrUnavailable) {
 		t.Errorf("accepted without a record: %v", err)
 	}
-	if again, err := s.Waiting([]string{"web"}); err != nil || len(again) != 1 {
+	if again, err := s.Unreviewed([]string{"web"}); err != nil || len(again) != 1 {
 		t.Errorf("what could not be recorded was decided: %+v, %v", again, err)
 	}
 	book.full = false
@@ -86,7 +86,7 @@ func TestReviewIsRecordedFirst(t *testing.T) {
 func TestChooseTools(t *testing.T) {
 	t.Parallel()
 	s := listed(t, "search", "fetch")
-	all, err := s.Waiting([]string{"web"})
+	all, err := s.Unreviewed([]string{"web"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestRecordsAreBounded(t *testing.T) {
 	t.Parallel()
 	var events []Event
 	for range MaxRecords + 2 {
-		events = append(events, Event{Server: "web", Tool: "t", Kind: Appeared, Hold: Ask})
+		events = append(events, Event{Server: "web", Tool: "t", Kind: Appeared, Reaction: Ask})
 	}
 	all := Records(events)
 	if last := all[len(all)-1]; len(all) != MaxRecords+1 || last.Reasons[0] != "and 2 tools more" {

@@ -26,8 +26,8 @@ type Row struct {
 
 // NewRow describes a tool, of which then becomes until somebody accepts it. Hide
 // takes out what nobody may see of what the server says.
-func NewRow(w Waiting, then Reaction, hide func(string) string) Row {
-	r := Row{Tool: w.Server + "__" + canon.Visible(w.Tool), State: w.State, Then: string(then), Since: w.Since, Digest: w.Digest,
+func NewRow(w UnreviewedTool, then Reaction, hide func(string) string) Row {
+	r := Row{Tool: w.Server + "__" + canon.Escape(w.Tool), State: w.State, Then: string(then), Since: w.Since, Digest: w.Digest,
 		Was: w.Was, AcceptedBy: w.AcceptedBy, AcceptedAt: w.AcceptedAt, BlockedBy: w.BlockedBy, BlockedAt: w.BlockedAt, Notices: mapped(w.Notices, hide), Difference: []Part{}}
 	r.Named = r.Tool + "@" + w.Digest[:min(len(w.Digest), len(digestScheme)+shownDigest)]
 	for _, part := range w.Difference {
@@ -43,11 +43,11 @@ func (r Row) Lines() []string {
 	case Changed:
 		since := "since it was first seen on " + r.AcceptedAt.Local().Format(time.DateOnly)
 		if r.AcceptedBy != "" {
-			since = fmt.Sprintf("since %s accepted it on %s", canon.Visible(r.AcceptedBy), r.AcceptedAt.Local().Format(time.DateOnly))
+			since = fmt.Sprintf("since %s accepted it on %s", canon.Escape(r.AcceptedBy), r.AcceptedAt.Local().Format(time.DateOnly))
 		}
 		state = "changed " + since
 	case Blocked:
-		state = fmt.Sprintf("blocked by %s on %s", canon.Visible(r.BlockedBy), r.BlockedAt.Local().Format(time.DateOnly))
+		state = fmt.Sprintf("blocked by %s on %s", canon.Escape(r.BlockedBy), r.BlockedAt.Local().Format(time.DateOnly))
 	case New:
 		state = "new since " + r.Since.Local().Format(time.DateOnly)
 	}

@@ -54,7 +54,7 @@ func lookUp(view *gate.View, configured func(server string) bool, name string) (
 		return view.Facts(t)[0], "", nil
 	}
 	if t, ok := view.Catalog.Lookup(name); ok {
-		if h, held := view.Held[gate.ToolName{Server: t.Server, Tool: t.Name}]; held && h.Quarantined {
+		if h, held := view.Unreviewed[gate.ToolName{Server: t.Server, Tool: t.Name}]; held && h.Quarantined {
 			note = "no call of it passes: it is quarantined: " + h.Why
 		}
 		return view.Facts(t)[0], note, nil
@@ -64,7 +64,7 @@ func lookUp(view *gate.View, configured func(server string) bool, name string) (
 		_, err := view.Catalog.View(nil).Declare(name)
 		return profiles.Call{}, "", err
 	}
-	note = fmt.Sprintf("no server lists %s: this goes by the name alone", canon.Visible(name))
+	note = fmt.Sprintf("no server lists %s: this goes by the name alone", canon.Escape(name))
 	if !configured(server) {
 		note = fmt.Sprintf("there is no server %q in the configuration: this goes by the name alone", server)
 	}
@@ -85,7 +85,7 @@ func (x Explained) Write(out io.Writer, profile string) {
 	case d.Notify:
 		said += " (and notify)"
 	}
-	fmt.Fprintf(out, "%s: %s %s\n", said, canon.Visible(x.Tool), cutTo(canon.Visible(string(x.Args)), 200))
+	fmt.Fprintf(out, "%s: %s %s\n", said, canon.Escape(x.Tool), cutTo(canon.Escape(string(x.Args)), 200))
 	repeats := "not known to be repeatable"
 	if d.Repeatable {
 		repeats = "repeatable"
@@ -103,12 +103,12 @@ func (x Explained) Write(out io.Writer, profile string) {
 		if r.Kind == profiles.KindRule && r.Risk != 0 {
 			text += ", risk " + r.Risk.String()
 		}
-		fmt.Fprintf(out, "  %s\n", canon.Visible(text))
+		fmt.Fprintf(out, "  %s\n", canon.Escape(text))
 	}
 	if d.Disposition == profiles.Ask {
 		fmt.Fprintf(out, "\nHOW IT IS ASKED\n")
 		for _, line := range askedHow(d, x.PausedFor) {
-			fmt.Fprintf(out, "  %s\n", canon.Visible(line))
+			fmt.Fprintf(out, "  %s\n", canon.Escape(line))
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (x Explained) TriedRows() [][]string {
 		if tools == "" {
 			tools = "every tool"
 		}
-		table = append(table, []string{canon.Visible(what), canon.Visible(tools), of, yesNo(t.Matched), canon.Visible(t.Outcome)})
+		table = append(table, []string{canon.Escape(what), canon.Escape(tools), of, yesNo(t.Matched), canon.Escape(t.Outcome)})
 	}
 	return table
 }

@@ -153,7 +153,7 @@ func printLists(w *tabwriter.Writer, specs Specs, line []string, e profiles.Prof
 					break
 				}
 			}
-			fmt.Fprintf(w, "%s\t%s%s\n", label, canon.Visible(entry), from)
+			fmt.Fprintf(w, "%s\t%s%s\n", label, canon.Escape(entry), from)
 			label = ""
 		}
 	}
@@ -173,9 +173,9 @@ func printRules(w *tabwriter.Writer, specs Specs, line []string) {
 			if r.Action != nil {
 				action = *r.Action
 			}
-			fmt.Fprintf(w, "%s\t%s: %s%s\n", canon.Visible(label), action, canon.Visible(strings.Join(r.Tools, ", ")), from)
+			fmt.Fprintf(w, "%s\t%s: %s%s\n", canon.Escape(label), action, canon.Escape(strings.Join(r.Tools, ", ")), from)
 			for _, detail := range ruleDetails(r) {
-				fmt.Fprintf(w, "\t  %s\n", canon.Visible(detail))
+				fmt.Fprintf(w, "\t  %s\n", canon.Escape(detail))
 			}
 		}
 	}

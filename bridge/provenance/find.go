@@ -270,7 +270,7 @@ func (s *search) largest(n int, answers []*answer, hits []map[int][]span) []Run 
 			}
 		}
 		a := answers[best]
-		runs = append(runs, Run{Argument: canon.Visible(canon.Cut(s.sent[n].path, maxPath)), Characters: most,
+		runs = append(runs, Run{Argument: canon.Escape(canon.Cut(s.sent[n].path, maxPath)), Characters: most,
 			Whole: most == utf8.RuneCountInString(s.sent[n].text), Spans: merged(hits[best][n]), Call: a.Call, Server: a.Server, From: a.from()})
 	}
 	return runs

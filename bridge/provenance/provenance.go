@@ -152,9 +152,9 @@ func thousands(n int) string {
 // from names an answer's call for a person: its tool, and the argument that
 // tells most of what was asked for.
 func (a *answer) from() string {
-	name := canon.Visible(a.Tool)
+	name := canon.Escape(a.Tool)
 	if a.Server != "" {
-		name = canon.Visible(a.Server) + "__" + name
+		name = canon.Escape(a.Server) + "__" + name
 	}
 	var shown map[string]any
 	if json.Unmarshal(canon.Display(a.Args, canon.DisplayOptions{Hidden: a.Hidden, MaxString: maxNaming}).JSON, &shown) != nil {

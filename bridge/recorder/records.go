@@ -29,14 +29,14 @@ func ConfigTaken(old, taken Config, changes []string, said string) ledger.Record
 	return ledger.Record{
 		Event: ledger.ConfigChanged, Outcome: ledger.Done, Durable: true,
 		Revision: taken.Policy, Reasons: changes,
-		Detail: ledger.Detail(fileDetail{taken.File, old.Policy, taken.Policy, taken.Digest, canon.Visible(canon.Redact(said))}),
+		Detail: ledger.Detail(fileDetail{taken.File, old.Policy, taken.Policy, taken.Digest, canon.Escape(canon.Redact(said))}),
 	}
 }
 
 // ConfigPending records that a configuration waits for an approver: old goes on.
 func ConfigPending(old, pending Config, why []string) ledger.Record {
 	return ledger.Record{
-		Event: ledger.ConfigChanged, Outcome: ledger.Held, Durable: true,
+		Event: ledger.ConfigChanged, Outcome: ledger.ConfigPending, Durable: true,
 		Revision: old.Policy, Reasons: why,
 		Detail: ledger.Detail(fileDetail{pending.File, old.Policy, pending.Policy, pending.Digest, ""}),
 	}

@@ -168,9 +168,9 @@ func (in *Installation) Staying() (why, own []string) {
 	}
 	for _, s := range in.servers {
 		if reason, ok := in.staying[s.Name]; ok {
-			why = append(why, fmt.Sprintf("%s stays with %s: %s", canon.Visible(s.Name), in.Place.Client.Title, canon.Visible(reason)))
+			why = append(why, fmt.Sprintf("%s stays with %s: %s", canon.Escape(s.Name), in.Place.Client.Title, canon.Escape(reason)))
 		} else if !moved[s.Name] && !s.Disabled && s.Problem == "" {
-			own = append(own, canon.Visible(s.Name))
+			own = append(own, canon.Escape(s.Name))
 		}
 	}
 	return why, own

@@ -40,7 +40,7 @@ func (s *Server) Text() config.JSONC {
 	var out strings.Builder
 	out.WriteString("{\n")
 	for _, line := range s.comments() {
-		out.WriteString("  // " + canon.Visible(line) + "\n")
+		out.WriteString("  // " + canon.Escape(line) + "\n")
 	}
 	key := func(name string, value any) {
 		fmt.Fprintf(&out, "  %q: %s,\n", name, flatJSON(value))
@@ -128,9 +128,9 @@ func (s *Server) Runs() string {
 	if s.Kind != clients.Stdio {
 		u, err := url.Parse(s.URL)
 		if err != nil || u.Host == "" {
-			return canon.Visible(canon.Redact(masked(s.URL, s.Secrets)))
+			return canon.Escape(canon.Redact(masked(s.URL, s.Secrets)))
 		}
-		return canon.Visible(u.Scheme + "://" + u.Host + u.Path)
+		return canon.Escape(u.Scheme + "://" + u.Host + u.Path)
 	}
 	parts := append([]string{s.Command}, s.Args...)
 	for i, part := range parts {
@@ -138,13 +138,13 @@ func (s *Server) Runs() string {
 			parts[i] = hidden
 		}
 	}
-	return canon.Visible(canon.Redact(masked(strings.Join(parts, " "), s.Secrets)))
+	return canon.Escape(canon.Redact(masked(strings.Join(parts, " "), s.Secrets)))
 }
 
 // VariableNames are the names of a server's environment and headers, on one line.
 func (s *Server) VariableNames() string {
 	names := slices.Concat(slices.Sorted(maps.Keys(s.Env)), s.PassEnv, slices.Sorted(maps.Keys(s.Headers)))
-	return canon.Visible(strings.Join(names, " "))
+	return canon.Escape(strings.Join(names, " "))
 }
 
 // reference is a variable that a text uses.
@@ -157,7 +157,7 @@ func (s *Server) Uses() []string {
 	var names []string
 	for _, text := range texts {
 		for _, m := range reference.FindAllStringSubmatch(text, -1) {
-			names = append(names, canon.Visible(m[1]))
+			names = append(names, canon.Escape(m[1]))
 		}
 	}
 	slices.Sort(names)
@@ -169,7 +169,7 @@ func (s *Server) Remark() string {
 	var all []string
 	switch {
 	case s.Problem != "":
-		return "not taken over: " + canon.Visible(s.Problem)
+		return "not taken over: " + canon.Escape(s.Problem)
 	case s.Known:
 		all = append(all, "there already")
 	}
@@ -182,14 +182,14 @@ func (s *Server) Remark() string {
 		all = append(all, "off")
 	}
 	for _, note := range s.Notes {
-		all = append(all, canon.Visible(note))
+		all = append(all, canon.Escape(note))
 	}
 	return strings.Join(all, "; ")
 }
 
 // WhyUnpinned is Unpinned without secrets.
 func (s *Server) WhyUnpinned() string {
-	return canon.Visible(canon.Redact(masked(s.Unpinned, s.Secrets)))
+	return canon.Escape(canon.Redact(masked(s.Unpinned, s.Secrets)))
 }
 
 // A Row is a server as --json prints it.

@@ -79,7 +79,7 @@ func Diff(name string, before, after []byte, secrets []string) []string {
 		if line = strings.TrimSuffix(line, "\n"); i == 0 || line == "" {
 			continue // the first line only names the files
 		}
-		text := canon.VisibleLines(canon.Redact(line[1:]))
+		text := canon.EscapeLines(canon.Redact(line[1:]))
 		if runes := []rune(text); len(runes) > widest {
 			text = string(runes[:widest-1]) + "…"
 		}
@@ -105,7 +105,7 @@ func Added(name string, before, after []byte) []string {
 	all := []string{"--- " + name, "+++ " + name, fmt.Sprintf("@@ -%d,%d +%d,%d @@", from+1, len(old)-tail+rest-from, from+1, len(now)-tail+rest-from)}
 	show := func(mark string, lines []string) {
 		for _, line := range lines {
-			all = append(all, mark+canon.VisibleLines(line))
+			all = append(all, mark+canon.EscapeLines(line))
 		}
 	}
 	show(" ", old[from:head])

@@ -70,12 +70,12 @@ func BenchmarkJournal(b *testing.B) {
 				intent, outcome := call(i)
 				if journal {
 					if intent.Call == 1 {
-						if err := db.Append(b.Context(), ledger.Entry{Run: intent.Run, Kind: ledger.Began, Owner: "x"}); err != nil {
+						if err := db.Append(b.Context(), ledger.JournalEntry{Run: intent.Run, Kind: ledger.Began, Owner: "x"}); err != nil {
 							b.Fatal(err)
 						}
 					}
-					intent.Journal = []ledger.Entry{{Run: intent.Run, Kind: ledger.Sent, Owner: "x", Call: intent.Call, Body: args}}
-					outcome.Journal = []ledger.Entry{{Run: intent.Run, Kind: ledger.Settled, Owner: "x", Call: intent.Call, Body: answer}}
+					intent.Journal = []ledger.JournalEntry{{Run: intent.Run, Kind: ledger.Sent, Owner: "x", Call: intent.Call, Body: args}}
+					outcome.Journal = []ledger.JournalEntry{{Run: intent.Run, Kind: ledger.Replied, Owner: "x", Call: intent.Call, Body: answer}}
 				}
 				for _, r := range []ledger.Record{intent, outcome} {
 					if err := db.Record(b.Context(), r); err != nil {
@@ -91,10 +91,10 @@ func BenchmarkJournal(b *testing.B) {
 func BenchmarkReadJournal(b *testing.B) {
 	db := open(b, Options{Path: filepath.Join(b.TempDir(), "audit.db")})
 	const calls = 1000
-	all := []ledger.Entry{{Run: "r", Kind: ledger.Began, Owner: "x"}}
+	all := []ledger.JournalEntry{{Run: "r", Kind: ledger.Began, Owner: "x"}}
 	for i := range calls {
-		all = append(all, ledger.Entry{Run: "r", Kind: ledger.Sent, Owner: "x", Call: i + 1, Body: make([]byte, 200)},
-			ledger.Entry{Run: "r", Kind: ledger.Settled, Owner: "x", Call: i + 1, Body: make([]byte, 1000)})
+		all = append(all, ledger.JournalEntry{Run: "r", Kind: ledger.Sent, Owner: "x", Call: i + 1, Body: make([]byte, 200)},
+			ledger.JournalEntry{Run: "r", Kind: ledger.Replied, Owner: "x", Call: i + 1, Body: make([]byte, 1000)})
 	}
 	if err := db.Append(b.Context(), all...); err != nil {
 		b.Fatal(err)

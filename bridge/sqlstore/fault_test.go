@@ -126,10 +126,10 @@ func fullDisk(path string) error {
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &free); err != nil {
 		return err
 	}
-	if err := db.Append(ctx, ledger.Entry{Run: "r", Kind: ledger.Began, Owner: "x"}); err != nil {
+	if err := db.Append(ctx, ledger.JournalEntry{Run: "r", Kind: ledger.Began, Owner: "x"}); err != nil {
 		return err
 	}
-	entry := []ledger.Entry{{Run: "r", Kind: ledger.Sent, Owner: "x", Body: make([]byte, 500)}}
+	entry := []ledger.JournalEntry{{Run: "r", Kind: ledger.Sent, Owner: "x", Body: make([]byte, 500)}}
 	kept := int64(0)
 	for round := range 3 {
 		size := int64(0)
@@ -266,13 +266,13 @@ func TestRequestsMoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "requests.db")
 	synctest.Test(t, func(t *testing.T) {
 		r := openRequests(t, path)
-		if err := r.Put(t.Context(), approval.Entry{Request: approval.Request{ID: "q1"}}); err != nil {
+		if err := r.Put(t.Context(), approval.StoredRequest{Request: approval.Request{ID: "q1"}}); err != nil {
 			t.Fatal(err)
 		}
-		r.Requested()
+		r.Changed()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		changed := r.Requested()
+		changed := r.Changed()
 		if err := os.Rename(path, path+".away"); err != nil {
 			t.Fatal(err)
 		}
@@ -283,17 +283,17 @@ func TestRequestsMoved(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, entries := r.Entries(t.Context(), approval.Filter{})
+			_, entries := r.Requests(t.Context(), approval.Filter{})
 			_, grants := r.Grants(t.Context())
-			_, update := r.Update(t.Context(), "q1", func(*approval.Entry) error { return nil })
-			put := r.Put(t.Context(), approval.Entry{Request: approval.Request{ID: "q2"}})
+			_, update := r.Update(t.Context(), "q1", func(*approval.StoredRequest) error { return nil })
+			put := r.Put(t.Context(), approval.StoredRequest{Request: approval.Request{ID: "q2"}})
 			for what, err := range map[string]error{"Entries": entries, "Grants": grants, "Update": update, "Put": put} {
 				if err == nil || !strings.Contains(err.Error(), "moved or replaced") {
 					t.Errorf("%s, with another file %v: %v", what, there, err)
 				}
 			}
 		}
-		changed = r.Requested()
+		changed = r.Changed()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		select {
@@ -305,7 +305,7 @@ func TestRequestsMoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-changed
-		if all, err := r.Entries(t.Context(), approval.Filter{}); err != nil || len(all) != 1 {
+		if all, err := r.Requests(t.Context(), approval.Filter{}); err != nil || len(all) != 1 {
 			t.Errorf("put back: %v, %v", all, err)
 		}
 	})

@@ -146,31 +146,31 @@ func (s thawed) journals(t *testing.T) {
 	// A run goes over to another bridge, which adds to its journal and ends it.
 	for _, name := range []string{"paused", "interrupted"} {
 		run := s.Runs[name]
-		kept, err := db.ChangeRun(t.Context(), run, func(k *ledger.Kept) error {
+		kept, err := db.ChangeRun(t.Context(), run, func(k *ledger.JournaledRun) error {
 			k.Owner, k.State = "today", ledger.Live
 			return nil
 		})
 		if err != nil || kept.Owner != "today" {
 			t.Fatalf("%+v, %v", kept, err)
 		}
-		if err := db.Append(t.Context(), ledger.Entry{Run: run, Owner: "gone", Kind: ledger.Noted}); !errors.Is(err, ledger.ErrNotOwner) {
+		if err := db.Append(t.Context(), ledger.JournalEntry{Run: run, Owner: "gone", Kind: ledger.Noted}); !errors.Is(err, ledger.ErrNotOwner) {
 			t.Errorf("a bridge that does not own it added to it: %v", err)
 		}
-		if err := db.Append(t.Context(), ledger.Entry{Run: run, Owner: "today", Kind: ledger.Noted, Body: []byte("more")}); err != nil {
+		if err := db.Append(t.Context(), ledger.JournalEntry{Run: run, Owner: "today", Kind: ledger.Noted, Body: []byte("more")}); err != nil {
 			t.Fatal(err)
 		}
 		_, entries, err := db.Read(t.Context(), run)
 		if err != nil || string(entries[len(entries)-1].Body) != "more" {
 			t.Errorf("after one more entry: %d, %v", len(entries), err)
 		}
-		if err := db.Append(t.Context(), ledger.Entry{Run: run, Owner: "today", Kind: ledger.Ended}); err != nil {
+		if err := db.Append(t.Context(), ledger.JournalEntry{Run: run, Owner: "today", Kind: ledger.Ended}); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := db.Read(t.Context(), run); !errors.Is(err, ledger.ErrNoJournal) {
 			t.Errorf("after its end: %v", err)
 		}
 	}
-	if err := db.Append(t.Context(), ledger.Entry{Run: "new", Owner: "today", Kind: ledger.Began, Body: []byte("a new script")}); err != nil {
+	if err := db.Append(t.Context(), ledger.JournalEntry{Run: "new", Owner: "today", Kind: ledger.Began, Body: []byte("a new script")}); err != nil {
 		t.Error(err)
 	}
 }
@@ -181,11 +181,11 @@ func (s thawed) requests(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	entries, err := store.Entries(t.Context(), approval.Filter{})
+	entries, err := store.Requests(t.Context(), approval.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	byID := map[string]approval.Entry{}
+	byID := map[string]approval.StoredRequest{}
 	for _, e := range entries {
 		byID[e.ID] = e
 		if len(e.Items) != 1 || e.Items[0].Key.Tool == "" || e.Items[0].Key.Session == "" || !json.Valid(e.Items[0].Shown.JSON) || e.Decision.Revision == "" || len(e.Preview.Calls) == 0 {
@@ -218,20 +218,20 @@ func (s thawed) requests(t *testing.T) {
 
 	// It is answered today, and forgotten in its time.
 	now := half.Asked.Add(time.Hour)
-	if _, err := store.Update(t.Context(), half.ID, func(e *approval.Entry) error {
+	if _, err := store.Update(t.Context(), half.ID, func(e *approval.StoredRequest) error {
 		e.Verdict = &approval.Verdict{Reason: approval.Declined, By: "ann", Time: now}
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if open, err := store.Entries(t.Context(), approval.Filter{Run: half.Run, Open: half.Asked}); err != nil || len(open) != 0 {
+	if open, err := store.Requests(t.Context(), approval.Filter{Run: half.Run, Open: half.Asked}); err != nil || len(open) != 0 {
 		t.Errorf("after its answer %d requests are open, %v", len(open), err)
 	}
 	if err := store.Forget(t.Context(), now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	left, err := store.Entries(t.Context(), approval.Filter{})
-	if err != nil || slices.ContainsFunc(left, func(e approval.Entry) bool { return e.Verdict != nil }) || len(left) == 0 {
+	left, err := store.Requests(t.Context(), approval.Filter{})
+	if err != nil || slices.ContainsFunc(left, func(e approval.StoredRequest) bool { return e.Verdict != nil }) || len(left) == 0 {
 		t.Errorf("what was answered is forgotten, and the rest is not: %d are left, %v", len(left), err)
 	}
 }

@@ -85,7 +85,7 @@ func (f *file) sealer(run string) (cipher.AEAD, error) {
 
 // binding binds an encrypted body to where it stands and what stands beside it;
 // hash is of the shared bytes. The run is bound by the key.
-func binding(e *ledger.Entry, place int64, hash []byte) []byte {
+func binding(e *ledger.JournalEntry, place int64, hash []byte) []byte {
 	b := make([]byte, 0, 64+len(e.Kind)+len(e.Shared)+len(hash))
 	for _, n := range []int64{place, int64(e.Call)} {
 		b = binary.BigEndian.AppendUint64(b, uint64(n))
@@ -112,7 +112,7 @@ func moment(n int64) time.Time {
 }
 
 // take checks entries and makes them the item's.
-func (it *item) take(entries []ledger.Entry, clock func() time.Time) error {
+func (it *item) take(entries []ledger.JournalEntry, clock func() time.Time) error {
 	for i := range entries {
 		if err := entries[i].Check(); err != nil {
 			return err
@@ -135,7 +135,7 @@ func (it *item) size() int {
 }
 
 // Append keeps entries. See ledger.Journal.
-func (db *DB) Append(ctx context.Context, entries ...ledger.Entry) error {
+func (db *DB) Append(ctx context.Context, entries ...ledger.JournalEntry) error {
 	if err := ctx.Err(); err != nil || len(entries) == 0 {
 		return err
 	}
@@ -188,7 +188,7 @@ func (f *file) addEntries(ctx context.Context, it *item) (err error) {
 }
 
 // addEntry writes one entry.
-func (f *file) addEntry(ctx context.Context, e *ledger.Entry, now time.Time) error {
+func (f *file) addEntry(ctx context.Context, e *ledger.JournalEntry, now time.Time) error {
 	j, err := f.journal(ctx, e.Run)
 	if err != nil {
 		return err
@@ -248,7 +248,7 @@ func (f *file) journal(ctx context.Context, run string) (*journal, error) {
 }
 
 // beginJournal makes the journal of a run that has none.
-func (f *file) beginJournal(ctx context.Context, e *ledger.Entry, now time.Time) (*journal, error) {
+func (f *file) beginJournal(ctx context.Context, e *ledger.JournalEntry, now time.Time) (*journal, error) {
 	if err := one(f.conn.ExecContext(ctx, "INSERT INTO journals (run, owner, wanted, state, began, until, shared) VALUES (?, ?, '', ?, ?, ?, ?)",
 		e.Run, e.Owner, ledger.Live, nanos(now), nanos(e.Until), e.Shared)); err != nil {
 		return nil, err
@@ -269,7 +269,7 @@ func (f *file) beginJournal(ctx context.Context, e *ledger.Entry, now time.Time)
 }
 
 // share keeps the bytes that e shares with other runs, and returns their hash.
-func (f *file) share(ctx context.Context, e *ledger.Entry) ([]byte, error) {
+func (f *file) share(ctx context.Context, e *ledger.JournalEntry) ([]byte, error) {
 	if e.Shared == "" {
 		return nil, nil
 	}
@@ -361,7 +361,7 @@ func (db *DB) changing(ctx context.Context, change func(context.Context, *file) 
 }
 
 // ChangeRun changes what is known of a run. See ledger.Journal.
-func (db *DB) ChangeRun(ctx context.Context, run string, change func(*ledger.Kept) error) (k ledger.Kept, err error) {
+func (db *DB) ChangeRun(ctx context.Context, run string, change func(*ledger.JournaledRun) error) (k ledger.JournaledRun, err error) {
 	err = db.changing(ctx, func(ctx context.Context, f *file) error {
 		all, err := readRuns(ctx, f.conn, " WHERE run = ?", run)
 		if err != nil {
@@ -398,7 +398,7 @@ func (db *DB) Drop(ctx context.Context, run string) error {
 
 // A journaledRun is a row of journals.
 type journaledRun struct {
-	ledger.Kept
+	ledger.JournaledRun
 	number int64
 	shared string
 }
@@ -430,7 +430,7 @@ func readRuns(ctx context.Context, c *sql.Conn, where string, args ...any) ([]jo
 		if err := rows.Scan(&k.number, &k.Run, &k.Owner, &wanted, &k.State, &began, &until, &k.shared, &k.Bytes, &k.Configuration, &k.Lease); err != nil {
 			return nil, err
 		}
-		readWanted(&k.Kept, wanted)
+		readWanted(&k.JournaledRun, wanted)
 		k.Began, k.Until = moment(began), moment(until)
 		all = append(all, k)
 	}
@@ -461,15 +461,15 @@ func (db *DB) snapshot(ctx context.Context, read func(*file, *sql.Conn) error) e
 }
 
 // runs returns the journals that where selects.
-func (db *DB) runs(ctx context.Context, where string, args ...any) ([]ledger.Kept, error) {
-	var all []ledger.Kept
+func (db *DB) runs(ctx context.Context, where string, args ...any) ([]ledger.JournaledRun, error) {
+	var all []ledger.JournaledRun
 	err := db.snapshot(ctx, func(_ *file, c *sql.Conn) error {
 		found, err := readRuns(ctx, c, where, args...)
 		if err != nil {
 			return fmt.Errorf("reading journals: %w", err)
 		}
 		for _, k := range found {
-			all = append(all, k.Kept)
+			all = append(all, k.JournaledRun)
 		}
 		return nil
 	})
@@ -477,23 +477,23 @@ func (db *DB) runs(ctx context.Context, where string, args ...any) ([]ledger.Kep
 }
 
 // Runs returns all runs that have a journal. See ledger.Journal.
-func (db *DB) Runs(ctx context.Context) ([]ledger.Kept, error) { return db.runs(ctx, "") }
+func (db *DB) Runs(ctx context.Context) ([]ledger.JournaledRun, error) { return db.runs(ctx, "") }
 
 // LeaseRequests returns the runs that their owner is requested to hand over or
 // end. See ledger.Journal.
-func (db *DB) LeaseRequests(ctx context.Context, owner string) ([]ledger.Kept, error) {
+func (db *DB) LeaseRequests(ctx context.Context, owner string) ([]ledger.JournaledRun, error) {
 	return db.runs(ctx, " WHERE owner = ? AND wanted <> ''", owner)
 }
 
 // Read returns a run with its entries. See ledger.Journal.
-func (db *DB) Read(ctx context.Context, run string) (k ledger.Kept, entries []ledger.Entry, err error) {
+func (db *DB) Read(ctx context.Context, run string) (k ledger.JournaledRun, entries []ledger.JournalEntry, err error) {
 	found := false
 	err = db.snapshot(ctx, func(f *file, c *sql.Conn) error {
 		all, err := readRuns(ctx, c, " WHERE run = ?", run)
 		if err != nil || len(all) == 0 {
 			return err
 		}
-		found, k = true, all[0].Kept
+		found, k = true, all[0].JournaledRun
 		entries, err = f.readEntries(ctx, c, &all[0])
 		return err
 	})
@@ -501,13 +501,13 @@ func (db *DB) Read(ctx context.Context, run string) (k ledger.Kept, entries []le
 		err = ledger.ErrNoJournal
 	}
 	if err != nil {
-		return ledger.Kept{}, nil, fmt.Errorf("reading the journal of run %s: %w", run, err)
+		return ledger.JournaledRun{}, nil, fmt.Errorf("reading the journal of run %s: %w", run, err)
 	}
 	return k, entries, nil
 }
 
 // readEntries decrypts the entries of a journal.
-func (f *file) readEntries(ctx context.Context, c *sql.Conn, k *journaledRun) ([]ledger.Entry, error) {
+func (f *file) readEntries(ctx context.Context, c *sql.Conn, k *journaledRun) ([]ledger.JournalEntry, error) {
 	if f.key == nil {
 		return nil, damaged("its key cannot be read")
 	}
@@ -533,9 +533,9 @@ func (f *file) readEntries(ctx context.Context, c *sql.Conn, k *journaledRun) ([
 		return nil, err
 	}
 	defer rows.Close()
-	var entries []ledger.Entry
+	var entries []ledger.JournalEntry
 	for place, bytes := int64(1), int64(0); rows.Next(); place++ {
-		e := ledger.Entry{Run: k.Run}
+		e := ledger.JournalEntry{Run: k.Run}
 		var id, total int64
 		var body sql.RawBytes
 		if err := rows.Scan(&id, &e.Kind, &e.Call, &total, &body); err != nil {

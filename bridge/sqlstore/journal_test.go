@@ -31,10 +31,10 @@ func begin(t testing.TB, db *DB, runs ...string) {
 	t.Helper()
 	for _, run := range runs {
 		if err := db.Append(t.Context(),
-			ledger.Entry{Run: run, Kind: ledger.Began, Owner: "x", Shared: "tools", Common: []byte("names of tools"), Body: []byte("a secret script")},
-			ledger.Entry{Run: run, Kind: ledger.Sent, Owner: "x", Call: 1, Body: []byte("a secret argument")},
-			ledger.Entry{Run: run, Kind: ledger.Sent, Owner: "x", Call: 2, Body: []byte("a secret argument")},
-			ledger.Entry{Run: run, Kind: ledger.Settled, Owner: "x", Call: 1, Body: []byte("a secret answer")},
+			ledger.JournalEntry{Run: run, Kind: ledger.Began, Owner: "x", Shared: "tools", Common: []byte("names of tools"), Body: []byte("a secret script")},
+			ledger.JournalEntry{Run: run, Kind: ledger.Sent, Owner: "x", Call: 1, Body: []byte("a secret argument")},
+			ledger.JournalEntry{Run: run, Kind: ledger.Sent, Owner: "x", Call: 2, Body: []byte("a secret argument")},
+			ledger.JournalEntry{Run: run, Kind: ledger.Replied, Owner: "x", Call: 1, Body: []byte("a secret answer")},
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +199,7 @@ func TestConfigurationsAreAdded(t *testing.T) {
 	reader.ReadOnly = true
 	whose(open(t, reader), "old", "")
 	db = open(t, o)
-	must(t, db.Append(t.Context(), ledger.Entry{Run: "new", Kind: ledger.Began, Owner: "x", Until: time.Now().Add(time.Hour), Configuration: "conf"}))
+	must(t, db.Append(t.Context(), ledger.JournalEntry{Run: "new", Kind: ledger.Began, Owner: "x", Until: time.Now().Add(time.Hour), Configuration: "conf"}))
 	whose(db, "old", "")
 	whose(db, "new", "conf")
 	must(t, db.Drop(t.Context(), "new"))
@@ -245,7 +245,7 @@ func TestLeasesAreAdded(t *testing.T) {
 	}
 	db = open(t, o)
 	for _, run := range []string{"give", "end"} {
-		_, err := db.ChangeRun(t.Context(), run, func(k *ledger.Kept) error { k.Acquire("y"); return nil })
+		_, err := db.ChangeRun(t.Context(), run, func(k *ledger.JournaledRun) error { k.Acquire("y"); return nil })
 		must(t, err)
 	}
 	requested(db, "give", 1, "", "")
@@ -254,7 +254,7 @@ func TestLeasesAreAdded(t *testing.T) {
 
 // The words of requests are read as they were written.
 func TestWordsOfRequests(t *testing.T) {
-	for wanted, want := range map[string]ledger.Kept{
+	for wanted, want := range map[string]ledger.JournaledRun{
 		"":           {},
 		"give":       {HandoverRequestedBy: unnamed},
 		"give one":   {HandoverRequestedBy: "one"},
@@ -262,7 +262,7 @@ func TestWordsOfRequests(t *testing.T) {
 		"end bob":    {CancelRequestedBy: "bob"},
 		"end give x": {CancelRequestedBy: "give x"},
 	} {
-		var got ledger.Kept
+		var got ledger.JournaledRun
 		readWanted(&got, wanted)
 		if got != want || wantedOf(&got) != wanted {
 			t.Errorf("%q is read as %+v and written as %q", wanted, got, wantedOf(&got))
@@ -325,9 +325,9 @@ func TestJournalReadOnly(t *testing.T) {
 	begin(t, open(t, o), "r")
 	o.ReadOnly = true
 	db := open(t, o)
-	_, changed := db.ChangeRun(t.Context(), "r", func(*ledger.Kept) error { return nil })
+	_, changed := db.ChangeRun(t.Context(), "r", func(*ledger.JournaledRun) error { return nil })
 	for what, err := range map[string]error{
-		"Append": db.Append(t.Context(), ledger.Entry{Run: "r", Kind: ledger.Sent, Owner: "x"}), "ChangeRun": changed, "Drop": db.Drop(t.Context(), "r"),
+		"Append": db.Append(t.Context(), ledger.JournalEntry{Run: "r", Kind: ledger.Sent, Owner: "x"}), "ChangeRun": changed, "Drop": db.Drop(t.Context(), "r"),
 	} {
 		if !errors.Is(err, ledger.ErrUnavailable) {
 			t.Errorf("%s: %v", what, err)
@@ -353,7 +353,7 @@ func TestJournalRollsBack(t *testing.T) {
 	db := open(t, o)
 	begin(t, db, "r")
 	edit(t, o.Path, "CREATE TRIGGER swallow BEFORE INSERT ON recent BEGIN SELECT RAISE(IGNORE); END")
-	r := ledger.Record{Event: ledger.Intent, Run: "r", Journal: []ledger.Entry{{Run: "r", Kind: ledger.Sent, Owner: "x", Call: 3}, {Run: "r", Kind: ledger.Sent, Owner: "x", Call: 4}}}
+	r := ledger.Record{Event: ledger.Intent, Run: "r", Journal: []ledger.JournalEntry{{Run: "r", Kind: ledger.Sent, Owner: "x", Call: 3}, {Run: "r", Kind: ledger.Sent, Owner: "x", Call: 4}}}
 	if err := db.Record(t.Context(), r); !errors.Is(err, ledger.ErrDamaged) {
 		t.Fatalf("recording: %v", err)
 	}
@@ -395,11 +395,11 @@ func TestJournalSynchronous(t *testing.T) {
 			}
 			begin(t, db, "r")
 			level("entries", all)
-			if err := db.Record(t.Context(), ledger.Record{Event: ledger.Intent, Durable: true, Journal: []ledger.Entry{{Run: "r", Kind: ledger.Sent, Owner: "x"}}}); err != nil {
+			if err := db.Record(t.Context(), ledger.Record{Event: ledger.Intent, Durable: true, Journal: []ledger.JournalEntry{{Run: "r", Kind: ledger.Sent, Owner: "x"}}}); err != nil {
 				t.Fatal(err)
 			}
 			level("a durable record", true)
-			if _, err := db.ChangeRun(t.Context(), "r", func(*ledger.Kept) error { return nil }); err != nil {
+			if _, err := db.ChangeRun(t.Context(), "r", func(*ledger.JournaledRun) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
 			level("a change", all)
@@ -431,7 +431,7 @@ func TestSharedBytesGo(t *testing.T) {
 		}
 		return all
 	}
-	other := ledger.Entry{Run: "other", Kind: ledger.Began, Owner: "x", Shared: "more", Common: []byte("more")}
+	other := ledger.JournalEntry{Run: "other", Kind: ledger.Began, Owner: "x", Shared: "more", Common: []byte("more")}
 	begin(t, db, "r", "q")
 	if err := db.Append(t.Context(), other); err != nil {
 		t.Fatal(err)
@@ -548,12 +548,12 @@ func enterer(path, name string) error {
 	for w := range workers {
 		go func() {
 			run := fmt.Sprintf("%s-%d", name, w)
-			if err := db.Append(background, ledger.Entry{Run: run, Kind: ledger.Began, Owner: name}); err != nil {
+			if err := db.Append(background, ledger.JournalEntry{Run: run, Kind: ledger.Began, Owner: name}); err != nil {
 				failed <- err
 			}
 			for i := 1; ; i++ {
 				r := ledger.Record{Event: ledger.Intent, Run: run, Call: i, Durable: i%5 == 0,
-					Journal: []ledger.Entry{{Run: run, Kind: ledger.Sent, Owner: name, Call: i, Body: make([]byte, 700)}}}
+					Journal: []ledger.JournalEntry{{Run: run, Kind: ledger.Sent, Owner: name, Call: i, Body: make([]byte, 700)}}}
 				if err := db.Record(background, r); err != nil {
 					failed <- err
 				}
@@ -638,7 +638,7 @@ func claimer(path, name string) error {
 	}
 	taken := errors.New("it is taken")
 	for _, k := range runs {
-		_, err := db.ChangeRun(background, k.Run, func(k *ledger.Kept) error {
+		_, err := db.ChangeRun(background, k.Run, func(k *ledger.JournaledRun) error {
 			if k.Owner != "" {
 				return taken
 			}
@@ -649,7 +649,7 @@ func claimer(path, name string) error {
 			continue
 		}
 		if err == nil {
-			err = db.Append(background, ledger.Entry{Run: k.Run, Kind: ledger.Sent, Owner: name, Call: 3})
+			err = db.Append(background, ledger.JournalEntry{Run: k.Run, Kind: ledger.Sent, Owner: name, Call: 3})
 		}
 		if err != nil {
 			return err
@@ -667,7 +667,7 @@ func TestProcessesClaimRuns(t *testing.T) {
 	for i := range runs {
 		run := fmt.Sprint("r", i)
 		begin(t, db, run)
-		if _, err := db.ChangeRun(t.Context(), run, func(k *ledger.Kept) error { k.Owner, k.State = "", ledger.Paused; return nil }); err != nil {
+		if _, err := db.ChangeRun(t.Context(), run, func(k *ledger.JournaledRun) error { k.Owner, k.State = "", ledger.Paused; return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

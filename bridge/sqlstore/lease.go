@@ -38,7 +38,7 @@ const (
 // unnamed is who requests a handover and is of an older release.
 const unnamed = "a bridge of an older release"
 
-func wantedOf(k *ledger.Kept) string {
+func wantedOf(k *ledger.JournaledRun) string {
 	switch {
 	case k.CancelRequestedBy != "":
 		return end + k.CancelRequestedBy
@@ -52,7 +52,7 @@ func wantedOf(k *ledger.Kept) string {
 }
 
 // readWanted is its inverse.
-func readWanted(k *ledger.Kept, wanted string) {
+func readWanted(k *ledger.JournaledRun, wanted string) {
 	by, cancel := strings.CutPrefix(wanted, end)
 	bridge, named := strings.CutPrefix(wanted, give+" ")
 	switch {

@@ -17,7 +17,7 @@ import (
 	"codemode-bridge/bridge/approval"
 )
 
-// Requests is an approval.Store in a SQLite file of its own: what people are
+// RequestStore is an approval.Store in a SQLite file of its own: what people are
 // asked and what they have granted. It stands apart from the audit log because
 // the two are different things. The log is evidence, chained and never
 // changed; these are working papers, which several processes change and which
@@ -25,7 +25,7 @@ import (
 //
 // Every change is one synced transaction that begins with the write lock.
 // Its methods may be called by any number of goroutines.
-type Requests struct {
+type RequestStore struct {
 	path string
 	info os.FileInfo // of the file that was opened
 	pool *sql.DB
@@ -69,7 +69,7 @@ CREATE TABLE IF NOT EXISTS held (
 const requestsVersion = 1
 
 // OpenRequests opens the file, and makes it and its folder where there are none.
-func OpenRequests(ctx context.Context, path string) (*Requests, error) {
+func OpenRequests(ctx context.Context, path string) (*RequestStore, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of the requests: %w", err)
 	}
@@ -90,14 +90,14 @@ func OpenRequests(ctx context.Context, path string) (*Requests, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the requests: %w", err)
 	}
-	r := &Requests{path: path, info: info, pool: pool, closed: make(chan struct{}), changed: make(chan struct{})}
+	r := &RequestStore{path: path, info: info, pool: pool, closed: make(chan struct{}), changed: make(chan struct{})}
 	if err := r.prepare(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the requests in %s: %w", path, err), pool.Close())
 	}
 	return r, nil
 }
 
-func (r *Requests) prepare(ctx context.Context) error {
+func (r *RequestStore) prepare(ctx context.Context) error {
 	var mode string
 	if err := r.pool.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (r *Requests) prepare(ctx context.Context) error {
 }
 
 // Close ends the watching and closes the file. It is called once.
-func (r *Requests) Close() error {
+func (r *RequestStore) Close() error {
 	close(r.closed)
 	r.ended.Wait()
 	return r.pool.Close()
@@ -124,7 +124,7 @@ func (r *Requests) Close() error {
 
 // same says that the path no longer leads to the file that is open: who opens
 // it now, such as a terminal, sees other requests than this process.
-func (r *Requests) same() error {
+func (r *RequestStore) same() error {
 	info, err := os.Stat(r.path)
 	if err == nil && os.SameFile(info, r.info) {
 		return nil
@@ -133,7 +133,7 @@ func (r *Requests) same() error {
 }
 
 // change runs do in a transaction that has the write lock from its start.
-func (r *Requests) change(ctx context.Context, do func(c *sql.Conn) error) (err error) {
+func (r *RequestStore) change(ctx context.Context, do func(c *sql.Conn) error) (err error) {
 	ctx = context.WithoutCancel(ctx) // a change is short, and whole or not at all
 	if err := r.same(); err != nil {
 		return err
@@ -171,7 +171,7 @@ func drop(c *sql.Conn) {
 }
 
 // Put keeps a new entry.
-func (r *Requests) Put(ctx context.Context, e approval.Entry) error {
+func (r *RequestStore) Put(ctx context.Context, e approval.StoredRequest) error {
 	body, err := encode(e)
 	if err != nil {
 		return fmt.Errorf("writing request %s: %w", e.ID, err)
@@ -197,7 +197,7 @@ func encode(v any) (string, error) {
 }
 
 // settledAt is when an entry was settled, or nil.
-func settledAt(e *approval.Entry) any {
+func settledAt(e *approval.StoredRequest) any {
 	if e.Verdict == nil {
 		return nil
 	}
@@ -205,10 +205,10 @@ func settledAt(e *approval.Entry) any {
 }
 
 // Update changes one entry.
-func (r *Requests) Update(ctx context.Context, id string, change func(*approval.Entry) error) (e approval.Entry, err error) {
+func (r *RequestStore) Update(ctx context.Context, id string, change func(*approval.StoredRequest) error) (e approval.StoredRequest, err error) {
 	var refused error // of change: the entry stays as it is, and is returned
 	err = r.change(ctx, func(c *sql.Conn) error {
-		e, refused = approval.Entry{}, nil
+		e, refused = approval.StoredRequest{}, nil
 		if err := readBody(c.QueryRowContext(ctx, "SELECT body FROM requests WHERE id = ?", id), &e); err != nil {
 			return err
 		}
@@ -226,9 +226,9 @@ func (r *Requests) Update(ctx context.Context, id string, change func(*approval.
 	})
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return approval.Entry{}, approval.ErrUnknown
+		return approval.StoredRequest{}, approval.ErrUnknown
 	case err != nil:
-		return approval.Entry{}, fmt.Errorf("changing request %s: %w", id, err)
+		return approval.StoredRequest{}, fmt.Errorf("changing request %s: %w", id, err)
 	}
 	return e, refused
 }
@@ -242,8 +242,8 @@ func readBody(row interface{ Scan(...any) error }, into any) error {
 	return json.Unmarshal([]byte(body), into)
 }
 
-// Entries returns entries, the oldest first.
-func (r *Requests) Entries(ctx context.Context, f approval.Filter) ([]approval.Entry, error) {
+// Requests returns entries, the oldest first.
+func (r *RequestStore) Requests(ctx context.Context, f approval.Filter) ([]approval.StoredRequest, error) {
 	where, args := "1", []any{}
 	if f.ID != "" {
 		where, args = where+" AND id = ?", append(args, f.ID)
@@ -262,7 +262,7 @@ func (r *Requests) Entries(ctx context.Context, f approval.Filter) ([]approval.E
 	if err := r.same(); err != nil {
 		return nil, err
 	}
-	return list[approval.Entry](ctx, r.pool, query, append(args, limit)...)
+	return list[approval.StoredRequest](ctx, r.pool, query, append(args, limit)...)
 }
 
 // list reads rows whose one column is JSON.
@@ -286,7 +286,7 @@ func list[T any](ctx context.Context, from interface {
 }
 
 // AddGrant keeps a new grant.
-func (r *Requests) AddGrant(ctx context.Context, g approval.Grant) error {
+func (r *RequestStore) AddGrant(ctx context.Context, g approval.Grant) error {
 	body, err := encode(g)
 	if err != nil {
 		return fmt.Errorf("writing grant %s: %w", g.ID, err)
@@ -298,7 +298,7 @@ func (r *Requests) AddGrant(ctx context.Context, g approval.Grant) error {
 }
 
 // Grants returns all grants, the oldest first.
-func (r *Requests) Grants(ctx context.Context) ([]approval.Grant, error) {
+func (r *RequestStore) Grants(ctx context.Context) ([]approval.Grant, error) {
 	if err := r.same(); err != nil {
 		return nil, err
 	}
@@ -306,7 +306,7 @@ func (r *Requests) Grants(ctx context.Context) ([]approval.Grant, error) {
 }
 
 // UpdateGrant changes one grant.
-func (r *Requests) UpdateGrant(ctx context.Context, id string, change func(*approval.Grant) error) error {
+func (r *RequestStore) UpdateGrant(ctx context.Context, id string, change func(*approval.Grant) error) error {
 	err := r.change(ctx, func(c *sql.Conn) error {
 		var g approval.Grant
 		if err := readBody(c.QueryRowContext(ctx, "SELECT body FROM grants WHERE id = ?", id), &g); err != nil {
@@ -333,7 +333,7 @@ func (r *Requests) UpdateGrant(ctx context.Context, id string, change func(*appr
 }
 
 // DropGrants drops grants.
-func (r *Requests) DropGrants(ctx context.Context, drop func(approval.Grant) bool) error {
+func (r *RequestStore) DropGrants(ctx context.Context, drop func(approval.Grant) bool) error {
 	return r.change(ctx, func(c *sql.Conn) error {
 		all, err := list[approval.Grant](ctx, c, "SELECT body FROM grants")
 		if err != nil {
@@ -351,11 +351,11 @@ func (r *Requests) DropGrants(ctx context.Context, drop func(approval.Grant) boo
 	})
 }
 
-// ChangeHeld changes what is held of a configuration file.
-func (r *Requests) ChangeHeld(ctx context.Context, file string, change func(*approval.Held) (*approval.Held, error)) (h *approval.Held, err error) {
+// ChangePendingConfig changes what is held of a configuration file.
+func (r *RequestStore) ChangePendingConfig(ctx context.Context, file string, change func(*approval.PendingConfig) (*approval.PendingConfig, error)) (h *approval.PendingConfig, err error) {
 	err = r.change(ctx, func(c *sql.Conn) error {
-		var old *approval.Held
-		var kept approval.Held
+		var old *approval.PendingConfig
+		var kept approval.PendingConfig
 		switch err := readBody(c.QueryRowContext(ctx, "SELECT body FROM held WHERE file = ?", file), &kept); {
 		case err == nil:
 			old = &kept
@@ -389,16 +389,16 @@ func (r *Requests) ChangeHeld(ctx context.Context, file string, change func(*app
 var errSame = errors.New("nothing was changed")
 
 // Forget drops entries that are over.
-func (r *Requests) Forget(ctx context.Context, before time.Time) error {
+func (r *RequestStore) Forget(ctx context.Context, before time.Time) error {
 	return r.change(ctx, func(c *sql.Conn) error {
 		_, err := c.ExecContext(ctx, "DELETE FROM requests WHERE coalesce(over, until) < ?", before.UnixNano())
 		return err
 	})
 }
 
-// Requested returns a channel that the next change closes. The first call
+// Changed returns a channel that the next change closes. The first call
 // starts a goroutine that looks for changes of other processes, until Close.
-func (r *Requests) Requested() <-chan struct{} {
+func (r *RequestStore) Changed() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.watching {
@@ -411,7 +411,7 @@ func (r *Requests) Requested() <-chan struct{} {
 // follow tells of what other processes have changed. When it cannot look any
 // more it tells of that, once, for those who wait then see the error
 // themselves; and once more when it can again.
-func (r *Requests) follow() {
+func (r *RequestStore) follow() {
 	ctx := context.Background() // it ends with Close, and not with whoever asked first
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
@@ -444,7 +444,7 @@ func (r *Requests) follow() {
 
 // look returns what changes when others change the file, as seen from the
 // connection c, which it opens when there is none and drops after an error.
-func (r *Requests) look(ctx context.Context, c **sql.Conn) (version int64, err error) {
+func (r *RequestStore) look(ctx context.Context, c **sql.Conn) (version int64, err error) {
 	if err = r.same(); err == nil && *c == nil {
 		*c, err = r.pool.Conn(ctx)
 	}
@@ -462,7 +462,7 @@ func (r *Requests) look(ctx context.Context, c **sql.Conn) (version int64, err e
 }
 
 // changedNow tells those who wait that something has changed.
-func (r *Requests) changedNow() {
+func (r *RequestStore) changedNow() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	close(r.changed)

@@ -10,7 +10,7 @@ import (
 	"codemode-bridge/bridge/storetest"
 )
 
-func openRequests(t *testing.T, path string) *Requests {
+func openRequests(t *testing.T, path string) *RequestStore {
 	t.Helper()
 	r, err := OpenRequests(t.Context(), path)
 	if err != nil {
@@ -38,7 +38,7 @@ func TestRequestsLast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Put(t.Context(), approval.Entry{Request: approval.Request{ID: "q1"}}); err != nil {
+	if err := first.Put(t.Context(), approval.StoredRequest{Request: approval.Request{ID: "q1"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := first.Close(); err != nil {
@@ -47,7 +47,7 @@ func TestRequestsLast(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || permissions(info)&0o077 != 0 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	all, err := openRequests(t, path).Entries(t.Context(), approval.Filter{})
+	all, err := openRequests(t, path).Requests(t.Context(), approval.Filter{})
 	if err != nil || len(all) != 1 || all[0].ID != "q1" {
 		t.Errorf("got %+v, %v", all, err)
 	}

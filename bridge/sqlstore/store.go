@@ -103,7 +103,7 @@ func (w fault) stands(path string) bool {
 // together.
 type item struct {
 	body      []byte // of the record; nil for none
-	journal   []ledger.Entry
+	journal   []ledger.JournalEntry
 	at        time.Time // of entries: now
 	durable   bool
 	refused   error // it is at fault itself: nothing of it was written

@@ -56,20 +56,20 @@ func Journals(t *testing.T, open func(t *testing.T) (store Journaled, again func
 
 var until = time.Date(2026, 11, 22, 8, 0, 0, 5, time.FixedZone("", 3600))
 
-func begun(run, owner string) ledger.Entry {
-	return ledger.Entry{Run: run, Kind: ledger.Began, Owner: owner, Configuration: "conf", Until: until, Body: []byte("script of " + run)}
+func begun(run, owner string) ledger.JournalEntry {
+	return ledger.JournalEntry{Run: run, Kind: ledger.Began, Owner: owner, Configuration: "conf", Until: until, Body: []byte("script of " + run)}
 }
 
-func sent(run, owner string, call int) ledger.Entry {
-	return ledger.Entry{Run: run, Kind: ledger.Sent, Owner: owner, Call: call, Body: fmt.Appendf(nil, "args %d", call)}
+func sent(run, owner string, call int) ledger.JournalEntry {
+	return ledger.JournalEntry{Run: run, Kind: ledger.Sent, Owner: owner, Call: call, Body: fmt.Appendf(nil, "args %d", call)}
 }
 
-func settled(run, owner string, call int) ledger.Entry {
-	return ledger.Entry{Run: run, Kind: ledger.Settled, Owner: owner, Call: call, Body: fmt.Appendf(nil, "answer %d", call)}
+func settled(run, owner string, call int) ledger.JournalEntry {
+	return ledger.JournalEntry{Run: run, Kind: ledger.Replied, Owner: owner, Call: call, Body: fmt.Appendf(nil, "answer %d", call)}
 }
 
 // journalOf reads a journal that is there, without the time it began.
-func journalOf(t *testing.T, s Journaled, run string) (ledger.Kept, []ledger.Entry) {
+func journalOf(t *testing.T, s Journaled, run string) (ledger.JournaledRun, []ledger.JournalEntry) {
 	t.Helper()
 	k, entries, err := s.Read(t.Context(), run)
 	must(t, err)
@@ -95,7 +95,7 @@ func hasEntries(t *testing.T, s Journaled, run string, want ...string) {
 
 func hasNone(t *testing.T, s Journaled, run string) {
 	t.Helper()
-	if k, entries, err := s.Read(t.Context(), run); !errors.Is(err, ledger.ErrNoJournal) || len(entries) > 0 || k != (ledger.Kept{}) {
+	if k, entries, err := s.Read(t.Context(), run); !errors.Is(err, ledger.ErrNoJournal) || len(entries) > 0 || k != (ledger.JournaledRun{}) {
 		t.Errorf("run %s should have no journal: %+v, %d entries, %v", run, k, len(entries), err)
 	}
 }
@@ -119,10 +119,10 @@ func journalComesBack(t *testing.T, a, b Journaled) {
 	empty := sent("r", "x", 3)
 	empty.Body = nil
 	must(t, a.Append(t.Context(), first))
-	must(t, a.Record(t.Context(), ledger.Record{Event: ledger.Intent, Run: "r", Journal: []ledger.Entry{sent("r", "x", 1)}}))
+	must(t, a.Record(t.Context(), ledger.Record{Event: ledger.Intent, Run: "r", Journal: []ledger.JournalEntry{sent("r", "x", 1)}}))
 	must(t, a.Append(t.Context(), sent("r", "x", 2), large))
-	must(t, a.Record(t.Context(), ledger.Record{Event: ledger.Outcome, Run: "r", Durable: true, Journal: []ledger.Entry{settled("r", "x", 1), empty}}))
-	want := []ledger.Entry{first, sent("r", "x", 1), sent("r", "x", 2), large, settled("r", "x", 1), empty}
+	must(t, a.Record(t.Context(), ledger.Record{Event: ledger.Outcome, Run: "r", Durable: true, Journal: []ledger.JournalEntry{settled("r", "x", 1), empty}}))
+	want := []ledger.JournalEntry{first, sent("r", "x", 1), sent("r", "x", 2), large, settled("r", "x", 1), empty}
 	size := int64(0)
 	for i := range want {
 		size += int64(len(want[i].Body))
@@ -130,7 +130,7 @@ func journalComesBack(t *testing.T, a, b Journaled) {
 	}
 	for name, s := range map[string]Journaled{"its writer": a, "another": b} {
 		k, got := journalOf(t, s, "r")
-		if want := (ledger.Kept{Run: "r", Owner: "x", Lease: 1, State: ledger.Live, Configuration: "conf", Until: until.UTC(), Bytes: size}); k != want {
+		if want := (ledger.JournaledRun{Run: "r", Owner: "x", Lease: 1, State: ledger.Live, Configuration: "conf", Until: until.UTC(), Bytes: size}); k != want {
 			t.Errorf("%s reads %+v, want %+v", name, k, want)
 		}
 		for i := range got {
@@ -151,7 +151,7 @@ func journalComesBack(t *testing.T, a, b Journaled) {
 func endedIsForgotten(t *testing.T, a, b Journaled) {
 	must(t, a.Append(t.Context(), begun("r", "x"), sent("r", "x", 1)))
 	must(t, a.Append(t.Context(), begun("other", "x"), sent("other", "x", 7)))
-	must(t, b.Record(t.Context(), ledger.Record{Event: ledger.RunEnded, Run: "r", Journal: []ledger.Entry{{Run: "r", Kind: ledger.Ended, Owner: "x"}}}))
+	must(t, b.Record(t.Context(), ledger.Record{Event: ledger.RunEnded, Run: "r", Journal: []ledger.JournalEntry{{Run: "r", Kind: ledger.Ended, Owner: "x"}}}))
 	hasNone(t, a, "r")
 	hasEntries(t, a, "other", "began 0", "sent 7")
 	must(t, a.Append(t.Context(), begun("r", "y"))) // nothing of the first is left
@@ -160,13 +160,13 @@ func endedIsForgotten(t *testing.T, a, b Journaled) {
 
 func finishedIsKept(t *testing.T, a, b Journaled) {
 	must(t, a.Append(t.Context(), begun("r", "x"), sent("r", "x", 1)))
-	_, err := b.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.CancelRequestedBy = "bob"; return nil })
+	_, err := b.ChangeRun(t.Context(), "r", func(k *ledger.JournaledRun) error { k.CancelRequestedBy = "bob"; return nil })
 	must(t, err)
 	later := until.Add(time.Hour)
-	must(t, a.Append(t.Context(), ledger.Entry{Run: "r", Kind: ledger.Ended, Owner: "x", Until: later, Body: []byte("result")}))
+	must(t, a.Append(t.Context(), ledger.JournalEntry{Run: "r", Kind: ledger.Ended, Owner: "x", Until: later, Body: []byte("result")}))
 	hasEntries(t, b, "r", "began 0", "sent 1", "ended 0")
 	k, entries := journalOf(t, b, "r")
-	if want := (ledger.Kept{Run: "r", Lease: 1, State: ledger.Finished, Configuration: "conf", Until: later.UTC(), Bytes: k.Bytes}); k != want || string(entries[2].Body) != "result" {
+	if want := (ledger.JournaledRun{Run: "r", Lease: 1, State: ledger.Finished, Configuration: "conf", Until: later.UTC(), Bytes: k.Bytes}); k != want || string(entries[2].Body) != "result" {
 		t.Errorf("a finished run is %+v, its last entry %q", k, entries[2].Body)
 	}
 	for _, s := range []Journaled{a, b} {
@@ -180,26 +180,26 @@ func refusedEntries(t *testing.T, a, b Journaled) {
 	must(t, a.Append(t.Context(), begun("r", "x")))
 	for _, row := range []struct {
 		name  string
-		entry ledger.Entry
+		entry ledger.JournalEntry
 		want  error // nil is any
 	}{
 		{"of no journal", sent("none", "x", 1), ledger.ErrNoJournal},
 		{"settled of no journal", settled("none", "x", 1), ledger.ErrNoJournal},
 		{"of another's run", sent("r", "y", 1), ledger.ErrNotOwner},
-		{"an end of another's run", ledger.Entry{Run: "r", Kind: ledger.Ended, Owner: "y"}, ledger.ErrNotOwner},
+		{"an end of another's run", ledger.JournalEntry{Run: "r", Kind: ledger.Ended, Owner: "y"}, ledger.ErrNotOwner},
 		{"a second beginning", begun("r", "x"), nil},
 		{"a second beginning by another", begun("r", "y"), nil},
 		{"without a run", sent("", "x", 1), nil},
 		{"without an owner", sent("r", "", 1), nil},
-		{"of no kind", ledger.Entry{Run: "r", Owner: "x", Kind: "paused"}, nil},
-		{"shared bytes in the middle", ledger.Entry{Run: "r", Owner: "x", Kind: ledger.Sent, Shared: "s"}, nil},
-		{"shared bytes without a name", ledger.Entry{Run: "q", Owner: "x", Kind: ledger.Began, Common: []byte("c")}, nil},
+		{"of no kind", ledger.JournalEntry{Run: "r", Owner: "x", Kind: "paused"}, nil},
+		{"shared bytes in the middle", ledger.JournalEntry{Run: "r", Owner: "x", Kind: ledger.Sent, Shared: "s"}, nil},
+		{"shared bytes without a name", ledger.JournalEntry{Run: "q", Owner: "x", Kind: ledger.Began, Common: []byte("c")}, nil},
 	} {
 		for _, s := range []Journaled{a, b} {
 			if err := s.Append(t.Context(), row.entry); err == nil || row.want != nil && !errors.Is(err, row.want) {
 				t.Errorf("appending an entry %s: %v", row.name, err)
 			}
-			if err := s.Record(t.Context(), ledger.Record{Event: ledger.Intent, Journal: []ledger.Entry{row.entry}}); err == nil || row.want != nil && !errors.Is(err, row.want) {
+			if err := s.Record(t.Context(), ledger.Record{Event: ledger.Intent, Journal: []ledger.JournalEntry{row.entry}}); err == nil || row.want != nil && !errors.Is(err, row.want) {
 				t.Errorf("recording with an entry %s: %v", row.name, err)
 			}
 		}
@@ -213,8 +213,8 @@ func refusedEntries(t *testing.T, a, b Journaled) {
 	}
 	must(t, a.Err())
 	must(t, a.Append(t.Context())) // nothing is no error
-	must(t, a.Append(t.Context(), ledger.Entry{Run: "none", Kind: ledger.Ended, Owner: "x"}))
-	must(t, a.Record(t.Context(), ledger.Record{Event: ledger.RunEnded, Journal: []ledger.Entry{{Run: "none", Kind: ledger.Ended, Owner: "x", Until: until}}}))
+	must(t, a.Append(t.Context(), ledger.JournalEntry{Run: "none", Kind: ledger.Ended, Owner: "x"}))
+	must(t, a.Record(t.Context(), ledger.Record{Event: ledger.RunEnded, Journal: []ledger.JournalEntry{{Run: "none", Kind: ledger.Ended, Owner: "x", Until: until}}}))
 	hasNone(t, b, "none")
 }
 
@@ -234,11 +234,11 @@ func refusedRecords(t *testing.T, a, b Journaled) {
 			case 0:
 				r.Run = "plain"
 			case 1:
-				r.Run, r.Journal = "mine", []ledger.Entry{sent("mine", "x", i)}
+				r.Run, r.Journal = "mine", []ledger.JournalEntry{sent("mine", "x", i)}
 			case 2:
-				r.Run, r.Journal = "lost", []ledger.Entry{sent("lost", "x", i)}
+				r.Run, r.Journal = "lost", []ledger.JournalEntry{sent("lost", "x", i)}
 			case 3:
-				r.Run, r.Journal = "half", []ledger.Entry{sent("mine", "x", i), sent("lost", "x", i)}
+				r.Run, r.Journal = "half", []ledger.JournalEntry{sent("mine", "x", i), sent("lost", "x", i)}
 			}
 			if err := s.Record(t.Context(), r); errors.Is(err, ledger.ErrNotOwner) != (i%4 >= 2) || err != nil && i%4 < 2 {
 				t.Errorf("recording in run %s: %v", r.Run, err)
@@ -267,7 +267,7 @@ func refusedRecords(t *testing.T, a, b Journaled) {
 
 func allOrNone(t *testing.T, a, b Journaled) {
 	must(t, a.Append(t.Context(), begun("r", "x"), sent("r", "x", 1)))
-	for name, entries := range map[string][]ledger.Entry{
+	for name, entries := range map[string][]ledger.JournalEntry{
 		"the last is refused":        {settled("r", "x", 1), sent("r", "x", 2), sent("r", "y", 3)},
 		"a beginning before it":      {begun("new", "x"), sent("new", "x", 1), sent("none", "x", 1)},
 		"an end before it":           {{Run: "r", Kind: ledger.Ended, Owner: "x"}, sent("r", "x", 2)},
@@ -285,12 +285,12 @@ func allOrNone(t *testing.T, a, b Journaled) {
 	}
 	must(t, a.Append(t.Context(), settled("r", "x", 1))) // and it goes on where it was
 	hasEntries(t, b, "r", "began 0", "sent 1", "settled 1")
-	must(t, a.Append(t.Context(), begun("new", "x"), sent("new", "x", 1), ledger.Entry{Run: "new", Kind: ledger.Ended, Owner: "x"}, begun("new", "y")))
+	must(t, a.Append(t.Context(), begun("new", "x"), sent("new", "x", 1), ledger.JournalEntry{Run: "new", Kind: ledger.Ended, Owner: "x"}, begun("new", "y")))
 	hasEntries(t, b, "new", "began 0")
 }
 
 func sharedBytes(t *testing.T, a, b Journaled) {
-	share := func(run, name, bytes string) ledger.Entry {
+	share := func(run, name, bytes string) ledger.JournalEntry {
 		e := begun(run, "x")
 		e.Shared, e.Common = name, []byte(bytes)
 		return e
@@ -320,26 +320,26 @@ func runIsChanged(t *testing.T, a, b Journaled) {
 	before, _, err := a.Read(t.Context(), "r")
 	must(t, err)
 	later := until.Add(time.Hour)
-	got, err := b.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error {
+	got, err := b.ChangeRun(t.Context(), "r", func(k *ledger.JournaledRun) error {
 		if *k != before {
 			t.Errorf("to be changed is %+v, want %+v", *k, before)
 		}
-		*k = ledger.Kept{Run: "another", Configuration: "another", Owner: "y", HandoverRequestedBy: "z", State: ledger.Paused, Until: later, Bytes: 1}
+		*k = ledger.JournaledRun{Run: "another", Configuration: "another", Owner: "y", HandoverRequestedBy: "z", State: ledger.Paused, Until: later, Bytes: 1}
 		return nil
 	})
 	must(t, err)
-	want := ledger.Kept{Run: "r", Owner: "y", Lease: 2, HandoverRequestedBy: "z", State: ledger.Paused, Configuration: "conf", Began: before.Began, Until: later.UTC(), Bytes: before.Bytes}
+	want := ledger.JournaledRun{Run: "r", Owner: "y", Lease: 2, HandoverRequestedBy: "z", State: ledger.Paused, Configuration: "conf", Began: before.Began, Until: later.UTC(), Bytes: before.Bytes}
 	if got != want {
 		t.Errorf("changed to %+v, want %+v", got, want)
 	}
 	no := errors.New("no")
-	if got, err := a.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.Owner = "z"; return no }); err != no || got != want {
+	if got, err := a.ChangeRun(t.Context(), "r", func(k *ledger.JournaledRun) error { k.Owner = "z"; return no }); err != no || got != want {
 		t.Errorf("a change that was given up: %+v, %v", got, err)
 	}
-	if got, err := a.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.State = "gone"; return nil }); err == nil || got != want {
+	if got, err := a.ChangeRun(t.Context(), "r", func(k *ledger.JournaledRun) error { k.State = "gone"; return nil }); err == nil || got != want {
 		t.Errorf("a state that there is not: %+v, %v", got, err)
 	}
-	if _, err := a.ChangeRun(t.Context(), "none", func(*ledger.Kept) error { t.Error("a run that is not there was changed"); return nil }); !errors.Is(err, ledger.ErrNoJournal) {
+	if _, err := a.ChangeRun(t.Context(), "none", func(*ledger.JournaledRun) error { t.Error("a run that is not there was changed"); return nil }); !errors.Is(err, ledger.ErrNoJournal) {
 		t.Errorf("changing a run that is not there: %v", err)
 	}
 	for _, s := range []Journaled{a, b} {
@@ -349,7 +349,7 @@ func runIsChanged(t *testing.T, a, b Journaled) {
 	}
 	hasEntries(t, a, "r", "began 0", "sent 1")
 	must(t, a.Err())
-	if got, err := a.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.Until = time.Time{}; return nil }); err != nil || !got.Until.IsZero() {
+	if got, err := a.ChangeRun(t.Context(), "r", func(k *ledger.JournaledRun) error { k.Until = time.Time{}; return nil }); err != nil || !got.Until.IsZero() {
 		t.Errorf("without an end it is %+v, %v", got, err)
 	}
 	if got, _, err := b.Read(t.Context(), "r"); err != nil || !got.Until.IsZero() {
@@ -363,7 +363,7 @@ func oneAcquires(t *testing.T, a, b Journaled) {
 	for round := range 10 {
 		run := fmt.Sprint("r", round)
 		must(t, a.Append(t.Context(), begun(run, "first")))
-		_, err := a.ChangeRun(t.Context(), run, func(k *ledger.Kept) error { k.Release(); return nil })
+		_, err := a.ChangeRun(t.Context(), run, func(k *ledger.JournaledRun) error { k.Release(); return nil })
 		must(t, err)
 		var won atomic.Int32
 		var wait sync.WaitGroup
@@ -373,7 +373,7 @@ func oneAcquires(t *testing.T, a, b Journaled) {
 				if i%2 == 1 {
 					s = b
 				}
-				k, err := s.ChangeRun(t.Context(), run, func(k *ledger.Kept) error {
+				k, err := s.ChangeRun(t.Context(), run, func(k *ledger.JournaledRun) error {
 					if k.Owner != "" {
 						return taken
 					}
@@ -411,12 +411,12 @@ func fenced(t *testing.T, a, b Journaled) {
 	stores, owner := map[string]Journaled{"a": a, "b": b}, "a"
 	for call := 2; call < 12; call++ {
 		next := map[string]string{"a": "b", "b": "a"}[owner]
-		_, err := stores[next].ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.Owner = next; return nil })
+		_, err := stores[next].ChangeRun(t.Context(), "r", func(k *ledger.JournaledRun) error { k.Owner = next; return nil })
 		must(t, err)
-		if err := stores[owner].Record(t.Context(), ledger.Record{Event: ledger.Intent, Run: owner, Journal: []ledger.Entry{sent("r", owner, call)}}); !errors.Is(err, ledger.ErrNotOwner) {
+		if err := stores[owner].Record(t.Context(), ledger.Record{Event: ledger.Intent, Run: owner, Journal: []ledger.JournalEntry{sent("r", owner, call)}}); !errors.Is(err, ledger.ErrNotOwner) {
 			t.Fatalf("the owner before writes call %d: %v", call, err)
 		}
-		must(t, stores[next].Record(t.Context(), ledger.Record{Event: ledger.Intent, Run: next, Journal: []ledger.Entry{sent("r", next, call)}}))
+		must(t, stores[next].Record(t.Context(), ledger.Record{Event: ledger.Intent, Run: next, Journal: []ledger.JournalEntry{sent("r", next, call)}}))
 		want = append(want, fmt.Sprint("sent ", call))
 		owner = next
 	}
@@ -435,16 +435,16 @@ func fenced(t *testing.T, a, b Journaled) {
 // lateOwner: a bridge that acquired a run again writes nothing under the lease
 // that it had before, and no change takes a number back.
 func lateOwner(t *testing.T, a, b Journaled) {
-	under := func(lease int64, call int) ledger.Entry {
+	under := func(lease int64, call int) ledger.JournalEntry {
 		e := sent("r", "x", call)
 		e.Lease = lease
 		return e
 	}
 	must(t, a.Append(t.Context(), begun("r", "x"), under(1, 1)))
 	for _, bridge := range []string{"y", "x", "x"} {
-		_, err := b.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.Release(); return nil })
+		_, err := b.ChangeRun(t.Context(), "r", func(k *ledger.JournaledRun) error { k.Release(); return nil })
 		must(t, err)
-		_, err = b.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.Acquire(bridge); return nil })
+		_, err = b.ChangeRun(t.Context(), "r", func(k *ledger.JournaledRun) error { k.Acquire(bridge); return nil })
 		must(t, err)
 	}
 	for lease := range int64(4) {
@@ -457,7 +457,7 @@ func lateOwner(t *testing.T, a, b Journaled) {
 			}
 		}
 	}
-	k, err := a.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.Lease = 1; return nil })
+	k, err := a.ChangeRun(t.Context(), "r", func(k *ledger.JournaledRun) error { k.Lease = 1; return nil })
 	if err != nil || k.Lease != 4 {
 		t.Errorf("after three bridges its lease is %d, %v", k.Lease, err)
 	}
@@ -477,7 +477,7 @@ func requested(t *testing.T, a, b Journaled) {
 	must(t, a.Append(t.Context(), begun("other", "y")))
 	request := func(run, handover, cancel string) {
 		t.Helper()
-		_, err := b.ChangeRun(t.Context(), run, func(k *ledger.Kept) error {
+		_, err := b.ChangeRun(t.Context(), run, func(k *ledger.JournaledRun) error {
 			k.HandoverRequestedBy, k.CancelRequestedBy = handover, cancel
 			return nil
 		})
@@ -546,7 +546,7 @@ func manyRuns(t *testing.T, a, b Journaled) {
 				t.Error(err)
 			}
 			for call := 1; call <= calls; call++ {
-				intent := ledger.Record{Event: ledger.Intent, Run: run, Call: call, Journal: []ledger.Entry{sent(run, "x", call)}, Durable: call == calls}
+				intent := ledger.Record{Event: ledger.Intent, Run: run, Call: call, Journal: []ledger.JournalEntry{sent(run, "x", call)}, Durable: call == calls}
 				if err := s.Record(t.Context(), intent); err != nil {
 					t.Error(err)
 				}
@@ -555,7 +555,7 @@ func manyRuns(t *testing.T, a, b Journaled) {
 				}
 			}
 			if i >= runs/2 {
-				if err := s.Append(t.Context(), ledger.Entry{Run: run, Kind: ledger.Ended, Owner: "x"}); err != nil {
+				if err := s.Append(t.Context(), ledger.JournalEntry{Run: run, Kind: ledger.Ended, Owner: "x"}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -581,7 +581,7 @@ func journalChangesAreTold(t *testing.T, a, b Journaled) {
 	for _, step := range []func(s Journaled) error{
 		func(s Journaled) error { return s.Append(t.Context(), begun("r", "x")) },
 		func(s Journaled) error {
-			_, err := s.ChangeRun(t.Context(), "r", func(k *ledger.Kept) error { k.CancelRequestedBy = "bob"; return nil })
+			_, err := s.ChangeRun(t.Context(), "r", func(k *ledger.JournaledRun) error { k.CancelRequestedBy = "bob"; return nil })
 			return err
 		},
 		func(s Journaled) error { return s.Drop(t.Context(), "r") },
@@ -597,7 +597,7 @@ func journalGivenUp(t *testing.T, a, b Journaled) {
 	must(t, a.Append(t.Context(), begun("r", "x")))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	change := func(*ledger.Kept) error { t.Error("a run was changed"); return nil }
+	change := func(*ledger.JournaledRun) error { t.Error("a run was changed"); return nil }
 	_, _, read := a.Read(ctx, "r")
 	_, runs := a.Runs(ctx)
 	_, requests := a.LeaseRequests(ctx, "x")
@@ -616,7 +616,7 @@ func journalGivenUp(t *testing.T, a, b Journaled) {
 func journalClosed(t *testing.T, a, b Journaled) {
 	must(t, a.Append(t.Context(), begun("r", "x")))
 	must(t, a.Close())
-	_, changed := a.ChangeRun(t.Context(), "r", func(*ledger.Kept) error { return nil })
+	_, changed := a.ChangeRun(t.Context(), "r", func(*ledger.JournaledRun) error { return nil })
 	for what, err := range map[string]error{"Append": a.Append(t.Context(), sent("r", "x", 1)), "ChangeRun": changed, "Drop": a.Drop(t.Context(), "r")} {
 		if !errors.Is(err, ledger.ErrUnavailable) {
 			t.Errorf("%s of a closed store: %v", what, err)

@@ -37,12 +37,12 @@ func Requests(t *testing.T, open func(t *testing.T) (store approval.Store, again
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.FixedZone("", -7*3600))
 
 // entry is an entry with something in every field that matters.
-func entry(n int) approval.Entry {
+func entry(n int) approval.StoredRequest {
 	args, err := canon.Parse(fmt.Appendf(nil, `{"path":"/tmp/<%d>","token":"abc"}`, n))
 	if err != nil {
 		panic(err)
 	}
-	return approval.Entry{Bridge: "b1", Request: approval.Request{
+	return approval.StoredRequest{Bridge: "b1", Request: approval.Request{
 		ID: fmt.Sprintf("q%d", n), Run: fmt.Sprintf("r%d", n%2), Client: "cli\u2028ent", Requester: "ann", Server: "fs", Tool: "delete", Script: "fs__delete",
 		Items: []approval.Item{{Call: n, Shown: canon.Display(args, canon.DisplayOptions{}), Position: analysis.Position{Line: 3, Column: 4}, Sources: []string{"call 2"},
 			Key: approval.Key{Session: "s1", Profile: "p", Server: "fs", Tool: "delete", Definition: "d", Revision: "r", Args: args.Digest()}}},
@@ -54,7 +54,7 @@ func entry(n int) approval.Entry {
 }
 
 // same compares entries by what they say: times by the moment.
-func same(t *testing.T, got, want approval.Entry) {
+func same(t *testing.T, got, want approval.StoredRequest) {
 	t.Helper()
 	if got.Digest() != want.Digest() {
 		t.Errorf("another digest: %+v, want %+v", got, want)
@@ -84,9 +84,9 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func entries(t *testing.T, s approval.Store, f approval.Filter) []approval.Entry {
+func entries(t *testing.T, s approval.Store, f approval.Filter) []approval.StoredRequest {
 	t.Helper()
-	all, err := s.Entries(t.Context(), f)
+	all, err := s.Requests(t.Context(), f)
 	must(t, err)
 	return all
 }
@@ -107,9 +107,9 @@ func entriesComeBack(t *testing.T, a, b approval.Store) {
 	verdict := approval.Verdict{Approve: true, Scope: approval.Once, Rows: []int{1}, Args: json.RawMessage(`{"x":1}`), Typed: "delete", Text: "a <b>", By: "ann", For: "bob", Roles: []string{"admin"}, Strong: true, Channel: "page", Time: noon}
 	verdict.Credential = "token:00ff"
 	want.Votes, want.Verdict = []approval.Verdict{verdict}, &verdict
-	want.Brought = []approval.Brought{{ID: "v1", About: want.Digest(), Verdict: verdict, Judgement: approval.Void, Why: "<nobody>"}}
-	e, err := b.Update(t.Context(), "q1", func(e *approval.Entry) error {
-		e.Votes, e.Verdict, e.Brought = want.Votes, want.Verdict, want.Brought
+	want.Relayed = []approval.RelayedVerdict{{ID: "v1", About: want.Digest(), Verdict: verdict, Judgement: approval.Void, Why: "<nobody>"}}
+	e, err := b.Update(t.Context(), "q1", func(e *approval.StoredRequest) error {
+		e.Votes, e.Verdict, e.Relayed = want.Votes, want.Verdict, want.Relayed
 		return nil
 	})
 	must(t, err)
@@ -121,7 +121,7 @@ func entriesAreFiltered(t *testing.T, a, b approval.Store) {
 	for n := 1; n <= 6; n++ {
 		must(t, a.Put(t.Context(), entry(n)))
 	}
-	_, err := a.Update(t.Context(), "q3", func(e *approval.Entry) error {
+	_, err := a.Update(t.Context(), "q3", func(e *approval.StoredRequest) error {
 		e.Verdict = &approval.Verdict{Approve: true, Time: noon}
 		return nil
 	})
@@ -161,7 +161,7 @@ func oneSettles(t *testing.T, a, b approval.Store) {
 		s := []approval.Store{a, b}[i%2]
 		by := fmt.Sprint("approver ", i)
 		all.Go(func() {
-			e, err := s.Update(t.Context(), "q1", func(e *approval.Entry) error {
+			e, err := s.Update(t.Context(), "q1", func(e *approval.StoredRequest) error {
 				if e.Verdict != nil {
 					return taken
 				}
@@ -189,9 +189,9 @@ func oneSettles(t *testing.T, a, b approval.Store) {
 func refusedChange(t *testing.T, a, b approval.Store) {
 	must(t, a.Put(t.Context(), entry(1)))
 	no := errors.New("no")
-	e, err := a.Update(t.Context(), "q1", func(e *approval.Entry) error {
+	e, err := a.Update(t.Context(), "q1", func(e *approval.StoredRequest) error {
 		e.Done, e.Items[0].Call = 99, 99
-		e.Brought = append(e.Brought, approval.Brought{ID: "v2"})
+		e.Relayed = append(e.Relayed, approval.RelayedVerdict{ID: "v2"})
 		return no
 	})
 	if err != no {
@@ -202,7 +202,7 @@ func refusedChange(t *testing.T, a, b approval.Store) {
 }
 
 func unknownEntries(t *testing.T, a, _ approval.Store) {
-	if _, err := a.Update(t.Context(), "q1", func(*approval.Entry) error { return nil }); !errors.Is(err, approval.ErrUnknown) {
+	if _, err := a.Update(t.Context(), "q1", func(*approval.StoredRequest) error { return nil }); !errors.Is(err, approval.ErrUnknown) {
 		t.Errorf("an entry that is not there: %v", err)
 	}
 	if err := a.UpdateGrant(t.Context(), "g1", func(*approval.Grant) error { return nil }); !errors.Is(err, approval.ErrUnknown) {
@@ -214,7 +214,7 @@ func changesAreTold(t *testing.T, a, b approval.Store) {
 	for name, change := range map[string]func(ctx context.Context) error{
 		"a new entry": func(ctx context.Context) error { return a.Put(ctx, entry(1)) },
 		"a verdict": func(ctx context.Context) error {
-			_, err := a.Update(ctx, "q0", func(e *approval.Entry) error { e.Verdict = &approval.Verdict{Time: noon}; return nil })
+			_, err := a.Update(ctx, "q0", func(e *approval.StoredRequest) error { e.Verdict = &approval.Verdict{Time: noon}; return nil })
 			return err
 		},
 		"a grant": func(ctx context.Context) error { return a.AddGrant(ctx, approval.Grant{ID: "g1", Left: 1}) },
@@ -229,7 +229,7 @@ func changesAreTold(t *testing.T, a, b approval.Store) {
 			if name == "a grant less" {
 				must(t, a.AddGrant(t.Context(), approval.Grant{ID: "g0", Left: 1}))
 			}
-			here, there := a.Requested(), b.Requested()
+			here, there := a.Changed(), b.Changed()
 			must(t, change(t.Context()))
 			for who, c := range map[string]<-chan struct{}{"here": here, "there": there} {
 				select {
@@ -284,7 +284,7 @@ func forgetting(t *testing.T, a, b approval.Store) {
 	for n := 1; n <= 3; n++ {
 		must(t, a.Put(t.Context(), entry(n)))
 	}
-	_, err := a.Update(t.Context(), "q1", func(e *approval.Entry) error {
+	_, err := a.Update(t.Context(), "q1", func(e *approval.StoredRequest) error {
 		e.Verdict = &approval.Verdict{Time: noon.Add(-time.Hour)}
 		return nil
 	})
@@ -301,14 +301,14 @@ func forgetting(t *testing.T, a, b approval.Store) {
 
 func configurationIsHeld(t *testing.T, a, b approval.Store) {
 	ctx := t.Context()
-	held := func(file string) *approval.Held {
-		h, err := approval.HeldOf(ctx, b, file)
+	held := func(file string) *approval.PendingConfig {
+		h, err := approval.PendingConfigOf(ctx, b, file)
 		must(t, err)
 		return h
 	}
-	hold := func(h approval.Held, now time.Time) approval.Held {
+	hold := func(h approval.PendingConfig, now time.Time) approval.PendingConfig {
 		t.Helper()
-		kept, err := approval.Hold(ctx, a, h, now)
+		kept, err := approval.SubmitConfig(ctx, a, h, now)
 		must(t, err)
 		return kept
 	}
@@ -318,8 +318,8 @@ func configurationIsHeld(t *testing.T, a, b approval.Store) {
 	if err := approval.Confirm(ctx, a, "f", "d1", approval.Confirmation{By: "ann", Channel: "terminal", At: noon}); !errors.Is(err, approval.ErrUnknown) {
 		t.Errorf("nothing was confirmed: %v", err)
 	}
-	one := approval.Held{File: "f", Digest: "d1", Since: noon.UTC(), Why: []string{"<looser>"}, Diff: []string{"+x"}, Approvers: []approval.Approver{{Name: "ann", Role: approval.Admin, Token: [32]byte{1}}}}
-	told := b.Requested()
+	one := approval.PendingConfig{File: "f", Digest: "d1", Since: noon.UTC(), Why: []string{"<looser>"}, Diff: []string{"+x"}, Approvers: []approval.Approver{{Name: "ann", Role: approval.Admin, Token: [32]byte{1}}}}
+	told := b.Changed()
 	hold(one, noon)
 	<-told
 	if h := held("f"); h == nil || !reflect.DeepEqual(*h, one) {
@@ -327,8 +327,8 @@ func configurationIsHeld(t *testing.T, a, b approval.Store) {
 	}
 	tellings := 0
 	for range 10 { // whoever waits for a change and looks would never come to rest
-		told := a.Requested()
-		_, err := approval.HeldOf(ctx, a, "f")
+		told := a.Changed()
+		_, err := approval.PendingConfigOf(ctx, a, "f")
 		must(t, err)
 		select {
 		case <-told:
@@ -355,7 +355,7 @@ func configurationIsHeld(t *testing.T, a, b approval.Store) {
 	if kept := hold(one, noon.Add(time.Minute)); kept.By != "" {
 		t.Errorf("an old confirmation confirms a text that comes back: %+v", kept)
 	}
-	grave := approval.Held{File: "g", Digest: "d1", Since: noon.UTC(), NeedsReason: true}
+	grave := approval.PendingConfig{File: "g", Digest: "d1", Since: noon.UTC(), NeedsReason: true}
 	hold(grave, noon)
 	silent := approval.Confirmation{By: "ann", Channel: "page", Text: " ", At: noon.UTC()}
 	var refused *approval.RefusedError
@@ -368,7 +368,7 @@ func configurationIsHeld(t *testing.T, a, b approval.Store) {
 	}
 	must(t, approval.Reject(ctx, b, "g", "d1", no))
 	all := func(string) bool { return true }
-	must(t, approval.Release(ctx, a, "g", all))
+	must(t, approval.WithdrawConfig(ctx, a, "g", all))
 	if h := held("g"); h == nil || h.Rejected == nil || *h.Rejected != no || h.By != "" {
 		t.Errorf("rejected and let go, it is %+v", h)
 	}
@@ -381,15 +381,15 @@ func configurationIsHeld(t *testing.T, a, b approval.Store) {
 	if err := approval.Reject(ctx, b, "g", "d1", no); !errors.Is(err, approval.ErrUnknown) {
 		t.Errorf("what was confirmed is rejected: %v", err)
 	}
-	must(t, approval.Release(ctx, a, "g", all))
-	two := approval.Held{File: "f", Digest: "d2", Since: noon.UTC()}
+	must(t, approval.WithdrawConfig(ctx, a, "g", all))
+	two := approval.PendingConfig{File: "f", Digest: "d2", Since: noon.UTC()}
 	if kept := hold(two, noon); kept.Digest != "d2" {
 		t.Errorf("a further edit does not replace the one before: %+v", kept)
 	}
 	if h := held("g"); h != nil {
 		t.Errorf("held of another file: %+v", h)
 	}
-	must(t, approval.Release(ctx, a, "g", all))
+	must(t, approval.WithdrawConfig(ctx, a, "g", all))
 	for _, bridge := range []string{"b1", "b2", "b1"} {
 		two.Bridges = []string{bridge}
 		hold(two, noon)
@@ -397,11 +397,11 @@ func configurationIsHeld(t *testing.T, a, b approval.Store) {
 	if h := held("f"); !slices.Equal(h.Bridges, []string{"b1", "b2"}) {
 		t.Errorf("two bridges hold it, and it says %q", h.Bridges)
 	}
-	must(t, approval.Release(ctx, b, "f", func(bridge string) bool { return bridge == "b1" }))
+	must(t, approval.WithdrawConfig(ctx, b, "f", func(bridge string) bool { return bridge == "b1" }))
 	if h := held("f"); h == nil || !slices.Equal(h.Bridges, []string{"b2"}) {
 		t.Errorf("one of two has let it go, and kept is %+v", h)
 	}
-	must(t, approval.Release(ctx, a, "f", all))
+	must(t, approval.WithdrawConfig(ctx, a, "f", all))
 	if h := held("f"); h != nil {
 		t.Errorf("still held: %+v", h)
 	}

@@ -197,7 +197,7 @@ func stale(view *gate.View) int {
 // have listed or, before that, had in the last run.
 func (m *Maker) viewLocked() *gate.View {
 	listed := m.o.Listed()
-	view := &gate.View{Profiles: m.configured.Profiles, Trusted: map[string]bool{}, Held: map[gate.ToolName]gate.Held{}, Known: true, Identities: m.configured.Identities}
+	view := &gate.View{Profiles: m.configured.Profiles, Trusted: map[string]bool{}, Unreviewed: map[gate.ToolName]gate.UnreviewedTool{}, Known: true, Identities: m.configured.Identities}
 	from := catalog.Sources{Observed: m.o.Observed, Scripts: m.scripts}
 	for _, s := range m.configured.Servers {
 		view.Trusted[s.Name] = s.Trusted
@@ -236,13 +236,13 @@ func (m *Maker) reviewLocked(view *gate.View, s *catalog.Server, rules pins.Rule
 	}
 	s.Unread = map[string]string{}
 	for name, standing := range standings {
-		if standing.Hold == pins.Allow {
+		if standing.Reaction == pins.Allow {
 			continue
 		}
 		why := standing.Why + " (whoever runs the bridge can accept it)"
 		s.Unread[name] = "Not described: " + why
-		view.Held[gate.ToolName{Server: s.Name, Tool: name}] = gate.Held{
-			Why: why, Quarantined: standing.Hold != pins.Ask, Was: standing.Was, Difference: pins.Flat(standing.Difference, m.o.Hide),
+		view.Unreviewed[gate.ToolName{Server: s.Name, Tool: name}] = gate.UnreviewedTool{
+			Why: why, Quarantined: standing.Reaction != pins.Ask, Was: standing.Was, Difference: pins.Flat(standing.Difference, m.o.Hide),
 		}
 	}
 	m.recordLocked(events)
@@ -257,7 +257,7 @@ func (m *Maker) recordLocked(events []pins.Event) {
 	}
 	for _, e := range events[:min(len(events), pins.MaxRecords)] {
 		if e.Kind != pins.FirstContact {
-			m.o.Log.Warn("a server's tool is not what was accepted: codemode-bridge tools review shows it", "server", e.Server, "tool", canon.Visible(e.Tool), "what", e.Kind, "then", e.Hold)
+			m.o.Log.Warn("a server's tool is not what was accepted: codemode-bridge tools review shows it", "server", e.Server, "tool", canon.Escape(e.Tool), "what", e.Kind, "then", e.Reaction)
 		}
 	}
 	if slices.ContainsFunc(events, func(e pins.Event) bool { return e.Kind == pins.Differs || e.Kind == pins.Returned }) {

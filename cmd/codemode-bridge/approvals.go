@@ -39,7 +39,7 @@ func approvalsCommand(con *console) *cobra.Command {
 
 // openRequestStore opens the requests of the configuration's bridges. There may be
 // none yet.
-func openRequestStore(ctx context.Context, con *console) (*config.Config, *sqlstore.Requests, error) {
+func openRequestStore(ctx context.Context, con *console) (*config.Config, *sqlstore.RequestStore, error) {
 	cfg, err := con.load()
 	if err != nil {
 		return nil, nil, err
@@ -69,7 +69,7 @@ var errNeverAsked = errors.New("nothing was ever asked here")
 // readRequests is withRequests for lists, which are empty where nothing was
 // ever asked. Own is the id of the configuration.
 func readRequests(ctx context.Context, con *console, do func(broker *approval.Broker, own string) error) error {
-	err := withRequests(ctx, con, func(cfg *config.Config, store *sqlstore.Requests) error {
+	err := withRequests(ctx, con, func(cfg *config.Config, store *sqlstore.RequestStore) error {
 		gone := func(bridge string) bool { return alive.Gone(bridgesOf(cfg.Audit), bridge) }
 		return do(approval.New(approval.Options{Store: store, Gone: gone}), realmOf(cfg).Configuration)
 	})
@@ -80,7 +80,7 @@ func readRequests(ctx context.Context, con *console, do func(broker *approval.Br
 }
 
 // withRequests opens the requests, does something with them, and closes them.
-func withRequests(ctx context.Context, con *console, do func(*config.Config, *sqlstore.Requests) error) (err error) {
+func withRequests(ctx context.Context, con *console, do func(*config.Config, *sqlstore.RequestStore) error) (err error) {
 	cfg, store, err := openRequestStore(ctx, con)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func withRequests(ctx context.Context, con *console, do func(*config.Config, *sq
 
 // callStates reads from the audit log what became of a settled request's calls;
 // nil where there is no log. Their errors are fit to be shown.
-func callStates(ctx context.Context, con *console, cfg *config.Config, e approval.Entry) (states map[int]ledger.CallState, err error) {
+func callStates(ctx context.Context, con *console, cfg *config.Config, e approval.StoredRequest) (states map[int]ledger.CallState, err error) {
 	if _, missing := os.Stat(cfg.Audit.Path); e.Verdict == nil || missing != nil {
 		return nil, nil
 	}
@@ -118,7 +118,7 @@ func approvalsList(con *console) *cobra.Command {
 				if all {
 					f = approval.Filter{Newest: 200}
 				}
-				entries, err := broker.Entries(c.Context(), f)
+				entries, err := broker.Requests(c.Context(), f)
 				if err != nil {
 					return err
 				}
@@ -166,7 +166,7 @@ func approvalsShow(con *console) *cobra.Command {
 	c := &cobra.Command{
 		Use: "show id", Short: "Print one request: everything that would be sent, and why it is asked", Args: minArgs(1), ValidArgsFunction: con.completeRequest,
 		RunE: func(c *cobra.Command, ids []string) error {
-			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.Requests) error {
+			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.RequestStore) error {
 				for _, id := range ids {
 					e, err := find(c.Context(), store, id)
 					if err != nil {
@@ -199,7 +199,7 @@ func approvalsShow(con *console) *cobra.Command {
 }
 
 // find finds a request by its id, or by how the id begins.
-func find(ctx context.Context, store *sqlstore.Requests, id string) (approval.Entry, error) {
+func find(ctx context.Context, store *sqlstore.RequestStore, id string) (approval.StoredRequest, error) {
 	e, err := approvalview.Find(ctx, store, id)
 	if unknown := (*approvalview.FindError)(nil); errors.As(err, &unknown) {
 		err = &usageError{err}
@@ -209,8 +209,8 @@ func find(ctx context.Context, store *sqlstore.Requests, id string) (approval.En
 
 func (con *console) completeRequest(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var ids []string
-	_ = withRequests(c.Context(), con, func(_ *config.Config, store *sqlstore.Requests) error {
-		open, err := store.Entries(c.Context(), approval.Filter{Open: time.Now()})
+	_ = withRequests(c.Context(), con, func(_ *config.Config, store *sqlstore.RequestStore) error {
+		open, err := store.Requests(c.Context(), approval.Filter{Open: time.Now()})
 		for _, e := range open {
 			ids = append(ids, e.ID+"\t"+approval.Summary(e.Request))
 		}
@@ -270,7 +270,7 @@ func answerFlags(con *console, c *cobra.Command, o *answering) {
 
 // answerRequests brings an approver's verdict to requests.
 func answerRequests(ctx context.Context, con *console, ids []string, o answering) error {
-	return withRequests(ctx, con, func(cfg *config.Config, store *sqlstore.Requests) (err error) {
+	return withRequests(ctx, con, func(cfg *config.Config, store *sqlstore.RequestStore) (err error) {
 		for _, row := range o.rows {
 			n, err := strconv.Atoi(row)
 			if err != nil {
@@ -284,7 +284,7 @@ func answerRequests(ctx context.Context, con *console, ids []string, o answering
 			}
 			o.verdict.Args = json.RawMessage(o.args)
 		}
-		var entries []approval.Entry
+		var entries []approval.StoredRequest
 		for _, id := range ids {
 			e, err := find(ctx, store, id)
 			if err != nil {
@@ -319,9 +319,9 @@ func answerRequests(ctx context.Context, con *console, ids []string, o answering
 		for _, e := range entries {
 			err := settleOne(ctx, con, s, people, who, e, o.verdict)
 			switch {
-			case errors.Is(err, approval.ErrKept) && failed == nil:
+			case errors.Is(err, approval.ErrUnjudged) && failed == nil:
 				failed = &exitError{exitKept}
-			case err != nil && !errors.Is(err, approval.ErrKept):
+			case err != nil && !errors.Is(err, approval.ErrUnjudged):
 				fmt.Fprintf(con.err, "%s: %v\n", e.ID, err)
 				failed = &exitError{exitFailed}
 			}
@@ -405,9 +405,9 @@ func grantsCommand(con *console) *cobra.Command {
 				for _, g := range all {
 					of := ""
 					if g.Key.Configuration != own {
-						of = canon.Visible(cmp.Or(g.Configuration, "another"))
+						of = canon.Escape(cmp.Or(g.Configuration, "another"))
 					}
-					table = append(table, []string{g.ID, g.Script, g.Covers, canon.Visible(approvalview.OrUnnamed(g.Client)), g.Key.Session, canon.Visible(g.By), g.Until.Local().Format("15:04:05"), strconv.Itoa(g.Left), of})
+					table = append(table, []string{g.ID, g.Script, g.Covers, canon.Escape(approvalview.OrUnnamed(g.Client)), g.Key.Session, canon.Escape(g.By), g.Until.Local().Format("15:04:05"), strconv.Itoa(g.Left), of})
 				}
 				return con.table(withoutEmpty(table))
 			})
@@ -418,7 +418,7 @@ func grantsCommand(con *console) *cobra.Command {
 		Use: "revoke id...", Short: "End what was allowed: the next call is asked again", Args: minArgs(1),
 		Long: "Ends what was allowed for longer: the next call is asked again. Where there are approvers, the token of one with\nthe role admin is asked for, so that the record says who it was.",
 		RunE: func(c *cobra.Command, ids []string) error {
-			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.Requests) (err error) {
+			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.RequestStore) (err error) {
 				var who string
 				if len(cfg.Approvals.Approvers) > 0 {
 					_, one, _, err := authenticate(con, cfg, fromStdin)

@@ -76,7 +76,7 @@ func pageOf(cfg *config.Config, at string) (string, error) {
 			return "", &usageError{fmt.Errorf("--at takes the address of a page, such as http://127.0.0.1:7421, not %q", at)}
 		}
 		if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return "", &usageError{fmt.Errorf("--at takes plain http on this machine only, and your token would go to %s in the clear: https, or a tunnel that ends here", canon.Visible(u.Host))}
+			return "", &usageError{fmt.Errorf("--at takes plain http on this machine only, and your token would go to %s in the clear: https, or a tunnel that ends here", canon.Escape(u.Host))}
 		}
 		return u.Scheme + "://" + u.Host, nil
 	}
@@ -86,7 +86,7 @@ func pageOf(cfg *config.Config, at string) (string, error) {
 	}
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil || port == "0" {
-		return "", &configError{fmt.Errorf("approvals.listen is %s, which does not say where the page is", canon.Visible(listen)), "--at names the address that codemode-bridge serve printed"}
+		return "", &configError{fmt.Errorf("approvals.listen is %s, which does not say where the page is", canon.Escape(listen)), "--at names the address that codemode-bridge serve printed"}
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"

@@ -46,7 +46,7 @@ func approversCommand(con *console) *cobra.Command {
 						names = append(names, fmt.Sprintf("%s until %s", d.From, d.Until))
 					}
 				}
-				table = append(table, []string{one.Name, string(one.Role), risk, strings.Join(one.Groups, " "), canon.Visible(one.Login), strings.Join(names, ", ")})
+				table = append(table, []string{one.Name, string(one.Role), risk, strings.Join(one.Groups, " "), canon.Escape(one.Login), strings.Join(names, ", ")})
 			}
 			return con.table(table)
 		},

@@ -165,7 +165,7 @@ func typesName(con *console, terminal *os.File, name string) error {
 	if err := drain(terminal); err != nil {
 		return fmt.Errorf("reading from the terminal: %w", err)
 	}
-	fmt.Fprintf(con.err, "type %s to take it over without an approver: ", canon.Visible(name))
+	fmt.Fprintf(con.err, "type %s to take it over without an approver: ", canon.Escape(name))
 	line, err := bufio.NewReader(io.LimitReader(terminal, 4096)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("reading from the terminal: %w", err)
@@ -180,8 +180,8 @@ func typesName(con *console, terminal *os.File, name string) error {
 type waiting struct {
 	cfg     *config.Config // what waits
 	inForce *config.Config // what the bridges go by meanwhile
-	row     *approval.Held
-	store   *sqlstore.Requests // nil where requests are kept in a bridge's memory
+	row     *approval.PendingConfig
+	store   *sqlstore.RequestStore // nil where requests are kept in a bridge's memory
 }
 
 // openWaiting finds what waits of the file; errNothingPending if nothing does.
@@ -211,7 +211,7 @@ func openWaiting(ctx context.Context, con *console) (*waiting, error) {
 
 // openUnread is openWaiting where nobody can tell what was confirmed.
 func openUnread(ctx context.Context, con *console, unread *pending.UnreadableError) (*waiting, error) {
-	w := &waiting{cfg: unread.Config, inForce: unread.Config, row: &approval.Held{
+	w := &waiting{cfg: unread.Config, inForce: unread.Config, row: &approval.PendingConfig{
 		File: pending.Key(unread.Config), Digest: pending.Digest(unread.Config), Since: time.Now(), Why: []string{unread.Error()}, NeedsReason: true,
 	}}
 	return w, w.open(ctx)
@@ -229,7 +229,7 @@ func (w *waiting) open(ctx context.Context) error {
 	if w.store, err = sqlstore.OpenRequests(ctx, w.inForce.Audit.Requests()); err != nil {
 		return err
 	}
-	kept, err := approval.HeldOf(ctx, w.store, w.row.File)
+	kept, err := approval.PendingConfigOf(ctx, w.store, w.row.File)
 	if err != nil {
 		return errors.Join(err, w.store.Close())
 	}
@@ -291,12 +291,12 @@ func (w *waiting) record(ctx context.Context, a *console, verb string, said appr
 	}
 	defer func() { err = errors.Join(err, rec.Close()) }()
 	return rec.Record(ctx, ledger.Record{
-		Event: ledger.ConfigChanged, Outcome: ledger.Held, Time: said.At, Durable: true, Approver: said.By, Channel: said.Channel, Reasons: w.row.Why,
-		Detail: ledger.Detail(map[string]string{"file": w.row.File, verb: w.row.Digest, "said": canon.Visible(canon.Redact(said.Text))}),
+		Event: ledger.ConfigChanged, Outcome: ledger.ConfigPending, Time: said.At, Durable: true, Approver: said.By, Channel: said.Channel, Reasons: w.row.Why,
+		Detail: ledger.Detail(map[string]string{"file": w.row.File, verb: w.row.Digest, "said": canon.Escape(canon.Redact(said.Text))}),
 	})
 }
 
-func printPending(w io.Writer, row *approval.Held) error {
+func printPending(w io.Writer, row *approval.PendingConfig) error {
 	_, err := fmt.Fprintln(w, strings.Join(pending.Lines(row), "\n"))
 	return err
 }
@@ -329,7 +329,7 @@ func isRejected(ctx context.Context, change *pending.Change) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	row, err := approval.HeldOf(ctx, store, change.Key())
+	row, err := approval.PendingConfigOf(ctx, store, change.Key())
 	return row != nil && row.Rejected != nil && row.Digest == change.Digest(), errors.Join(err, store.Close())
 }
 

@@ -131,7 +131,7 @@ func (d *desk) gone(bridge string) bool { return d.alive != nil && alive.Gone(d.
 
 // over reports whether nobody waits, or will wait, for a request's verdict: its
 // bridge has ended, and its run cannot go on elsewhere.
-func (p *parts) over(ctx context.Context) (func(approval.Entry) bool, error) {
+func (p *parts) over(ctx context.Context) (func(approval.StoredRequest) bool, error) {
 	kept := map[string]bool{}
 	if journal := p.recorder.Journal(); journal != nil {
 		runs, err := journal.Runs(ctx)
@@ -142,7 +142,7 @@ func (p *parts) over(ctx context.Context) (func(approval.Entry) bool, error) {
 			kept[k.Run] = k.State != ledger.Finished
 		}
 	}
-	return func(e approval.Entry) bool {
+	return func(e approval.StoredRequest) bool {
 		return !kept[e.Run] && (e.Bridge == "" || e.Bridge != p.desk.id && p.desk.gone(e.Bridge))
 	}, nil
 }
@@ -159,7 +159,7 @@ func (p *parts) tidy(ctx context.Context, keep time.Duration) {
 		broker := p.gate.Broker()
 		over, err := p.over(ctx)
 		if err == nil {
-			err = errors.Join(broker.Abandon(ctx, nil, over), broker.Tidy(ctx, time.Now().Add(-keep)))
+			err = errors.Join(broker.Abandon(ctx, nil, over), broker.Prune(ctx, time.Now().Add(-keep)))
 		}
 		if err != nil && ctx.Err() == nil {
 			p.log.Error("tidying the requests", "err", err)

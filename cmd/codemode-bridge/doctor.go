@@ -144,7 +144,7 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 		Listen: cfg.HTTP.Listen.Reveal(), MayListen: mayListen(cfg.HTTP.Listen.Reveal(), len(cfg.HTTP.Tokens) > 0),
 		Audit: doctor.Audit{Enabled: cfg.Audit.Enabled, Path: cfg.Audit.Path, Requests: cfg.Audit.Requests(), Open: func(ctx context.Context) (int64, bool, bool, error) { return lastRow(ctx, cfg.Audit) }},
 		Review: func() (unreviewed, blocked int, err error) {
-			waiting, err := pins.Open(pinFolder(con, cfg.File)).Waiting(cfg.ServerNames())
+			waiting, err := pins.Open(pinFolder(con, cfg.File)).Unreviewed(cfg.ServerNames())
 			for _, w := range waiting {
 				switch w.State {
 				case pins.Blocked:
@@ -166,7 +166,7 @@ func examined(con *console, cfg *config.Config, logins *login.Keeper) *doctor.Co
 		configured := cfg.Servers[spec.Name]
 		s := doctor.Server{Name: spec.Name, Disabled: spec.Disabled, NoAuth: configured.Auth.Type == config.AuthNone, Spec: spec}
 		if at, ok := serverToLogIn(configured); ok {
-			s.Login = logins.Client(at).Held
+			s.Login = logins.Client(at).Stored
 		}
 		c.Servers = append(c.Servers, s)
 	}

@@ -198,7 +198,7 @@ func sayUnasked(con *console) func(*approval.DeniedError) {
 			return
 		}
 		said[e.Tool] = true
-		fmt.Fprintln(con.err, "denied:", canon.VisibleLines(e.Message))
+		fmt.Fprintln(con.err, "denied:", canon.EscapeLines(e.Message))
 		if len(said) == 1 && e.Reason == approval.NoApprover {
 			con.told(`hint: at the command line approvers alone can say yes: codemode-bridge approvers add NAME, and "elicitationFallback": "queue" in the profile, so that it waits for them`)
 		}
@@ -242,7 +242,7 @@ func printAnswer(con *console, result *mcp.CallToolResult, mediaDir string) erro
 		}
 	} else {
 		for _, line := range answer.Said {
-			fmt.Fprintln(con.err, canon.VisibleLines(line))
+			fmt.Fprintln(con.err, canon.EscapeLines(line))
 		}
 		if answer.Result != nil {
 			if err := con.printJSON(answer.Result); err != nil {

@@ -198,7 +198,7 @@ func printServers(con *console, all []*setup.Server) error {
 		if remark := s.Remark(); remark != "" {
 			more = append(more, remark)
 		}
-		rows = append(rows, []string{canon.Visible(s.Name), s.Runs() + "\n" + strings.Join(more, "; ")})
+		rows = append(rows, []string{canon.Escape(s.Name), s.Runs() + "\n" + strings.Join(more, "; ")})
 	}
 	return con.table(rows)
 }

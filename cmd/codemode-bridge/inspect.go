@@ -58,7 +58,7 @@ func toolsCommand(con *console) *cobra.Command {
 		Use: "list", Short: "List the tools, all or those of one server", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return withCatalog(c.Context(), con, server, func(tools *catalog.Catalog, v *catalog.View) error {
-				var all []catalog.Entry
+				var all []catalog.Item
 				for _, s := range v.Servers() {
 					for page := (catalog.PageQuery{Server: s.Server}); ; {
 						result, err := v.Page(page)
@@ -74,7 +74,7 @@ func toolsCommand(con *console) *cobra.Command {
 				if server != "" && len(all) == 0 {
 					return fmt.Errorf("the server %q has no tools; servers test %s says more", server, server)
 				}
-				return printEntries(con, tools, all)
+				return printItems(con, tools, all)
 			})
 		},
 	}
@@ -88,7 +88,7 @@ func toolsCommand(con *console) *cobra.Command {
 				if len(found.Unmatched) > 0 {
 					fmt.Fprintf(con.err, "no tool has: %s\n", strings.Join(found.Unmatched, ", "))
 				}
-				return printEntries(con, tools, found.Tools)
+				return printItems(con, tools, found.Tools)
 			})
 		},
 	}
@@ -152,12 +152,12 @@ func withCatalog(ctx context.Context, con *console, server string, look func(*ca
 	})
 }
 
-// printEntries prints tools by the names that scripts use and, where that is
+// printItems prints tools by the names that scripts use and, where that is
 // another, the name that policies match.
-func printEntries(con *console, v *catalog.Catalog, all []catalog.Entry) error {
+func printItems(con *console, v *catalog.Catalog, all []catalog.Item) error {
 	if con.json {
 		if all == nil {
-			all = []catalog.Entry{}
+			all = []catalog.Item{}
 		}
 		return con.printJSON(all)
 	}

@@ -276,7 +276,7 @@ func uninstall(con *console, name string, o installOptions) error {
 	}
 	fmt.Fprintf(con.err, "%s does not start the bridge any more; restart it if it runs\n", place.Client.Title)
 	if len(r.Back) > 0 {
-		fmt.Fprintf(con.err, "it has its own servers again: %s; the bridge's configuration keeps them too (servers remove NAME)\n", canon.Visible(strings.Join(r.Back, ", ")))
+		fmt.Fprintf(con.err, "it has its own servers again: %s; the bridge's configuration keeps them too (servers remove NAME)\n", canon.Escape(strings.Join(r.Back, ", ")))
 	}
 	if !r.Whole && r.Backup != "" {
 		fmt.Fprintf(con.err, "its file was edited since; the copy from before is at %s\n", homeShort(con, r.Backup))

@@ -181,7 +181,7 @@ func (con *console) exitCode(err error) int {
 		}
 		return exitUsage
 	default:
-		fmt.Fprintf(con.err, "codemode-bridge: %s\n", canon.VisibleLines(err.Error()))
+		fmt.Fprintf(con.err, "codemode-bridge: %s\n", canon.EscapeLines(err.Error()))
 		return exitFailed
 	}
 }

@@ -33,7 +33,7 @@ func (con *console) printJSON(v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(con.out, canon.VisibleLines(text.String()))
+	_, err := io.WriteString(con.out, canon.EscapeLines(text.String()))
 	return err
 }
 

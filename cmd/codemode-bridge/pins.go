@@ -28,15 +28,15 @@ func pinRules(s *config.Server) pins.Rules {
 // toolsOf shows the page the tools that wait, and takes what is decided there.
 type toolsOf struct{ *parts }
 
-func (o toolsOf) Waiting(context.Context) ([]admin.Tool, error) {
+func (o toolsOf) Unreviewed(context.Context) ([]admin.UnreviewedTool, error) {
 	cfg, secrets := o.config(), o.recorder.Secrets()
-	waiting, err := o.pins.Waiting(cfg.ServerNames())
+	waiting, err := o.pins.Unreviewed(cfg.ServerNames())
 	if err != nil {
 		return nil, err
 	}
-	var all []admin.Tool
+	var all []admin.UnreviewedTool
 	for _, w := range waiting {
-		t := admin.Tool{Server: w.Server, Tool: w.Tool, State: string(w.State), Then: string(thenOf(w, cfg)), Since: w.Since, Digest: w.Digest, Was: w.Was,
+		t := admin.UnreviewedTool{Server: w.Server, Tool: w.Tool, State: string(w.State), Then: string(thenOf(w, cfg)), Since: w.Since, Digest: w.Digest, Was: w.Was,
 			AcceptedBy: w.AcceptedBy, AcceptedAt: w.AcceptedAt, BlockedBy: w.BlockedBy, BlockedAt: w.BlockedAt, Notices: secrets.HideAll(w.Notices), Difference: []admin.ToolPart{}}
 		for _, part := range w.Difference {
 			t.Difference = append(t.Difference, admin.ToolPart{What: part.What, Lines: secrets.HideAll(part.Lines)})
@@ -56,7 +56,7 @@ func (o toolsOf) Block(ctx context.Context, server, tool, digest, by, channel st
 	return o.decide(ctx, pins.Reviewer.Block, server, tool, digest, by, channel)
 }
 
-func (o toolsOf) decide(ctx context.Context, do func(pins.Reviewer, context.Context, pins.Waiting, string, string) error, server, tool, digest, by, channel string) error {
+func (o toolsOf) decide(ctx context.Context, do func(pins.Reviewer, context.Context, pins.UnreviewedTool, string, string) error, server, tool, digest, by, channel string) error {
 	if o.config().Servers[server] == nil {
 		return admin.ErrUnknown
 	}

@@ -195,7 +195,7 @@ func checkProfiles(ctx context.Context, con *console) error {
 		fmt.Fprintf(con.out, "%s, %s: every entry and rule does something\n", count(all, "profile"), count(tools, "tool"))
 	default:
 		for _, w := range warnings {
-			fmt.Fprintln(con.out, canon.Visible(w.String()))
+			fmt.Fprintln(con.out, canon.Escape(w.String()))
 		}
 		fmt.Fprintln(con.err, count(len(warnings), "warning"))
 	}

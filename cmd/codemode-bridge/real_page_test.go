@@ -69,7 +69,7 @@ func newPageBench(t *testing.T, changes ...func(*admin.Options)) *pageBench {
 	b.approvers.Store(approvers)
 	o := admin.Options{
 		Approvers: b.approvers.Load,
-		Desk:      &gate.Desk{Broker: b.broker, Recorder: b.records}, Requests: b.broker, Records: b.records, Record: b.records, Runs: b.runs, Policy: b.policy,
+		Settler:   &gate.Settler{Broker: b.broker, Recorder: b.records}, Requests: b.broker, Records: b.records, Record: b.records, Runs: b.runs, Policy: b.policy,
 		Status: func(context.Context) any {
 			return json.RawMessage(`{"servers":[{"name":"mail","state":"connected","tools":9},{"name":"github","state":"failed","why":"connection refused","tools":0}],"profiles":["safe","supervised"]}`)
 		},
@@ -98,7 +98,7 @@ type pageQuestion struct {
 	sources           []string
 }
 
-func (b *pageBench) ask(q pageQuestion) (approval.Entry, <-chan approval.Verdict) {
+func (b *pageBench) ask(q pageQuestion) (approval.StoredRequest, <-chan approval.Verdict) {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	b.t.Cleanup(cancel)
@@ -139,9 +139,9 @@ func (b *pageBench) ask(q pageQuestion) (approval.Entry, <-chan approval.Verdict
 		}()
 	}
 	for {
-		changed := b.broker.Requested()
+		changed := b.broker.Changed()
 		for _, e := range b.open() {
-			if !slices.ContainsFunc(before, func(o approval.Entry) bool { return o.ID == e.ID }) && len(e.Items) == len(q.args) {
+			if !slices.ContainsFunc(before, func(o approval.StoredRequest) bool { return o.ID == e.ID }) && len(e.Items) == len(q.args) {
 				return e, verdicts
 			}
 		}
@@ -153,8 +153,8 @@ func (b *pageBench) ask(q pageQuestion) (approval.Entry, <-chan approval.Verdict
 	}
 }
 
-func (b *pageBench) open() []approval.Entry {
-	all, err := b.broker.Entries(context.Background(), approval.Filter{Open: time.Now()})
+func (b *pageBench) open() []approval.StoredRequest {
+	all, err := b.broker.Requests(context.Background(), approval.Filter{Open: time.Now()})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -381,7 +381,7 @@ func (w *tab) signIn(name string) *tab {
 }
 
 // shows waits until a request is what keys decide on, and may be.
-func (w *tab) shows(e approval.Entry) {
+func (w *tab) shows(e approval.StoredRequest) {
 	w.t.Helper()
 	w.press(`.row[data-id="` + e.ID + `"] .open`)
 	w.until(`document.querySelector("#detail article")?.dataset.id === "` + e.ID + `"`)
@@ -615,7 +615,7 @@ func TestRealPageKinds(t *testing.T) {
 	b := newPageBench(t)
 	parent := browser(t)
 	w := b.tab(parent).signIn("ada")
-	next := func(q pageQuestion) (approval.Entry, <-chan approval.Verdict) {
+	next := func(q pageQuestion) (approval.StoredRequest, <-chan approval.Verdict) {
 		e, verdicts := b.ask(q)
 		w.until(`document.querySelector('.row[data-id="` + e.ID + `"]') !== null`)
 		w.shows(e)

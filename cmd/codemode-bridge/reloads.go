@@ -43,7 +43,7 @@ func newReloads(con *console, p *parts, first *config.Config) *reloads {
 // that is something else.
 func (r *reloads) begin(ctx context.Context, file *config.Config) error {
 	if cfg := r.bridge.config(); file == cfg {
-		first, err := r.keep(cfg, approval.Held{})
+		first, err := r.keep(cfg, approval.PendingConfig{})
 		if err != nil {
 			return &configError{err, "what is confirmed later is compared with it: make the state folder writable"}
 		}
@@ -63,7 +63,7 @@ func (r *reloads) begin(ctx context.Context, file *config.Config) error {
 }
 
 // keep notes for the next start that cfg is in force.
-func (r *reloads) keep(cfg *config.Config, confirmed approval.Held) (first bool, err error) {
+func (r *reloads) keep(cfg *config.Config, confirmed approval.PendingConfig) (first bool, err error) {
 	return history(r.con).Keep(cfg, confirmed.By, confirmed.Channel, time.Now())
 }
 
@@ -109,7 +109,7 @@ func (r *reloads) refused(ctx context.Context, err error) {
 
 // take makes cfg what is in force. Confirmed says who confirmed it, if anybody
 // had to.
-func (r *reloads) take(ctx context.Context, cfg *config.Config, confirmed approval.Held) error {
+func (r *reloads) take(ctx context.Context, cfg *config.Config, confirmed approval.PendingConfig) error {
 	if err := r.bridge.desk.follow(cfg); err != nil {
 		return err
 	}

@@ -211,7 +211,7 @@ func replayRunCommand(con *console) *cobra.Command {
 func printStep(con *console, st bridge.Step) {
 	got := audit.Shown(string(st.Value))
 	if st.Thrown != "" {
-		got = "throws " + canon.Visible(st.Thrown)
+		got = "throws " + canon.Escape(st.Thrown)
 	}
 	fmt.Fprintf(con.err, "%s  #%d %s(%s)  line %d  %s\n    -> %s\n", st.Time.UTC().Format("15:04:05.000"), st.Call, audit.Shown(st.Name),
 		cut(audit.Shown(string(st.Args)), 120), st.Line, st.State, cut(got, 300))

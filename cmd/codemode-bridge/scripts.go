@@ -70,11 +70,11 @@ func scriptsCommand(con *console) *cobra.Command {
 				}
 				fmt.Fprintf(con.out, "file     %s\nhash     %s\n", filepath.Join(cfg.Scripts.Dir, s.File), s.Digest)
 				if s.Problem != nil {
-					fmt.Fprintf(con.out, "problem  %s\n", canon.Visible(row.Problem))
+					fmt.Fprintf(con.out, "problem  %s\n", canon.Escape(row.Problem))
 				} else {
 					fmt.Fprintf(con.out, "call     %s\n", row.Declaration)
 				}
-				fmt.Fprintf(con.out, "\n%s\n", canon.VisibleLines(strings.TrimRight(s.Source, "\n")))
+				fmt.Fprintf(con.out, "\n%s\n", canon.EscapeLines(strings.TrimRight(s.Source, "\n")))
 			}
 			return nil
 		},
@@ -135,7 +135,7 @@ func checkScripts(ctx context.Context, con *console, names []string) error {
 			broken++
 			if !con.json {
 				at := filepath.Join(cfg.Scripts.Dir, s.File) + s.Problem.Place()
-				fmt.Fprintf(con.out, "%s: %s\n", canon.Visible(at), canon.Visible(s.Problem.Message))
+				fmt.Fprintf(con.out, "%s: %s\n", canon.Escape(at), canon.Escape(s.Problem.Message))
 			}
 		}
 		rows = append(rows, scripts.NewRow(s))

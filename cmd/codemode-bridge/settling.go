@@ -19,7 +19,7 @@ import (
 
 // A settling is where a command brings verdicts.
 type settling struct {
-	desk     *gate.Desk
+	desk     *gate.Settler
 	logs     *logs
 	recorder *recorder.Recorder
 	people   *atomic.Pointer[approval.Approvers] // of this moment
@@ -49,7 +49,7 @@ func openSettling(ctx context.Context, con *console, cfg *config.Config, store a
 	}
 	s := settling{logs: l, recorder: rec.Recorder, people: new(atomic.Pointer[approval.Approvers])}
 	s.people.Store(people)
-	s.desk = &gate.Desk{Recorder: rec, Broker: approval.New(approval.Options{
+	s.desk = &gate.Settler{Recorder: rec, Broker: approval.New(approval.Options{
 		Store: store, Approvers: s.people.Load, Configuration: realm.Configuration,
 		Gone: func(bridge string) bool { return alive.Gone(bridgesOf(cfg.Audit), bridge) },
 	})}
@@ -59,9 +59,9 @@ func openSettling(ctx context.Context, con *console, cfg *config.Config, store a
 
 // settleOne settles one request and says how that went; [approval.ErrKept] has
 // been said as well.
-func settleOne(ctx context.Context, con *console, s settling, people *approval.Approvers, who approval.Approver, e approval.Entry, v approval.Verdict) error {
+func settleOne(ctx context.Context, con *console, s settling, people *approval.Approvers, who approval.Approver, e approval.StoredRequest, v approval.Verdict) error {
 	signed, e, err := s.bring(ctx, people, who, e, v)
-	kept := errors.Is(err, approval.ErrKept)
+	kept := errors.Is(err, approval.ErrUnjudged)
 	line := map[string]any{"id": e.ID, "by": signed.Who(), "settled": err == nil && e.Verdict != nil}
 	text := fmt.Sprintf("%s: %s, and still needed: %s", e.ID, approvalview.Answered(signed), e.Missing())
 	switch {
@@ -80,12 +80,12 @@ func settleOne(ctx context.Context, con *console, s settling, people *approval.A
 	if con.json {
 		return errors.Join(con.printJSON(line), err)
 	}
-	_, lost := fmt.Fprintln(con.out, canon.Visible(text))
+	_, lost := fmt.Fprintln(con.out, canon.Escape(text))
 	return errors.Join(lost, err)
 }
 
 // bring signs a verdict and brings it to its request.
-func (s settling) bring(ctx context.Context, people *approval.Approvers, who approval.Approver, e approval.Entry, v approval.Verdict) (approval.Verdict, approval.Entry, error) {
+func (s settling) bring(ctx context.Context, people *approval.Approvers, who approval.Approver, e approval.StoredRequest, v approval.Verdict) (approval.Verdict, approval.StoredRequest, error) {
 	signed, err := people.Sign(who, e.Request, v, "terminal", time.Now())
 	if err != nil {
 		v.By, v.Channel = who.Name, "terminal"

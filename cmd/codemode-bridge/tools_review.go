@@ -17,7 +17,7 @@ import (
 )
 
 // thenOf is what becomes of a tool until somebody accepts it.
-func thenOf(w pins.Waiting, cfg *config.Config) pins.Reaction {
+func thenOf(w pins.UnreviewedTool, cfg *config.Config) pins.Reaction {
 	s := cfg.Servers[w.Server]
 	if s == nil {
 		return pins.Quarantine
@@ -80,9 +80,9 @@ func toolsReview(con *console) *cobra.Command {
 
 // chooseTools are the tools that a person names, or all that wait. Seen
 // reports that each was named with its digest, so that it is what they saw.
-func chooseTools(store *pins.Store, cfg *config.Config, names []string) (chosen []pins.Waiting, seen bool, err error) {
+func chooseTools(store *pins.Store, cfg *config.Config, names []string) (chosen []pins.UnreviewedTool, seen bool, err error) {
 	if len(names) == 0 {
-		chosen, err = store.Waiting(cfg.ServerNames())
+		chosen, err = store.Unreviewed(cfg.ServerNames())
 		return chosen, false, err
 	}
 	chosen, seen, err = store.Choose(names, func(server string) bool { return cfg.Servers[server] != nil })
@@ -107,7 +107,7 @@ func confirmTools(con *console, named int, yes bool) error {
 
 // decideTools accepts or blocks what is shown first, once ask agrees: only
 // that, should a tool change again meanwhile.
-func decideTools(ctx context.Context, con *console, cfg *config.Config, secrets *recorder.Secrets, store *pins.Store, chosen []pins.Waiting, accept, fromStdin bool, ask func() error) (err error) {
+func decideTools(ctx context.Context, con *console, cfg *config.Config, secrets *recorder.Secrets, store *pins.Store, chosen []pins.UnreviewedTool, accept, fromStdin bool, ask func() error) (err error) {
 	if accept && len(chosen) > 1 { // --all is for what waits, not for what somebody blocked
 		kept := chosen[:0]
 		for _, w := range chosen {
@@ -151,14 +151,14 @@ func decideTools(ctx context.Context, con *console, cfg *config.Config, secrets 
 	var failed []error
 	done := []map[string]string{}
 	for _, w := range chosen {
-		name := w.Server + "__" + canon.Visible(w.Tool)
+		name := w.Server + "__" + canon.Escape(w.Tool)
 		if err := decide(r, ctx, w, by, "terminal"); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", name, err))
 			continue
 		}
-		done = append(done, map[string]string{"tool": name, "digest": w.Digest, "decision": word, "by": canon.Visible(by)})
+		done = append(done, map[string]string{"tool": name, "digest": w.Digest, "decision": word, "by": canon.Escape(by)})
 		if !con.json {
-			fmt.Fprintf(con.out, "%s is %s by %s\n", name, word, canon.Visible(by))
+			fmt.Fprintf(con.out, "%s is %s by %s\n", name, word, canon.Escape(by))
 		}
 	}
 	if con.json {
@@ -191,7 +191,7 @@ func whoReviews(ctx context.Context, con *console, cfg *config.Config, fromStdin
 const nothingWaits = "no tool waits to be looked at"
 
 // printReview shows tools with their differences.
-func printReview(con *console, out io.Writer, chosen []pins.Waiting, cfg *config.Config, secrets *recorder.Secrets) error {
+func printReview(con *console, out io.Writer, chosen []pins.UnreviewedTool, cfg *config.Config, secrets *recorder.Secrets) error {
 	rows := []pins.Row{}
 	for _, w := range chosen {
 		rows = append(rows, pins.NewRow(w, thenOf(w, cfg), secrets.Hide))

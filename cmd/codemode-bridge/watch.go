@@ -22,7 +22,7 @@ func approvalsWatch(con *console) *cobra.Command {
 		Use: "watch", Short: "Answer on this terminal, as questions come", Args: noArgs,
 		Long: "Shows the calls that wait for a person, of every bridge with the same audit log, with the time that is\nleft, and takes your answers. Your approver's token is asked for first: a terminal alone proves nothing.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.Requests) (err error) {
+			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.RequestStore) (err error) {
 				in, ok := con.in.(*os.File)
 				if out, isFile := con.out.(*os.File); !ok || !isFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
 					return &usageError{errors.New("there is no terminal here; approvals list, approve and deny work without one")}
@@ -38,7 +38,7 @@ func approvalsWatch(con *console) *cobra.Command {
 				defer func() { err = errors.Join(err, s.Close()) }()
 				err = approvalview.Watch(c.Context(), approvalview.Options{
 					Store: store, Approver: who.Name, Configuration: realmOf(cfg).Configuration, In: in, Out: con.out,
-					Settle: func(ctx context.Context, e approval.Entry, v approval.Verdict) (approval.Verdict, approval.Entry, error) {
+					Settle: func(ctx context.Context, e approval.StoredRequest, v approval.Verdict) (approval.Verdict, approval.StoredRequest, error) {
 						return s.settleAsOf(ctx, con, who, e, v)
 					},
 				})
@@ -55,7 +55,7 @@ func approvalsWatch(con *console) *cobra.Command {
 
 // settleAsOf brings a verdict with the approvers of this moment: rights may have
 // been taken since they came in as who.
-func (s settling) settleAsOf(ctx context.Context, con *console, who approval.Approver, e approval.Entry, v approval.Verdict) (approval.Verdict, approval.Entry, error) {
+func (s settling) settleAsOf(ctx context.Context, con *console, who approval.Approver, e approval.StoredRequest, v approval.Verdict) (approval.Verdict, approval.StoredRequest, error) {
 	cfg, err := con.load()
 	if err == nil {
 		cfg, err = inForce(ctx, con, cfg)
@@ -68,7 +68,7 @@ func (s settling) settleAsOf(ctx context.Context, con *console, who approval.App
 		return v, e, err
 	}
 	s.people.Store(people)
-	still, ok := people.Still(who)
+	still, ok := people.Current(who)
 	if !ok {
 		return v, e, fmt.Errorf("%s is no approver any more", who.Name)
 	}
