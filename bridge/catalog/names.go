@@ -82,7 +82,8 @@ func legal(name string) bool {
 }
 
 func identifierByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '$'
+	letter, digit := c|0x20 >= 'a' && c|0x20 <= 'z', c >= '0' && c <= '9'
+	return letter || digit || c == '_' || c == '$'
 }
 
 // suffixed makes an identifier of the tool's path and a hash of (server, raw

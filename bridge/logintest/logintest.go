@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -317,7 +318,8 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request, form url.Values) 
 		c, ok := s.codes[form.Get("code")]
 		delete(s.codes, form.Get("code"))
 		sum := sha256.Sum256([]byte(form.Get("code_verifier")))
-		if problem == "" && (!ok || c.client != id || c.redirect != form.Get("redirect_uri") || c.resource != resource || base64.RawURLEncoding.EncodeToString(sum[:]) != c.challenge) {
+		sent := code{client: id, redirect: form.Get("redirect_uri"), resource: resource, challenge: base64.RawURLEncoding.EncodeToString(sum[:]), scopes: c.scopes}
+		if problem == "" && (!ok || !reflect.DeepEqual(sent, c)) {
 			problem = "invalid_grant"
 		}
 		t = token{family: rand.Text(), scopes: c.scopes}

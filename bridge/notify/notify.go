@@ -73,7 +73,7 @@ func New(o Options) *Notifier {
 	if o.run == nil {
 		o.run, o.look, o.system = run, look, runtime.GOOS
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(context.Background()) // until Close
 	n := &Notifier{o: o, stop: stop, ended: make(chan struct{}), wake: make(chan struct{}, 1)}
 	go n.tell(ctx)
 	return n
@@ -167,7 +167,7 @@ func message(tool string, waiting int) string {
 func plain(name string) string {
 	const most = 60
 	safe := strings.Map(func(c rune) rune {
-		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '.' || c == '-' {
+		if 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || strings.ContainsRune("_.-", c) {
 			return c
 		}
 		return '?'

@@ -79,7 +79,11 @@ func isJSON(mediaType string) bool {
 	if err != nil {
 		base = strings.ToLower(strings.TrimSpace(strings.Split(mediaType, ";")[0]))
 	}
-	return base == "application/json" || strings.HasSuffix(base, "+json") || base == "text/json" || base == "*/*" || base == "application/*"
+	switch base {
+	case "application/json", "text/json", "application/*", "*/*":
+		return true
+	}
+	return strings.HasSuffix(base, "+json")
 }
 
 // fileSchema is how scripts give bytes.

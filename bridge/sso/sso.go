@@ -86,6 +86,7 @@ func New(o Options) *Provider {
 	client := &http.Client{Timeout: answerTime, Transport: bounded{o.Transport}, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // what is sent to it holds the secret
 	}}
+	// It carries the client alone: the library keeps it, to fetch keys when it needs them.
 	return &Provider{o: o, ctx: oidc.ClientContext(context.Background(), client)}
 }
 

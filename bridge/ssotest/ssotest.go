@@ -109,7 +109,8 @@ func (p *Provider) keys(w http.ResponseWriter, _ *http.Request) {
 // authorize signs whoever comes in, at once.
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	if q.Get("client_id") != ClientID || q.Get("response_type") != "code" || q.Get("code_challenge_method") != "S256" || q.Get("nonce") == "" || q.Get("state") == "" {
+	asked := [3]string{q.Get("client_id"), q.Get("response_type"), q.Get("code_challenge_method")}
+	if asked != [3]string{ClientID, "code", "S256"} || q.Get("nonce") == "" || q.Get("state") == "" {
 		http.Error(w, "this is no sign-in: "+r.URL.RawQuery, http.StatusBadRequest)
 		return
 	}
@@ -128,8 +129,9 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	if !basic {
 		id, secret = r.FormValue("client_id"), r.FormValue("client_secret")
 	}
-	if secret, err := url.QueryUnescape(secret); !ok || err != nil || id != ClientID || secret != ClientSecret ||
-		encoded(sum[:]) != q.Get("code_challenge") || r.FormValue("redirect_uri") != q.Get("redirect_uri") {
+	secret, err := url.QueryUnescape(secret)
+	sent := [4]string{id, secret, encoded(sum[:]), r.FormValue("redirect_uri")}
+	if !ok || err != nil || sent != [4]string{ClientID, ClientSecret, q.Get("code_challenge"), q.Get("redirect_uri")} {
 		w.WriteHeader(http.StatusBadRequest)
 		reply(w, map[string]any{"error": "invalid_grant"})
 		return

@@ -87,7 +87,7 @@ func escapeLen(s string) int {
 // joiner reports whether r is one of the invisible characters that ordinary
 // text has: joiners, soft hyphen, emoji variation, byte order mark.
 func joiner(r rune) bool {
-	return r == 0x200c || r == 0x200d || r == 0xad || r == 0xfe0f || r == 0xfeff
+	return strings.ContainsRune("\u200c\u200d\u00ad\ufe0f\ufeff", r)
 }
 
 // invisible reports whether r shows nothing, or changes how its neighbours

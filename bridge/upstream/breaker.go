@@ -41,10 +41,10 @@ const (
 	faulty
 )
 
-// An occasion is what many calls can fail of at once: the loss of a session, or
+// An occasion is what many calls can fail of at once: the end of a session, or
 // one attempt to connect. The zero occasion is a call's own failure.
 type occasion struct {
-	lost  *session
+	ended *session
 	tries int
 }
 
@@ -137,6 +137,18 @@ func clock(t time.Time) string { return t.Format("15:04:05") }
 // inSeconds rounds up, so that whoever waits so long has waited long enough.
 func inSeconds(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
 
+// notTried reports whether a call failed for a reason that holds whatever the server
+// does: a person or the configuration keeps calls from it.
+func notTried(err error) bool {
+	var refused *refusedError
+	var parked *parkedError
+	switch {
+	case tap.NeedsLogin(err), errors.As(err, &refused), errors.As(err, &parked):
+		return true
+	}
+	return errors.Is(err, errStopped) || errors.Is(err, errDisabled)
+}
+
 // judge says what the failure of a call that was sent, or should have been,
 // says of its server; nil is no failure.
 func judge(failure *Error) sign {
@@ -153,9 +165,7 @@ func judge(failure *Error) sign {
 		}
 		return faulty
 	case Unavailable:
-		var refused *refusedError
-		var parked *parkedError
-		if tap.NeedsLogin(failure.Err) || errors.As(failure.Err, &refused) || errors.As(failure.Err, &parked) || errors.Is(failure.Err, errStopped) || errors.Is(failure.Err, errDisabled) {
+		if notTried(failure.Err) {
 			return noSign
 		}
 		return faulty

@@ -47,7 +47,7 @@ func TestBreaker(t *testing.T) {
 	report(0, faulty, false, own, false)
 	report(0, faulty, false, own, false)
 	report(0, healthy, false, own, false)
-	lost := occasion{lost: new(session)}
+	lost := occasion{ended: new(session)}
 	for range 10 {
 		report(0, faulty, false, lost, false)
 	}
@@ -315,11 +315,11 @@ func TestAStormOfAnnouncementsIsWeathered(t *testing.T) {
 		if got := listings.Load() - before; got < 5 || got > 20 {
 			t.Errorf("%d listings in five minutes", got)
 		}
-		time.Sleep(weary)
+		time.Sleep(longestListGap)
 		if !has("last") {
 			t.Error("the last change was not seen")
 		}
-		time.Sleep(2 * weary)
+		time.Sleep(2 * longestListGap)
 		add("later")
 		time.Sleep(2 * time.Second)
 		if !has("later") {

@@ -48,7 +48,7 @@ func (s *server) learn(v sign, try bool, sess *session, failure *Error) {
 	if failure != nil {
 		text = failure.Err.Error()
 		if sess != nil && sess.endsAll(failure.Err) {
-			of.lost = sess
+			of.ended = sess
 		}
 	}
 	now := time.Now()
@@ -233,7 +233,7 @@ func (s *server) await(ctx context.Context, j job) (*session, *Error) {
 			s.wakeUp(false)
 		}
 		if failed > 0 && patience == nil {
-			timer := time.NewTimer(eager)
+			timer := time.NewTimer(reconnectPatience)
 			defer timer.Stop()
 			patience = timer.C
 		}

@@ -253,7 +253,7 @@ func checkName(name string) error {
 type filter struct{ allow, deny []*glob.Pattern }
 
 func newFilter(spec Spec, log *slog.Logger) filter {
-	compile := func(patterns []string, otherwise string) []*glob.Pattern {
+	compile := func(patterns []string, inDoubt string) []*glob.Pattern {
 		var globs []*glob.Pattern
 		for _, pattern := range patterns {
 			g, err := glob.Compile(pattern)
@@ -261,7 +261,7 @@ func newFilter(spec Spec, log *slog.Logger) filter {
 				// The config's reader refuses these; here the doubt counts
 				// against the tools.
 				log.Warn("tool pattern is not legal", "pattern", pattern, "err", err)
-				g = glob.MustCompile(otherwise)
+				g = glob.MustCompile(inDoubt)
 			}
 			globs = append(globs, g)
 		}

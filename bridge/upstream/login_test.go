@@ -265,22 +265,24 @@ func TestFuse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended []time.Duration
 		began := time.Now()
-		lit := func(d time.Duration) *fuse { return light(d, func() { ended = append(ended, time.Since(began)) }) }
+		start := func(d time.Duration) *timeLimit {
+			return startLimit(d, func() { ended = append(ended, time.Since(began)) })
+		}
 		wait := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
-		f := lit(30 * time.Second)
+		f := start(30 * time.Second)
 		wait(20 * time.Second)
 		f.extend(time.Minute)
 		wait(50 * time.Second)
-		if inTime, extended := f.out(); !inTime || !extended {
-			t.Errorf("an extended fuse: %v %v", inTime, extended)
+		if inTime, extended := f.stop(); !inTime || !extended {
+			t.Errorf("an extended limit: %v %v", inTime, extended)
 		}
-		f.extend(time.Second) // too late: it is out
+		f.extend(time.Second) // too late: it is stopped
 		wait(time.Hour)
-		f = lit(time.Second)
+		f = start(time.Second)
 		wait(2 * time.Second)
 		f.extend(time.Second) // too late: it has ended
 		wait(time.Hour)
-		if inTime, extended := f.out(); inTime || extended {
+		if inTime, extended := f.stop(); inTime || extended {
 			t.Errorf("one that ran down: %v %v", inTime, extended)
 		}
 		if len(ended) != 1 || ended[0] != time.Hour+71*time.Second {

@@ -178,9 +178,9 @@ func lookPath(command string, env []string) (string, error) {
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// epitaph says how the process ended, or that it did not, after a moment for an
+// howItEnded says how the process ended, or that it did not, after a moment for an
 // end that is under way.
-func (p *process) epitaph() string {
+func (p *process) howItEnded() string {
 	text := "the process closed its output"
 	select {
 	case <-p.exited:
@@ -227,12 +227,12 @@ func (p *process) stop() {
 func (p *process) terminate() { p.group.terminate(p.cookie) }
 
 func (p *process) exitsWithin(d time.Duration) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	defer cancel()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
 	select {
 	case <-p.exited:
 		return true
-	case <-ctx.Done():
+	case <-timer.C:
 		return false
 	}
 }
@@ -331,7 +331,7 @@ func (t *tail) report(line string, log *slog.Logger, limiter *rate.Limiter) bool
 	for _, key := range slices.Sorted(maps.Keys(attrs)) {
 		args = append(args, t.shown.show(key, tap.MaxName), t.shown.show(fmt.Sprint(attrs[key]), tap.MaxMessage))
 	}
-	log.Log(context.Background(), level, t.shown.show(message, tap.MaxMessage), args...) // a process has no context
+	log.Log(context.Background(), level, t.shown.show(message, tap.MaxMessage), args...) // what a process says has no request
 	return true
 }
 

@@ -21,17 +21,17 @@ const (
 	// proven is how long a session must have lived to count as a success;
 	// a server that ends sooner each time is waited for longer each time.
 	proven = 30 * time.Second
-	// eager is how long a call waits for a server that has failed before.
-	eager = 5 * time.Second
+	// reconnectPatience is how long a call waits for a server that has failed before.
+	reconnectPatience = 5 * time.Second
 	// loginPoll is the time between two looks for a login that was made elsewhere.
 	loginPoll = 2 * time.Second
-	// Announced changes are gathered for calm, and two listings are restful
-	// apart.
-	calm    = 100 * time.Millisecond
-	restful = time.Second
+	// Announced changes are gathered for gatherTime, and between two listings is
+	// listGap.
+	gatherTime = 100 * time.Millisecond
+	listGap    = time.Second
 	// A server that announces changes without end is listed ever less often,
 	// down to this.
-	weary = 30 * time.Second
+	longestListGap = 30 * time.Second
 	// listPatience bounds a listing after the first.
 	listPatience = time.Minute
 )
@@ -103,7 +103,7 @@ func newServer(spec Spec, o Options) *server {
 		s.now.State = Disabled
 		s.attempted()
 	}
-	s.life, s.kill = context.WithCancelCause(context.Background())
+	s.life, s.kill = context.WithCancelCause(context.Background()) // until stop, whoever applied it
 	return s
 }
 
@@ -125,19 +125,19 @@ func (s *server) run() {
 		return
 	}
 	for {
-		lost, err := s.live()
+		wasConnected, err := s.live()
 		if s.life.Err() != nil {
 			return
 		}
 		switch {
 		case errors.Is(err, errIdle):
 			s.sleep()
-		case lost && s.failures() <= 1 && !parks(err):
+		case wasConnected && s.failures() <= 1 && !parks(err):
 			continue
 		default:
-			r := s.rest(err)
+			r := s.planRetry(err)
 			s.attempted()
-			s.pause(r)
+			s.awaitRetry(r)
 		}
 		if s.life.Err() != nil {
 			return
@@ -147,7 +147,7 @@ func (s *server) run() {
 
 // live connects to the server and stays with it for as long as that lasts. It
 // returns why it ended, and whether that was after the server was connected.
-func (s *server) live() (lost bool, err error) {
+func (s *server) live() (wasConnected bool, err error) {
 	sess, tools, err := s.connect()
 	if sess == nil {
 		s.disconnected(err, false)
@@ -247,7 +247,7 @@ func (s *server) watch(sess *session) error {
 		idle.Stop()
 	}
 	var due <-chan time.Time // of an announced change
-	last, gap := time.Now(), restful/2
+	last, gap := time.Now(), listGap/2
 	for {
 		select {
 		case <-s.life.Done():
@@ -258,11 +258,11 @@ func (s *server) watch(sess *session) error {
 			if due == nil {
 				since := time.Since(last)
 				if since > 2*gap {
-					gap = restful
+					gap = listGap
 				} else {
-					gap = min(2*gap, weary)
+					gap = min(2*gap, longestListGap)
 				}
-				due = time.After(max(calm, gap-since))
+				due = time.After(max(gatherTime, gap-since))
 			}
 			continue
 		case <-idle.C:
@@ -428,34 +428,34 @@ func (s *server) failures() int {
 	return s.failed
 }
 
-// A recess is how long a server is not tried again.
-type recess struct {
+// A retryPlan says when a server is tried again.
+type retryPlan struct {
 	shortest time.Time // a call's wish counts from here on; zero: never
 	end      time.Time // it is tried by itself; zero: never
 	login    bool      // it is tried when Spec.Auth is ready
 }
 
-// rest tells that the server is not tried again for a while.
-func (s *server) rest(err error) recess {
+// planRetry decides when the server is tried again, and says so.
+func (s *server) planRetry(err error) retryPlan {
 	state, now := Failed, time.Now()
 	var missed *missedLoginError
 	s.mu.Lock()
 	failed := s.failed
-	r := recess{shortest: now.Add(s.options.pause(1)), end: now.Add(s.options.pause(failed))}
+	r := retryPlan{shortest: now.Add(s.options.pause(1)), end: now.Add(s.options.pause(failed))}
 	s.now.Until = r.end
 	switch {
 	case tap.NeedsLogin(err):
-		state, r = NeedsLogin, recess{login: s.spec.Auth != nil}
+		state, r = NeedsLogin, retryPlan{login: s.spec.Auth != nil}
 		s.now.Until = time.Time{}
 	case parks(err):
-		state, r = Parked, recess{}
+		state, r = Parked, retryPlan{}
 		s.now.Until = time.Time{}
 	case errors.As(err, &missed): // another start would open the browser again
-		state, r = Parked, recess{shortest: now.Add(s.options.longest())}
+		state, r = Parked, retryPlan{shortest: now.Add(s.options.longest())}
 		s.now.Until = r.shortest
 		s.now.Err = fmt.Sprintf("%s; a call after %s starts it again", err, clock(s.now.Until))
 	case failed >= s.options.maxRestarts() && s.spec.kind() == Stdio && !s.spec.Own:
-		state, r = Parked, recess{shortest: now.Add(s.options.longest())}
+		state, r = Parked, retryPlan{shortest: now.Add(s.options.longest())}
 		s.now.Until = r.shortest
 		s.now.Err = fmt.Sprintf("it failed %d times in a row and is not started again by itself; a call after %s tries it once more; the last failure: %s",
 			failed, clock(s.now.Until), err)
@@ -478,8 +478,8 @@ func (s *server) warn(state State, err error, failed int) {
 	s.log.Log(s.life, level, "server "+string(state), "err", err, "failures", failed)
 }
 
-// pause waits until the server is to be tried again.
-func (s *server) pause(r recess) {
+// awaitRetry waits until the server is to be tried again.
+func (s *server) awaitRetry(r retryPlan) {
 	timer := time.NewTimer(time.Until(r.end))
 	defer timer.Stop()
 	if r.end.IsZero() {

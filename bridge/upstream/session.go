@@ -70,17 +70,19 @@ func (e *missedLoginError) Error() string {
 }
 func (e *missedLoginError) Unwrap() error { return e.why }
 
-// A fuse ends what takes longer than it may.
-type fuse struct {
+// A timeLimit ends what takes longer than it may.
+type timeLimit struct {
 	mu     sync.Mutex
-	timer  *time.Timer // nil: out
+	timer  *time.Timer // nil: stopped
 	longer bool        // extend was called in time
 }
 
-func light(d time.Duration, end func()) *fuse { return &fuse{timer: time.AfterFunc(d, end)} }
+func startLimit(d time.Duration, end func()) *timeLimit {
+	return &timeLimit{timer: time.AfterFunc(d, end)}
+}
 
 // extend gives it d from now on, unless it is too late.
-func (f *fuse) extend(d time.Duration) {
+func (f *timeLimit) extend(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.timer != nil && f.timer.Stop() {
@@ -89,8 +91,8 @@ func (f *fuse) extend(d time.Duration) {
 	}
 }
 
-// out reports whether it was in time, and whether it was extended before.
-func (f *fuse) out() (inTime, extended bool) {
+// stop ends it and reports whether it was in time, and whether it was extended before.
+func (f *timeLimit) stop() (inTime, extended bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	inTime = f.timer.Stop()
@@ -133,13 +135,13 @@ func connect(ctx context.Context, spec Spec, o Options, era Protocol, asks func(
 	s.tap = tap.New(tap.Options{Server: spec.Name, Limit: spec.maxReply(), Done: s.life.Done(), Log: log, Hide: shown.Replace})
 	// The time-out is not a deadline of the context: what the SDK opens while it
 	// connects lives as long as the context.
-	limit := light(spec.connectTimeout(), func() { s.abort(errConnectTimeout) })
+	limit := startLimit(spec.connectTimeout(), func() { s.abort(errConnectTimeout) })
 	transport, err := s.open(o, log, func(link string) {
 		limit.extend(loginPatience)
 		asks(link)
 	})
 	if err != nil {
-		limit.out()
+		limit.stop()
 		s.end()
 		return nil, err
 	}
@@ -157,7 +159,7 @@ func connect(ctx context.Context, spec Spec, o Options, era Protocol, asks func(
 			close(s.ended)
 		}()
 	}
-	inTime, asked := limit.out()
+	inTime, asked := limit.stop()
 	if !inTime && err == nil {
 		err = errConnectTimeout
 	}
@@ -273,7 +275,7 @@ func (s *session) explain(err error) error {
 		err = broken
 		text = s.shown.show(broken.Error(), tap.MaxMessage)
 	case hungUp && s.process != nil:
-		text = s.process.epitaph()
+		text = s.process.howItEnded()
 		if why := s.process.said.reason(); why != "" {
 			text = s.shown.show(why, tap.MaxMessage)
 		}
@@ -368,7 +370,7 @@ func (s *session) classify(ctx context.Context, x *tap.Exchange, err error) *Err
 	var large tap.TooLargeError
 	var answered *jsonrpc.Error
 	var status tap.StatusError
-	_, settled := x.Outcome()
+	_, reason := x.Outcome()
 	switch {
 	case ctx.Err() != nil:
 		e.Kind, e.Err = interruption(ctx)
@@ -376,21 +378,21 @@ func (s *session) classify(ctx context.Context, x *tap.Exchange, err error) *Err
 		e.Kind, e.Err = TooLarge, err
 	case errors.Is(err, tap.ErrBroken):
 		e.Kind, e.Err = Unavailable, s.shown.showError(err)
-	case tap.NeedsLogin(settled):
-		e.Kind, e.Err = Unavailable, s.shown.showError(settled)
+	case tap.NeedsLogin(reason):
+		e.Kind, e.Err = Unavailable, s.shown.showError(reason)
 	case s.tap.Refused() != 0 || s.tap.LoginNeeded() != nil:
 		e.Kind, e.Err = Unavailable, s.explain(err)
-	case errors.As(settled, &status):
-		e.Kind, e.Err = Unavailable, settled
-	case errors.As(settled, &answered):
+	case errors.As(reason, &status):
+		e.Kind, e.Err = Unavailable, reason
+	case errors.As(reason, &answered):
 		e.Err = &shownError{
 			text: fmt.Sprintf("the server answered with error %d: %s", answered.Code, s.shown.show(answered.Message, tap.MaxMessage)),
-			err:  settled,
+			err:  reason,
 		}
 	case errors.Is(err, errInputRequired):
 		e.Sent, e.Err = true, err
-	case settled != nil:
-		e.Err = s.shown.showError(settled)
+	case reason != nil:
+		e.Err = s.shown.showError(reason)
 	case s.isLost(err):
 		e.Kind = Unavailable
 		when := "before the call was sent"

@@ -324,9 +324,9 @@ func (o Options) breaker() breaker {
 	return breaker{limit: orDefault(o.MaxFailures, 5), first: orDefault(o.Suspend, 10*time.Second), longest: o.longest()}
 }
 
-func orDefault[T int | int64 | time.Duration](v, otherwise T) T {
+func orDefault[T int | int64 | time.Duration](v, standard T) T {
 	if v <= 0 {
-		return otherwise
+		return standard
 	}
 	return v
 }

@@ -71,7 +71,7 @@ func NewHTTP(t *Tap, o HTTPOptions) (*HTTP, error) {
 	base.MaxIdleConnsPerHost = o.Conns
 	base.MaxResponseHeaderBytes = 256 << 10
 	w := &HTTP{tap: t, url: o.URL, sse: o.SSE, base: base, origin: origin(u), headers: o.Headers, auth: o.Auth, probe: o.Probe}
-	w.life, w.stop = context.WithCancel(context.Background())
+	w.life, w.stop = context.WithCancel(context.Background()) // until Close: the SDK makes requests by itself
 	w.conns = map[net.Conn]bool{}
 	dial := base.DialContext
 	base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -300,7 +300,7 @@ func (t *Tap) answer(e envelope, x *Exchange) []byte {
 	return response(e.id, "result", standIn)
 }
 
-// tooLarge settles the request that the id of a message beyond the limit names,
+// tooLarge resolves the request that the id of a message beyond the limit names,
 // and returns what the SDK is to get for it, nil for nothing.
 func (t *Tap) tooLarge(id []byte) []byte {
 	x := t.take(id)
