@@ -134,7 +134,7 @@ func (r worldRule) json() string {
 
 type worldProfile struct {
 	deny, ask, allow []string // allow nil: no allowlist
-	otherwise        string   // "": not set
+	byDefault        string   // "": not set
 	fallback         string
 	rules            []worldRule
 	extends          string
@@ -147,7 +147,7 @@ func (p worldProfile) json() string {
 			keys = append(keys, fmt.Sprintf("%q: %s", key, mustJSON(list)))
 		}
 	}
-	for key, word := range map[string]string{"default": p.otherwise, "elicitationFallback": p.fallback, "extends": p.extends} {
+	for key, word := range map[string]string{"default": p.byDefault, "elicitationFallback": p.fallback, "extends": p.extends} {
 		if word != "" {
 			keys = append(keys, fmt.Sprintf("%q: %q", key, word))
 		}
@@ -212,12 +212,12 @@ func drawProfile(t *rapid.T, parent *worldProfile, parentName string) worldProfi
 	}
 	defaults, fallbacks := []string{"", "allow", "risk", "ask", "deny"}, []string{"", "deny", "queue", "allow"}
 	if parent != nil { // a looser one than inherited is refused
-		defaults = append([]string{""}, defaults[max(1, slices.Index(defaults, parent.otherwise)):]...)
+		defaults = append([]string{""}, defaults[max(1, slices.Index(defaults, parent.byDefault)):]...)
 		if parent.fallback == "deny" || parent.fallback == "queue" {
 			fallbacks = fallbacks[:3]
 		}
 	}
-	p.otherwise = rapid.SampledFrom(defaults).Draw(t, "default")
+	p.byDefault = rapid.SampledFrom(defaults).Draw(t, "default")
 	p.fallback = rapid.SampledFrom(fallbacks).Draw(t, "fallback")
 	for range rapid.IntRange(0, 4).Draw(t, "rules") {
 		p.rules = append(p.rules, drawRule(t, worldActions))
@@ -304,8 +304,8 @@ func naive(w world, name string, c Call) Decision {
 			}
 		}
 		listed = listed || p.allow != nil
-		if p.otherwise != "" {
-			otherwise = p.otherwise
+		if p.byDefault != "" {
+			otherwise = p.byDefault
 		}
 		if p.fallback != "" {
 			fallback = p.fallback

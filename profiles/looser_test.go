@@ -105,7 +105,7 @@ func drawChange(t *rapid.T, p worldProfile) worldProfile {
 		}
 		p.rules[i] = r
 	case 10:
-		p.otherwise = rapid.SampledFrom([]string{"", "allow", "risk", "ask", "deny"}).Draw(t, "default")
+		p.byDefault = rapid.SampledFrom([]string{"", "allow", "risk", "ask", "deny"}).Draw(t, "default")
 	case 11:
 		p.fallback = rapid.SampledFrom([]string{"", "deny", "queue", "allow"}).Draw(t, "fallback")
 	}
@@ -182,7 +182,7 @@ func TestLooserIsSilent(t *testing.T) {
 			r := drawRule(rt, []string{"deny"})
 			p.rules = append(slices.Clone(p.rules), r)
 		case 3:
-			p.otherwise = "deny"
+			p.byDefault = "deny"
 		case 4:
 			p.allow = slices.Clone(p.allow)
 			if len(p.allow) > 0 {

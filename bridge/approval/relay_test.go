@@ -290,7 +290,7 @@ func TestSeveralJudges(t *testing.T) {
 // A deafStore never says that somebody changed something.
 type deafStore struct{ *Memory }
 
-func (deafStore) Requested() <-chan struct{} { return nil }
+func (deafStore) Changed() <-chan struct{} { return nil }
 
 // What ends a question judges what was brought to it, and says so once, while
 // the broker serves everybody else: the record that is written then may take long.

@@ -54,7 +54,7 @@ func (p *parts) openPage(a *console, log *slog.Logger) (*page, error) {
 	}
 	beginning, forget := context.WithCancel(context.Background())
 	o := admin.Options{
-		Approvers: p.desk.approvers.Load, Configuration: p.desk.conf.ID, Settler: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, app: a}, Config: p.reloads.pending, Tools: toolsOf{p}, Logins: newPageLogins(beginning, p),
+		Approvers: p.desk.approvers.Load, Configuration: p.desk.conf.ID, Settler: p.gate, Requests: p.gate.Broker(), Runs: runsOf{p.server}, Sessions: sessionsOf{p.server}, Policy: &policyOf{parts: p, console: a}, Config: p.reloads.pending, Tools: toolsOf{p}, Logins: newPageLogins(beginning, p),
 		Status: func(ctx context.Context) any { return p.server.Status(ctx) }, Record: p.recorder, Hosts: hosts, Base: base, Webhooks: hooks, Bridge: p.desk.id, Logger: log.With("part", "page"),
 	}
 	if p.recorder.Store() != nil {

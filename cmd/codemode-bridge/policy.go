@@ -21,8 +21,8 @@ import (
 // policyOf shows the page a bridge's profiles, and edits the section of the
 // configuration file that they are written in.
 type policyOf struct {
-	parts *parts
-	app   *console
+	parts   *parts
+	console *console
 
 	saving sync.Mutex
 }
@@ -79,7 +79,7 @@ func (o *policyOf) Save(ctx context.Context, text, revision, by string) error {
 		}
 		return config.Replace(whole, evaluation, config.JSONC(text))
 	}
-	err := rewrite(o.app, o.parts.config().File, edit, func(cfg *config.Config) error { return o.confirm(ctx, cfg, by) })
+	err := rewrite(o.console, o.parts.config().File, edit, func(cfg *config.Config) error { return o.confirm(ctx, cfg, by) })
 	if errors.Is(err, setup.ErrChanged) {
 		return admin.ErrChanged
 	}
@@ -89,7 +89,7 @@ func (o *policyOf) Save(ctx context.Context, text, revision, by string) error {
 // confirm confirms what is about to be written, so that it is pending in no bridge.
 func (o *policyOf) confirm(ctx context.Context, cfg *config.Config, by string) error {
 	old := o.parts.config()
-	change, err := judge(o.app, cfg, old)
+	change, err := judge(o.console, cfg, old)
 	if change == nil || err != nil {
 		return err
 	}
