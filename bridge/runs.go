@@ -325,6 +325,12 @@ func (r *run) soFar() string {
 // workerHost serves a run's script. It is a run, seen from its worker.
 type workerHost run
 
+// What the sandbox asks for by type assertion.
+var (
+	_ sandbox.TimerHost = (*workerHost)(nil)
+	_ sandbox.OrderHost = (*workerHost)(nil)
+)
+
 // Preview keeps what could be read from the script before it ran.
 func (h *workerHost) Preview(report analysis.Report) {
 	if err := h.gate.Preview(context.WithoutCancel(h.ctx), report); err != nil {
@@ -362,8 +368,8 @@ func (h *workerHost) Call(ctx context.Context, c sandbox.Call, settle func(sandb
 	settle(reply)
 }
 
-// Settled notes the order of answers.
-func (h *workerHost) Settled(call int, at time.Time) {
+// Answered notes the order of answers.
+func (h *workerHost) Answered(call int, at time.Time) {
 	if h.journal != nil {
 		h.journal.answered(call, at)
 	}

@@ -783,7 +783,7 @@ func (h *timerHost) Timer(c Call, wait time.Duration, settle func(Reply)) bool {
 	return true
 }
 
-func (h *timerHost) Settled(number int, _ time.Time) { h.order = append(h.order, number) }
+func (h *timerHost) Answered(number int, _ time.Time) { h.order = append(h.order, number) }
 
 func TestTimersOfHost(t *testing.T) {
 	bubble(t, Options{Limits: Limits{Waiting: 10 * time.Hour}}, func(t *testing.T, pool *Pool) {

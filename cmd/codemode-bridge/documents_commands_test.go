@@ -29,9 +29,10 @@ var (
 // otherWords follow the program's name in documents and are no commands that
 // --help lists.
 var otherWords = map[string]string{
-	"row":  "the first words of what a row's hash is made of",
-	"seal": "the first words of what a row's seal is made of",
-	"host": "a command that is hidden: run starts it",
+	"row":     "the first words of what a row's hash is made of",
+	"seal":    "the first words of what a row's seal is made of",
+	"host":    "a command that is hidden: run starts it",
+	"openapi": "a command that is hidden: the bridge starts it",
 }
 
 // readHelp reads the text of --help.
