@@ -25,7 +25,7 @@
 //
 // What somebody may do, once they are in, is in approval.Approver.May, and
 // whether their yes counts is for approval.Approvers.Sign and the gate to say:
-// this package has no opinion of its own. It settles through [Desk], which is
+// this package has no opinion of its own. It settles through [Settler], which is
 // the gate, like every other channel.
 //
 // # What it shows

@@ -127,7 +127,7 @@ func (g *Gate) fits(e approval.StoredRequest, raw json.RawMessage) error {
 // Broker returns the broker that the gate asks.
 func (g *Gate) Broker() *approval.Broker { return g.broker }
 
-// Settle brings a verdict to a request, as [Desk.Settle] does.
+// Settle brings a verdict to a request, as [Settler.Settle] does.
 func (g *Gate) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.StoredRequest, error) {
 	return g.desk.Settle(ctx, id, about, v)
 }
