@@ -24,6 +24,7 @@ import (
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -111,7 +112,7 @@ func callStates(ctx context.Context, con *console, cfg *config.Config, e approva
 func approvalsList(con *console) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
-		Use: "list", Short: "List the calls that wait for a person", Args: noArgs,
+		Use: "list", Short: "List the calls that wait for a person", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return readRequests(c.Context(), con, func(broker *approval.Broker, own string) error {
 				f := approval.Filter{Open: time.Now()}
@@ -126,11 +127,11 @@ func approvalsList(con *console) *cobra.Command {
 				for _, e := range entries {
 					rows = append(rows, approvalview.NewRow(e, nil))
 				}
-				if con.json {
-					return con.printJSON(rows)
+				if con.JSON {
+					return con.PrintJSON(rows)
 				}
 				if len(rows) == 0 {
-					fmt.Fprintln(con.err, "nothing waits for a person")
+					fmt.Fprintln(con.Err, "nothing waits for a person")
 					return nil
 				}
 				table := [][]string{{"id", "risk", "what", "client", "answer by", "configuration"}}
@@ -141,12 +142,12 @@ func approvalsList(con *console) *cobra.Command {
 					}
 					table = append(table, []string{r.ID, r.Risk, r.Summary, r.Client, state, approvalview.Elsewhere(entries[i].Request, own)})
 				}
-				return con.table(withoutEmpty(table))
+				return con.Table(withoutEmpty(table))
 			})
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "also those that were answered, the newest 200")
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 
@@ -164,7 +165,7 @@ func withoutEmpty(table [][]string) [][]string {
 
 func approvalsShow(con *console) *cobra.Command {
 	c := &cobra.Command{
-		Use: "show id", Short: "Print one request: everything that would be sent, and why it is asked", Args: minArgs(1), ValidArgsFunction: con.completeRequest,
+		Use: "show id", Short: "Print one request: everything that would be sent, and why it is asked", Args: cli.MinArgs(1), ValidArgsFunction: con.completeRequest,
 		RunE: func(c *cobra.Command, ids []string) error {
 			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.RequestStore) error {
 				for _, id := range ids {
@@ -176,8 +177,8 @@ func approvalsShow(con *console) *cobra.Command {
 					if err != nil {
 						return err
 					}
-					if con.json {
-						if err := con.printJSON(approvalview.NewRow(e, known)); err != nil {
+					if con.JSON {
+						if err := con.PrintJSON(approvalview.NewRow(e, known)); err != nil {
 							return err
 						}
 						continue
@@ -188,13 +189,13 @@ func approvalsShow(con *console) *cobra.Command {
 							lines = append(lines, approvalview.OutcomeLine(o))
 						}
 					}
-					fmt.Fprintln(con.out, strings.Join(lines, "\n"))
+					fmt.Fprintln(con.Out, strings.Join(lines, "\n"))
 				}
 				return nil
 			})
 		},
 	}
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 
@@ -202,7 +203,7 @@ func approvalsShow(con *console) *cobra.Command {
 func find(ctx context.Context, store *sqlstore.RequestStore, id string) (approval.StoredRequest, error) {
 	e, err := approvalview.Find(ctx, store, id)
 	if unknown := (*approvalview.FindError)(nil); errors.As(err, &unknown) {
-		err = &usageError{err}
+		err = &cli.UsageError{Err: err}
 	}
 	return e, err
 }
@@ -232,7 +233,7 @@ func approvalsApprove(con *console) *cobra.Command {
 	var o answering
 	var scope string
 	c := &cobra.Command{
-		Use: "approve id...", Short: "Allow calls, as an approver", Args: minArgs(1), ValidArgsFunction: con.completeRequest,
+		Use: "approve id...", Short: "Allow calls, as an approver", Args: cli.MinArgs(1), ValidArgsFunction: con.completeRequest,
 		Long: "Allows calls. Your approver's token is asked for on the terminal and not shown; a program uses the\nHTTP API, or --token-stdin. The calls are printed first: what is sent is exactly that.",
 		RunE: func(c *cobra.Command, ids []string) error {
 			o.verdict.Approve, o.verdict.Scope = true, approval.Scope(strings.ReplaceAll(scope, "-", "_"))
@@ -247,14 +248,14 @@ func approvalsApprove(con *console) *cobra.Command {
 	f.StringVar(&o.args, "args", "", "send this `JSON` object instead; it is checked and judged like any call")
 	f.BoolVar(&o.identical, "identical", false, "also all other requests that wait for the very same call")
 	answerFlags(con, c, &o)
-	complete(c, "scope", []string{"once", "session", "session-any"})
+	cli.Complete(c, "scope", []string{"once", "session", "session-any"})
 	return c
 }
 
 func approvalsDeny(con *console) *cobra.Command {
 	var o answering
 	c := &cobra.Command{
-		Use: "deny id...", Short: "Refuse calls, as an approver", Args: minArgs(1), ValidArgsFunction: con.completeRequest,
+		Use: "deny id...", Short: "Refuse calls, as an approver", Args: cli.MinArgs(1), ValidArgsFunction: con.completeRequest,
 		RunE: func(c *cobra.Command, ids []string) error { return answerRequests(c.Context(), con, ids, o) },
 	}
 	c.Flags().StringVar(&o.verdict.Text, "reason", "", "why; the script can read it")
@@ -265,7 +266,7 @@ func approvalsDeny(con *console) *cobra.Command {
 
 func answerFlags(con *console, c *cobra.Command, o *answering) {
 	c.Flags().BoolVar(&o.fromStdin, "token-stdin", false, "read your token from standard input")
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 }
 
 // answerRequests brings an approver's verdict to requests.
@@ -274,13 +275,13 @@ func answerRequests(ctx context.Context, con *console, ids []string, o answering
 		for _, row := range o.rows {
 			n, err := strconv.Atoi(row)
 			if err != nil {
-				return &usageError{fmt.Errorf("--rows takes numbers of calls, not %q", row)}
+				return &cli.UsageError{Err: fmt.Errorf("--rows takes numbers of calls, not %q", row)}
 			}
 			o.verdict.Rows = append(o.verdict.Rows, n)
 		}
 		if o.args != "" {
 			if _, err := canon.Parse([]byte(o.args)); err != nil {
-				return &usageError{fmt.Errorf("--args is not what a tool takes: %w", err)}
+				return &cli.UsageError{Err: fmt.Errorf("--args is not what a tool takes: %w", err)}
 			}
 			o.verdict.Args = json.RawMessage(o.args)
 		}
@@ -303,7 +304,7 @@ func answerRequests(ctx context.Context, con *console, ids []string, o answering
 				if o.verdict.Args != nil {
 					lines = append(lines, approvalview.AsEdited(e, o.verdict.Args)...)
 				}
-				fmt.Fprintln(con.err, strings.Join(lines, "\n"))
+				fmt.Fprintln(con.Err, strings.Join(lines, "\n"))
 			}
 		}
 		people, who, _, err := authenticate(con, cfg, o.fromStdin)
@@ -320,10 +321,10 @@ func answerRequests(ctx context.Context, con *console, ids []string, o answering
 			err := settleOne(ctx, con, s, people, who, e, o.verdict)
 			switch {
 			case errors.Is(err, approval.ErrUnjudged) && failed == nil:
-				failed = &exitError{exitKept}
+				failed = &cli.ExitError{Code: cli.ExitKept}
 			case err != nil && !errors.Is(err, approval.ErrUnjudged):
-				fmt.Fprintf(con.err, "%s: %v\n", e.ID, err)
-				failed = &exitError{exitFailed}
+				fmt.Fprintf(con.Err, "%s: %v\n", e.ID, err)
+				failed = &cli.ExitError{Code: cli.ExitFailed}
 			}
 		}
 		return failed
@@ -346,7 +347,7 @@ func authenticate(con *console, cfg *config.Config, fromStdin bool) (people *app
 	}
 	var ok bool
 	if who, ok = people.Authenticate(token); !ok {
-		return nil, who, "", &usageError{errors.New("that is no approver's token")}
+		return nil, who, "", &cli.UsageError{Err: errors.New("that is no approver's token")}
 	}
 	return people, who, token, nil
 }
@@ -355,15 +356,15 @@ func authenticate(con *console, cfg *config.Config, fromStdin bool) (people *app
 // the question stands there: that is thrown away.
 func readToken(con *console, fromStdin bool) (string, error) {
 	if fromStdin {
-		line, err := bufio.NewReader(io.LimitReader(con.in, 4096)).ReadString('\n')
+		line, err := bufio.NewReader(io.LimitReader(con.In, 4096)).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return "", fmt.Errorf("reading the token: %w", err)
 		}
 		return strings.TrimSpace(line), nil
 	}
-	file, ok := con.in.(*os.File)
+	file, ok := con.In.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return "", &usageError{errors.New("there is no terminal to ask for your token; give it with --token-stdin")}
+		return "", &cli.UsageError{Err: errors.New("there is no terminal to ask for your token; give it with --token-stdin")}
 	}
 	shown, err := term.MakeRaw(int(file.Fd())) // from here on nothing is echoed, and a return is one
 	if err != nil {
@@ -374,7 +375,7 @@ func readToken(con *console, fromStdin bool) (string, error) {
 		text, err = term.NewTerminal(struct {
 			io.Reader
 			io.Writer
-		}{file, con.err}, "").ReadPassword("your approver's token: ")
+		}{file, con.Err}, "").ReadPassword("your approver's token: ")
 	}
 	err = errors.Join(err, term.Restore(int(file.Fd()), shown))
 	if err != nil {
@@ -387,18 +388,18 @@ func readToken(con *console, fromStdin bool) (string, error) {
 func grantsCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "grants", Short: "What was allowed for a session"}
 	list := &cobra.Command{
-		Use: "list", Short: "List what was allowed for a session", Args: noArgs,
+		Use: "list", Short: "List what was allowed for a session", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return readRequests(c.Context(), con, func(broker *approval.Broker, own string) error {
 				all, err := broker.Grants(c.Context())
 				if err != nil {
 					return err
 				}
-				if con.json {
-					return con.printJSON(append([]approval.Grant{}, all...))
+				if con.JSON {
+					return con.PrintJSON(append([]approval.Grant{}, all...))
 				}
 				if len(all) == 0 {
-					fmt.Fprintln(con.err, "nothing is allowed for longer than one call")
+					fmt.Fprintln(con.Err, "nothing is allowed for longer than one call")
 					return nil
 				}
 				table := [][]string{{"id", "tool", "covers", "client", "session", "by", "until", "uses left", "configuration"}}
@@ -409,13 +410,13 @@ func grantsCommand(con *console) *cobra.Command {
 					}
 					table = append(table, []string{g.ID, g.Script, g.Covers, canon.Escape(approvalview.OrUnnamed(g.Client)), g.Key.Session, canon.Escape(g.By), g.Until.Local().Format("15:04:05"), strconv.Itoa(g.Left), of})
 				}
-				return con.table(withoutEmpty(table))
+				return con.Table(withoutEmpty(table))
 			})
 		},
 	}
 	var fromStdin bool
 	revoke := &cobra.Command{
-		Use: "revoke id...", Short: "End what was allowed: the next call is asked again", Args: minArgs(1),
+		Use: "revoke id...", Short: "End what was allowed: the next call is asked again", Args: cli.MinArgs(1),
 		Long: "Ends what was allowed for longer: the next call is asked again. Where there are approvers, the token of one with\nthe role admin is asked for, so that the record says who it was.",
 		RunE: func(c *cobra.Command, ids []string) error {
 			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.RequestStore) (err error) {
@@ -441,19 +442,19 @@ func grantsCommand(con *console) *cobra.Command {
 					case err != nil:
 						return err
 					case !found:
-						return &usageError{fmt.Errorf("there is no grant %q", id)}
+						return &cli.UsageError{Err: fmt.Errorf("there is no grant %q", id)}
 					}
 					rec := ledger.Record{Event: ledger.Revoked, Time: time.Now(), Approver: who, Channel: "terminal", Durable: true, Detail: ledger.Detail(map[string]string{"grant": id})}
 					if err := s.recorder.Record(c.Context(), rec); err != nil {
 						return err
 					}
-					fmt.Fprintf(con.out, "%s is revoked\n", id)
+					fmt.Fprintf(con.Out, "%s is revoked\n", id)
 				}
 				return nil
 			})
 		},
 	}
-	con.jsonFlag(list)
+	con.JSONFlag(list)
 	revoke.Flags().BoolVar(&fromStdin, "token-stdin", false, "read your token from standard input")
 	group.AddCommand(list, revoke)
 	return group

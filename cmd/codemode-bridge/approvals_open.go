@@ -17,6 +17,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/login"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -32,7 +33,7 @@ func approvalsOpen(con *console) *cobra.Command {
 	var at string
 	var fromStdin, show bool
 	c := &cobra.Command{
-		Use: "open", Short: "Open the approval page in your browser, signed in", Args: noArgs,
+		Use: "open", Short: "Open the approval page in your browser, signed in", Args: cli.NoArgs,
 		Long: "Opens the approval page in your browser, signed in as you. Your approver's token is asked for on the\nterminal and not shown; it goes to the page's bridge, and the browser gets a code that is good once.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := con.load()
@@ -56,7 +57,7 @@ func approvalsOpen(con *console) *cobra.Command {
 			}
 			link := base + "/login#code=" + code
 			if show {
-				fmt.Fprintln(con.out, link)
+				fmt.Fprintln(con.Out, link)
 				return nil
 			}
 			return openPrivately(c.Context(), con, base, link)
@@ -73,10 +74,10 @@ func pageOf(cfg *config.Config, at string) (string, error) {
 	if at != "" {
 		u, err := url.Parse(at)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
-			return "", &usageError{fmt.Errorf("--at takes the address of a page, such as http://127.0.0.1:7421, not %q", at)}
+			return "", &cli.UsageError{Err: fmt.Errorf("--at takes the address of a page, such as http://127.0.0.1:7421, not %q", at)}
 		}
 		if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return "", &usageError{fmt.Errorf("--at takes plain http on this machine only, and your token would go to %s in the clear: https, or a tunnel that ends here", canon.Escape(u.Host))}
+			return "", &cli.UsageError{Err: fmt.Errorf("--at takes plain http on this machine only, and your token would go to %s in the clear: https, or a tunnel that ends here", canon.Escape(u.Host))}
 		}
 		return u.Scheme + "://" + u.Host, nil
 	}
@@ -140,7 +141,7 @@ func openPrivately(ctx context.Context, con *console, base, link string) (err er
 	if err := login.OpenFile(file); err != nil {
 		return &configError{err, "--print prints the link instead"}
 	}
-	fmt.Fprintf(con.err, "opening %s in your browser; if nothing comes up there, sign in with your token, or use --print\n", base)
+	fmt.Fprintf(con.Err, "opening %s in your browser; if nothing comes up there, sign in with your token, or use --print\n", base)
 	select {
 	case <-ctx.Done():
 	case <-time.After(openFor):

@@ -13,6 +13,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/setup"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -21,17 +22,17 @@ import (
 func approversCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "approvers", Short: "Who may answer questions"}
 	list := &cobra.Command{
-		Use: "list", Short: "List who may answer, and in whose name", Args: noArgs,
+		Use: "list", Short: "List who may answer, and in whose name", Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			cfg, err := con.load()
 			if err != nil {
 				return err
 			}
-			if con.json {
-				return con.printJSON(map[string]any{"approvers": append([]config.Approver{}, cfg.Approvals.Approvers...), "delegations": append([]config.Delegation{}, cfg.Approvals.Delegations...)})
+			if con.JSON {
+				return con.PrintJSON(map[string]any{"approvers": append([]config.Approver{}, cfg.Approvals.Approvers...), "delegations": append([]config.Delegation{}, cfg.Approvals.Delegations...)})
 			}
 			if len(cfg.Approvals.Approvers) == 0 {
-				fmt.Fprintln(con.err, "there are no approvers; codemode-bridge approvers add NAME makes one")
+				fmt.Fprintln(con.Err, "there are no approvers; codemode-bridge approvers add NAME makes one")
 				return nil
 			}
 			table := [][]string{{"name", "role", "may allow up to", "groups", "signs in as", "in the name of"}}
@@ -48,15 +49,15 @@ func approversCommand(con *console) *cobra.Command {
 				}
 				table = append(table, []string{one.Name, string(one.Role), risk, strings.Join(one.Groups, " "), canon.Escape(one.Login), strings.Join(names, ", ")})
 			}
-			return con.table(table)
+			return con.Table(table)
 		},
 	}
-	con.jsonFlag(list)
+	con.JSONFlag(list)
 
 	var role, risk, login string
 	var groups []string
 	add := &cobra.Command{
-		Use: "add name", Short: "Make an approver, and print their token once", Args: oneArg,
+		Use: "add name", Short: "Make an approver, and print their token once", Args: cli.OneArg,
 		Long: "Adds an approver to the configuration file and prints their token, once: the file holds its hash\nalone. With --login they sign in on the page by single sign-on instead. A bridge that runs takes the first approver over at once, and every further one when an approver\nhas confirmed the change (codemode-bridge config confirm), which takes the role admin. So the first one is an admin unless\n--role says otherwise; every further one is an approver.",
 		RunE: func(c *cobra.Command, args []string) error {
 			token, sum := approval.NewToken()
@@ -83,47 +84,47 @@ func approversCommand(con *console) *cobra.Command {
 				return err
 			}
 			if !confirms {
-				defer con.told("%s", nobodyConfirms)
+				defer con.Told("%s", nobodyConfirms)
 			}
 			if first && role == "" {
-				defer con.told("%s is the first approver, and so an admin: somebody must be able to confirm edits that loosen (--role says otherwise)", args[0])
+				defer con.Told("%s is the first approver, and so an admin: somebody must be able to confirm edits that loosen (--role says otherwise)", args[0])
 			}
 			if !first {
-				defer fmt.Fprintln(con.err, "a bridge that runs lets them in once an admin has confirmed it, on the page or with: codemode-bridge config confirm")
+				defer fmt.Fprintln(con.Err, "a bridge that runs lets them in once an admin has confirmed it, on the page or with: codemode-bridge config confirm")
 			}
-			if con.json {
+			if con.JSON {
 				made := map[string]any{"name": args[0], "role": one["role"]}
 				if login == "" {
 					made["token"] = token
 				}
-				return con.printJSON(made)
+				return con.PrintJSON(made)
 			}
 			if login != "" {
-				_, err = fmt.Fprintf(con.err, "%s signs in on the page as %s; there is no token\n", args[0], login)
+				_, err = fmt.Fprintf(con.Err, "%s signs in on the page as %s; there is no token\n", args[0], login)
 				return err
 			}
-			fmt.Fprintf(con.err, "the token of %s, which is not kept anywhere:\n", args[0])
-			if _, err = fmt.Fprintln(con.out, token); err == nil {
-				con.told("%s enters it on the approval page (codemode-bridge serve says where) and at: codemode-bridge approvals watch", args[0])
+			fmt.Fprintf(con.Err, "the token of %s, which is not kept anywhere:\n", args[0])
+			if _, err = fmt.Fprintln(con.Out, token); err == nil {
+				con.Told("%s enters it on the approval page (codemode-bridge serve says where) and at: codemode-bridge approvals watch", args[0])
 			}
 			return err
 		},
 	}
-	con.jsonFlag(add)
+	con.JSONFlag(add)
 	add.Flags().StringVar(&role, "role", "", "what they may do: `viewer`, approver, admin; without it, the first one is an admin and the others are approvers")
 	add.Flags().StringVar(&risk, "risk", "", "the highest `risk` that they may allow: low, medium, high, critical")
 	add.Flags().StringSliceVar(&groups, "group", nil, "`groups` that a quorum may ask for")
 	add.Flags().StringVar(&login, "login", "", "what the provider of approvals.oidc calls them, such as their `address`: instead of a token")
-	complete(add, "role", []string{"viewer", "approver", "admin"})
-	complete(add, "risk", audit.RiskWords)
+	cli.Complete(add, "role", []string{"viewer", "approver", "admin"})
+	cli.Complete(add, "risk", audit.RiskWords)
 
 	remove := &cobra.Command{
-		Use: "remove name", Short: "Take an approver out, with what they delegated", Args: oneArg,
+		Use: "remove name", Short: "Take an approver out, with what they delegated", Args: cli.OneArg,
 		RunE: func(_ *cobra.Command, args []string) error {
 			err := editConfig(con, func(text []byte, cfg *config.Config) ([]byte, error) {
 				at := slices.IndexFunc(cfg.Approvals.Approvers, func(one config.Approver) bool { return one.Name == args[0] })
 				if at < 0 {
-					return nil, &usageError{fmt.Errorf("there is no approver %q", args[0])}
+					return nil, &cli.UsageError{Err: fmt.Errorf("there is no approver %q", args[0])}
 				}
 				var err error
 				for i := len(cfg.Approvals.Delegations) - 1; i >= 0 && err == nil; i-- {
@@ -137,7 +138,7 @@ func approversCommand(con *console) *cobra.Command {
 				return config.Remove(text, fmt.Sprintf("/approvals/approvers/%d", at))
 			})
 			if err == nil {
-				fmt.Fprintf(con.err, "%s may not answer any more\n", args[0])
+				fmt.Fprintf(con.Err, "%s may not answer any more\n", args[0])
 			}
 			return err
 		},
@@ -145,10 +146,10 @@ func approversCommand(con *console) *cobra.Command {
 
 	var until string
 	delegate := &cobra.Command{
-		Use: "delegate from to", Short: "Let one approver decide in the name of another for a while", Args: minArgs(2),
+		Use: "delegate from to", Short: "Let one approver decide in the name of another for a while", Args: cli.MinArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if until == "" {
-				return &usageError{errors.New("--until is needed: a delegation has an end")}
+				return &cli.UsageError{Err: errors.New("--until is needed: a delegation has an end")}
 			}
 			return editConfig(con, func(text []byte, _ *config.Config) ([]byte, error) {
 				return config.Insert(text, "/approvals/delegations/-", map[string]any{"from": args[0], "to": args[1], "until": until})
@@ -197,7 +198,7 @@ func editConfig(con *console, edit func(text []byte, cfg *config.Config) ([]byte
 		return next, err
 	}, func(*config.Config) error { return nil })
 	if problems := (config.Problems)(nil); edited && errors.As(err, &problems) {
-		fmt.Fprintln(con.err, "the file was not changed: with this edit it would have mistakes")
+		fmt.Fprintln(con.Err, "the file was not changed: with this edit it would have mistakes")
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/memstore"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -32,7 +33,7 @@ func logFlag(con *console, c *cobra.Command) {
 
 // errNoLog ends a command that needs an audit log where there is none; it has
 // been said.
-var errNoLog = &exitError{exitFailed}
+var errNoLog = &cli.ExitError{Code: cli.ExitFailed}
 
 // withLog opens the audit log to read, if there is one, and does one thing with
 // it. Where there is none it says so; the error is then errNoLog.
@@ -69,7 +70,7 @@ func withStore(ctx context.Context, con *console, readOnly bool, do func(context
 		return err
 	}
 	if _, err := os.Stat(place.Path); errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(con.err, "there is no audit log at %s\n", place.Path)
+		fmt.Fprintf(con.Err, "there is no audit log at %s\n", place.Path)
 		return errNoLog
 	}
 	store, err := openStore(ctx, place, readOnly, nil)
@@ -78,7 +79,7 @@ func withStore(ctx context.Context, con *console, readOnly bool, do func(context
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	if broken := store.Err(); errors.Is(broken, ledger.ErrDamaged) {
-		fmt.Fprintf(con.err, "%s\n%s\n", audit.Shown(broken.Error()), repairHint)
+		fmt.Fprintf(con.Err, "%s\n%s\n", audit.Shown(broken.Error()), repairHint)
 	}
 	return do(ctx, store)
 }
@@ -92,22 +93,22 @@ func queryCommand(con *console) *cobra.Command {
 		format         string
 	}
 	c := &cobra.Command{
-		Use: "query", Short: "Print the rows that match", Args: noArgs,
+		Use: "query", Short: "Print the rows that match", Args: cli.NoArgs,
 		Long: "Prints rows of the audit log, the newest first. Flags that are given together must all match;\na flag that is given twice, or with commas, matches any of its values.",
 		Example: `  codemode-bridge audit query --decision deny --since 2h
   codemode-bridge audit query --outcome denied --tool 'filesystem__*'
   codemode-bridge audit query --event-type verdict --filter answer='yes, once' --format csv`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if con.json {
+			if con.JSON {
 				o.format = "json"
 			}
 			switch {
 			case o.limit < 0:
-				return &usageError{errors.New("--limit must not be negative; 0 is no limit")}
+				return &cli.UsageError{Err: errors.New("--limit must not be negative; 0 is no limit")}
 			case o.newest && o.oldest:
-				return &usageError{errors.New("--newest or --oldest, not both")}
+				return &cli.UsageError{Err: errors.New("--newest or --oldest, not both")}
 			}
-			if err := oneOf("format", o.format, "table", "json", "csv"); err != nil {
+			if err := cli.OneOf("format", o.format, "table", "json", "csv"); err != nil {
 				return err
 			}
 			return readLog(c.Context(), con, func(ctx context.Context, s ledger.Store) error {
@@ -126,8 +127,8 @@ func queryCommand(con *console) *cobra.Command {
 	f.BoolVar(&o.newest, "newest", false, "the newest first (the default)")
 	f.BoolVar(&o.oldest, "oldest", false, "the oldest first")
 	f.StringVar(&o.format, "format", "table", "table, json or csv")
-	complete(c, "format", []string{"table", "json", "csv"})
-	con.jsonFlag(c)
+	cli.Complete(c, "format", []string{"table", "json", "csv"})
+	con.JSONFlag(c)
 	return c
 }
 
@@ -147,7 +148,7 @@ func printRows(con *console, rows audit.Rows, format string, limit int) error {
 	case "table":
 		var table [][]string
 		if table, err = audit.Table(counted); err == nil && len(table) > 1 {
-			err = con.table(table)
+			err = con.Table(table)
 		}
 	case "json":
 		all := []audit.Row{}
@@ -157,16 +158,16 @@ func printRows(con *console, rows audit.Rows, format string, limit int) error {
 			}
 			all = append(all, audit.JSON(row))
 		}
-		err = con.printJSON(all)
+		err = con.PrintJSON(all)
 	case "csv":
-		_, err = audit.Export(con.out, counted, audit.CSV, version)
+		_, err = audit.Export(con.Out, counted, audit.CSV, version)
 	}
 	switch {
 	case err != nil:
 	case n == 0:
-		fmt.Fprintln(con.err, "no rows match")
+		fmt.Fprintln(con.Err, "no rows match")
 	case n == limit:
-		fmt.Fprintf(con.err, "these are %s; --limit 0 shows all\n", count(n, "row"))
+		fmt.Fprintf(con.Err, "these are %s; --limit 0 shows all\n", cli.Count(n, "row"))
 	}
 	return err
 }
@@ -178,7 +179,7 @@ func exportCommand(con *console) *cobra.Command {
 		format string
 	}
 	c := &cobra.Command{
-		Use: "export", Short: "Write rows as JSON Lines, CSV or CEF", Args: noArgs,
+		Use: "export", Short: "Write rows as JSON Lines, CSV or CEF", Args: cli.NoArgs,
 		Long: "Writes rows of the audit log to standard output, the oldest first: JSON Lines (jsonl),\nCSV that is safe to open in a spreadsheet, or CEF for log collectors.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return readLog(c.Context(), con, func(ctx context.Context, s ledger.Store) error {
@@ -186,9 +187,9 @@ func exportCommand(con *console) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				n, err := audit.Export(con.out, s.Rows(ctx, q), audit.Format(o.format), version)
+				n, err := audit.Export(con.Out, s.Rows(ctx, q), audit.Format(o.format), version)
 				if err == nil {
-					fmt.Fprintf(con.err, "%s\n", count(n, "row"))
+					fmt.Fprintf(con.Err, "%s\n", cli.Count(n, "row"))
 				}
 				return err
 			})
@@ -196,15 +197,15 @@ func exportCommand(con *console) *cobra.Command {
 	}
 	o.flags(con, c)
 	c.Flags().StringVar(&o.format, "format", string(audit.JSONLines), "jsonl, csv or cef")
-	complete(c, "format", []string{"jsonl", "csv", "cef"})
-	c.PreRunE = func(*cobra.Command, []string) error { return oneOf("format", o.format, "jsonl", "csv", "cef") }
+	cli.Complete(c, "format", []string{"jsonl", "csv", "cef"})
+	c.PreRunE = func(*cobra.Command, []string) error { return cli.OneOf("format", o.format, "jsonl", "csv", "cef") }
 	return c
 }
 
 // showCommand prints what one run did.
 func showCommand(con *console, short string) *cobra.Command {
 	c := &cobra.Command{
-		Use: "show run", Short: short, Args: oneArg, ValidArgsFunction: con.completeRun,
+		Use: "show run", Short: short, Args: cli.OneArg, ValidArgsFunction: con.completeRun,
 		Long: "Prints one run: its script, the preview beside what happened, and every call with its decision,\nreasons, questions, outcome and sizes. The beginning of a run's id is enough where it is unique.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return withLog(c.Context(), con, func(ctx context.Context, s *sqlstore.DB) error {
@@ -216,13 +217,13 @@ func showCommand(con *console, short string) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if con.json {
-					return con.printJSON(t)
+				if con.JSON {
+					return con.PrintJSON(t)
 				}
-				return t.Write(con.out)
+				return t.Write(con.Out)
 			})
 		},
 	}
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }

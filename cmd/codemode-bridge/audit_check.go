@@ -13,16 +13,16 @@ import (
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 // verifyCommand says whether the log is what was written.
 func verifyCommand(con *console) *cobra.Command {
 	var against string
 	c := &cobra.Command{
-		Use: "verify", Short: "Say whether the log is what was written", Args: noArgs,
+		Use: "verify", Short: "Say whether the log is what was written", Args: cli.NoArgs,
 		Long: "Reads the whole log and says whether it is what was written, or which row was edited, removed,\ninserted or reordered; the exit code is then 5. A log whose end was cut, that was written anew, or\nthat was replaced by an older copy is found with a checkpoint that was kept elsewhere (--against).",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return withLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
@@ -34,20 +34,20 @@ func verifyCommand(con *console) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if con.json {
-					err = con.printJSON(audit.VerifiedJSON(r, len(checkpoints)))
+				if con.JSON {
+					err = con.PrintJSON(audit.VerifiedJSON(r, len(checkpoints)))
 				} else {
 					printReport(con, r, len(checkpoints))
 				}
 				if err == nil && !r.Whole {
-					return &exitError{exitNotWhole}
+					return &cli.ExitError{Code: cli.ExitNotWhole}
 				}
 				return err
 			})
 		},
 	}
 	c.Flags().StringVar(&against, "against", "", "compare with a checkpoint: a `file` of them, or the line itself")
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 
@@ -62,7 +62,7 @@ func readCheckpoints(text string) ([]ledger.Checkpoint, error) {
 	}
 	file, err := os.Open(text)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("reading checkpoints: --against is no checkpoint, and no file: %w", err)}
+		return nil, &cli.UsageError{Err: fmt.Errorf("reading checkpoints: --against is no checkpoint, and no file: %w", err)}
 	}
 	defer file.Close()
 	return audit.ReadCheckpoints(text, file)
@@ -70,28 +70,28 @@ func readCheckpoints(text string) ([]ledger.Checkpoint, error) {
 
 func printReport(con *console, r ledger.Report, checkpoints int) {
 	if !r.Whole {
-		fmt.Fprintf(con.out, "the log is not what was written: %s\n", audit.Shown(r.Message))
+		fmt.Fprintf(con.Out, "the log is not what was written: %s\n", audit.Shown(r.Message))
 		return
 	}
 	if r.Rows == 0 {
-		fmt.Fprintln(con.out, "the log is whole, and empty")
+		fmt.Fprintln(con.Out, "the log is whole, and empty")
 	} else {
-		fmt.Fprintf(con.out, "the log is whole: %s, %d to %d, last hash %s\n", count(int(r.Rows), "row"), r.First, r.Last, r.Hash)
+		fmt.Fprintf(con.Out, "the log is whole: %s, %d to %d, last hash %s\n", cli.Count(int(r.Rows), "row"), r.First, r.Last, r.Hash)
 	}
 	if !r.Sealed {
-		fmt.Fprintln(con.err, "the log's key was not found, so rows that were written anew with right hashes would pass")
+		fmt.Fprintln(con.Err, "the log's key was not found, so rows that were written anew with right hashes would pass")
 	}
 	if checkpoints == 0 {
-		fmt.Fprintln(con.err, "not compared with a checkpoint from elsewhere (--against): an older copy of the whole log would pass")
+		fmt.Fprintln(con.Err, "not compared with a checkpoint from elsewhere (--against): an older copy of the whole log would pass")
 	} else {
-		fmt.Fprintf(con.err, "compared with %s\n", count(checkpoints, "checkpoint"))
+		fmt.Fprintf(con.Err, "compared with %s\n", cli.Count(checkpoints, "checkpoint"))
 	}
 }
 
 // checkpointCommand prints a signed checkpoint.
 func checkpointCommand(con *console) *cobra.Command {
 	return &cobra.Command{
-		Use: "checkpoint", Short: "Print a signed line that proves later what the log held now", Args: noArgs,
+		Use: "checkpoint", Short: "Print a signed line that proves later what the log held now", Args: cli.NoArgs,
 		Long: "Prints one line that names the log's last row and is signed with the log's key. Keep it where the\nlog's owner cannot change it; audit verify --against compares with it.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return withLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
@@ -99,7 +99,7 @@ func checkpointCommand(con *console) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintln(con.out, point)
+				_, err = fmt.Fprintln(con.Out, point)
 				return err
 			})
 		},
@@ -112,17 +112,17 @@ func pruneCommand(con *console) *cobra.Command {
 	var rows int64
 	var dry bool
 	c := &cobra.Command{
-		Use: "prune --older-than age | --keep-rows n", Short: "Remove old rows; the rest can still be verified", Args: noArgs,
+		Use: "prune --older-than age | --keep-rows n", Short: "Remove old rows; the rest can still be verified", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			byAge, byRows := c.Flags().Changed("older-than"), c.Flags().Changed("keep-rows")
 			old, err := audit.Period(age)
 			switch {
 			case byAge == byRows:
-				return &usageError{errors.New("audit prune takes --older-than or --keep-rows")}
+				return &cli.UsageError{Err: errors.New("audit prune takes --older-than or --keep-rows")}
 			case byAge && (err != nil || old <= 0):
-				return &usageError{fmt.Errorf("--older-than must be an age such as 90d or 12h, not %q", age)}
+				return &cli.UsageError{Err: fmt.Errorf("--older-than must be an age such as 90d or 12h, not %q", age)}
 			case byRows && rows <= 0:
-				return &usageError{fmt.Errorf("--keep-rows must be 1 or more, not %d", rows)}
+				return &cli.UsageError{Err: fmt.Errorf("--keep-rows must be 1 or more, not %d", rows)}
 			}
 			before := time.Now().Add(-old)
 			return writeLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
@@ -141,18 +141,18 @@ func pruneCommand(con *console) *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("pruning the audit log: %w", err)
 				}
-				if con.json {
+				if con.JSON {
 					about := map[string]any{"removed": n, "dry_run": dry}
 					if !before.IsZero() {
 						about["before"] = before
 					}
-					return con.printJSON(about)
+					return con.PrintJSON(about)
 				}
 				if before.IsZero() {
-					_, err = fmt.Fprintf(con.out, "%s 0 rows: there are no more than %d\n", verb, rows)
+					_, err = fmt.Fprintf(con.Out, "%s 0 rows: there are no more than %d\n", verb, rows)
 					return err
 				}
-				_, err = fmt.Fprintf(con.out, "%s %s from before %s\n", verb, count(int(n), "row"), before.Local().Format(time.DateTime))
+				_, err = fmt.Fprintf(con.Out, "%s %s from before %s\n", verb, cli.Count(int(n), "row"), before.Local().Format(time.DateTime))
 				return err
 			})
 		},
@@ -160,23 +160,23 @@ func pruneCommand(con *console) *cobra.Command {
 	c.Flags().StringVar(&age, "older-than", "", "the `age` of what is removed: 90d, 12h")
 	c.Flags().Int64Var(&rows, "keep-rows", 0, "how `many` of the newest rows stay")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only count")
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 
 // fingerprintCommand finds a secret that the log hides.
 func fingerprintCommand(con *console) *cobra.Command {
 	c := &cobra.Command{
-		Use: "fingerprint", Short: "Find the rows that hide a value which you know", Args: noArgs,
+		Use: "fingerprint", Short: "Find the rows that hide a value which you know", Args: cli.NoArgs,
 		Long:    "Reads a value from standard input, without showing it, and prints the rows in whose place of a\nhidden value stands the value's fingerprint. The fingerprint is keyed: without the log's key nothing\ncan be learnt from it.",
 		Example: `  codemode-bridge audit fingerprint < token.txt`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			value, err := readSecret(con, "value: ")
+			value, err := con.ReadSecret("value: ")
 			if err != nil {
 				return err
 			}
 			if value == "" {
-				return &usageError{errors.New("no value: write it to standard input")}
+				return &cli.UsageError{Err: errors.New("no value: write it to standard input")}
 			}
 			return withLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
 				key, err := store.Key(fingerprints)
@@ -193,40 +193,25 @@ func fingerprintCommand(con *console) *cobra.Command {
 						found = append(found, audit.JSON(row))
 					}
 				}
-				if con.json {
-					return con.printJSON(map[string]any{"fingerprint": mark, "rows": append([]audit.Row{}, found...)})
+				if con.JSON {
+					return con.PrintJSON(map[string]any{"fingerprint": mark, "rows": append([]audit.Row{}, found...)})
 				}
-				fmt.Fprintf(con.out, "%s is in %s\n", mark, count(len(found), "row"))
+				fmt.Fprintf(con.Out, "%s is in %s\n", mark, cli.Count(len(found), "row"))
 				for _, row := range found {
-					fmt.Fprintf(con.out, "%d  %s  %s  %s\n", row.Seq, row.Time.Local().Format(time.DateTime), audit.Cell(row.Run), audit.Line(row.Record))
+					fmt.Fprintf(con.Out, "%d  %s  %s  %s\n", row.Seq, row.Time.Local().Format(time.DateTime), audit.Cell(row.Run), audit.Line(row.Record))
 				}
 				return nil
 			})
 		},
 	}
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
-}
-
-// readSecret reads one value from standard input: typed unseen on a terminal, all
-// of it without the last line break otherwise.
-func readSecret(con *console, prompt string) (string, error) {
-	if file, ok := con.in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		fmt.Fprint(con.err, prompt)
-		value, err := term.ReadPassword(int(file.Fd()))
-		fmt.Fprintln(con.err)
-		if err != nil {
-			return "", fmt.Errorf("reading a value: %w", err)
-		}
-		return string(value), nil
-	}
-	return readValue(con.in)
 }
 
 // repairCommand sets a damaged log aside and begins a new one.
 func repairCommand(con *console) *cobra.Command {
 	c := &cobra.Command{
-		Use: "repair", Short: "Set a damaged log aside and begin a new one", Args: noArgs,
+		Use: "repair", Short: "Set a damaged log aside and begin a new one", Args: cli.NoArgs,
 		Long: "Renames a damaged log and begins a new one, whose first row names the old file and its last good\nhash. Nothing is deleted, and a log that is whole is left as it is. Bridges that run go on with the new one.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			place, err := storePlace(con)
@@ -239,19 +224,19 @@ func repairCommand(con *console) *cobra.Command {
 			done, err := sqlstore.Repair(c.Context(), storeOptions(place))
 			switch {
 			case errors.Is(err, sqlstore.ErrWhole):
-				fmt.Fprintln(con.err, "the log is whole: nothing was done")
+				fmt.Fprintln(con.Err, "the log is whole: nothing was done")
 				return nil
 			case err != nil:
 				return fmt.Errorf("repairing the audit log: %w", err)
-			case con.json:
-				return con.printJSON(done)
+			case con.JSON:
+				return con.PrintJSON(done)
 			}
-			fmt.Fprintf(con.out, "the damaged log is %s now; its last good row is %d, hash %s\n", done.Old, done.Last, done.Hash)
-			fmt.Fprintf(con.out, "what was wrong: %s\n", audit.Shown(done.Why))
-			fmt.Fprintf(con.out, "a new log begins at %s\n", place.Path)
+			fmt.Fprintf(con.Out, "the damaged log is %s now; its last good row is %d, hash %s\n", done.Old, done.Last, done.Hash)
+			fmt.Fprintf(con.Out, "what was wrong: %s\n", audit.Shown(done.Why))
+			fmt.Fprintf(con.Out, "a new log begins at %s\n", place.Path)
 			return nil
 		},
 	}
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }

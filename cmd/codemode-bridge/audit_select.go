@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -34,25 +34,17 @@ func (s *selection) flags(a *console, c *cobra.Command) {
 	f.StringSliceVar(&s.Approvers, "approver", nil, "only what this `person` answered")
 	f.StringSliceVar(&s.Channels, "channel", nil, "only what was answered in this `way`, such as elicitation, grant, fallback, timeout")
 	f.StringArrayVar(&s.Filters, "filter", nil, "only rows with this text in a field of their JSON, as `field=text`; args.path looks into the arguments")
-	complete(c, "event-type", audit.EventWords)
-	complete(c, "decision", audit.DecisionWords)
-	complete(c, "outcome", audit.OutcomeWords)
-	complete(c, "risk", audit.RiskWords)
-	completeWith(c, "run", a.completeRun)
+	cli.Complete(c, "event-type", audit.EventWords)
+	cli.Complete(c, "decision", audit.DecisionWords)
+	cli.Complete(c, "outcome", audit.OutcomeWords)
+	cli.Complete(c, "risk", audit.RiskWords)
+	cli.CompleteWith(c, "run", a.completeRun)
 }
 
 // period adds the flags of a period alone.
 func (s *selection) period(c *cobra.Command) {
 	c.Flags().StringVar(&s.Since, "since", "", "not before this `time`: 2h, 7d, 2026-01-31, 2026-01-31T15:04")
 	c.Flags().StringVar(&s.Until, "until", "", "before this `time`, written like --since")
-}
-
-// oneOf is wrong usage unless word is one of allowed.
-func oneOf(flag, word string, allowed ...string) error {
-	if slices.Contains(allowed, word) {
-		return nil
-	}
-	return &usageError{fmt.Errorf("--%s must be one of %s, not %q", flag, strings.Join(allowed, ", "), word)}
 }
 
 // completeRun offers the newest runs to the shell.
@@ -62,7 +54,7 @@ func (con *console) completeRun(c *cobra.Command, args []string, prefix string) 
 	}
 	var all []string
 	quiet := *con
-	quiet.err = nowhere{}
+	quiet.Err = nowhere{}
 	if err := withLog(c.Context(), &quiet, func(ctx context.Context, s *sqlstore.DB) error {
 		for row, err := range s.Rows(ctx, ledger.Query{Events: []ledger.Event{ledger.RunStarted}, Newest: true, Limit: 200}) {
 			if err != nil {
@@ -83,14 +75,3 @@ func (con *console) completeRun(c *cobra.Command, args []string, prefix string) 
 type nowhere struct{}
 
 func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
-
-// complete offers words for a flag to the shell.
-func complete(c *cobra.Command, flag string, words []string) {
-	completeWith(c, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
-}
-
-func completeWith(c *cobra.Command, flag string, f cobra.CompletionFunc) {
-	if err := c.RegisterFlagCompletionFunc(flag, f); err != nil {
-		panic("codemode-bridge: " + err.Error()) // the flag was not added
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -16,7 +17,7 @@ import (
 func statsCommand(con *console) *cobra.Command {
 	var s selection
 	c := &cobra.Command{
-		Use: "stats", Short: "Count questions, answers, refusals, and suggest rules", Args: noArgs,
+		Use: "stats", Short: "Count questions, answers, refusals, and suggest rules", Args: cli.NoArgs,
 		Long: "Counts what was asked and how it was answered, what was refused and why, and which rules nothing\nneeded. For a rule that is nearly always answered yes, it prints the narrowest rule that would have\ncovered those answers, with every no that it would have let through. Nothing is changed.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return readLog(c.Context(), con, func(ctx context.Context, store ledger.Store) error {
@@ -30,26 +31,26 @@ func statsCommand(con *console) *cobra.Command {
 				}
 				unused, err := unused(con, stats)
 				if err != nil {
-					fmt.Fprintf(con.err, "rules that nothing needed are not listed: the configuration cannot be read: %s\n", firstLine(err.Error()))
+					fmt.Fprintf(con.Err, "rules that nothing needed are not listed: the configuration cannot be read: %s\n", cli.FirstLine(err.Error()))
 				}
-				if con.json {
-					return con.printJSON(struct {
+				if con.JSON {
+					return con.PrintJSON(struct {
 						*audit.Stats
 						Unused      []string           `json:"unused"`
 						Suggestions []audit.Suggestion `json:"suggestions"`
 					}{stats, unused, stats.Suggest()})
 				}
 				if stats.Rows == 0 {
-					fmt.Fprintln(con.err, "no rows match")
+					fmt.Fprintln(con.Err, "no rows match")
 					return nil
 				}
-				return stats.Write(con.out, unused, con.table)
+				return stats.Write(con.Out, unused, con.Table)
 			})
 		},
 	}
 	s.period(c)
 	c.Flags().StringSliceVar(&s.Profiles, "profile", nil, "only runs under this `profile`")
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 
@@ -67,7 +68,7 @@ func reportCommand(con *console) *cobra.Command {
 	var s selection
 	var against string
 	c := &cobra.Command{
-		Use: "report", Short: "Write a report of a period, for an auditor, as Markdown", Args: noArgs,
+		Use: "report", Short: "Write a report of a period, for an auditor, as Markdown", Args: cli.NoArgs,
 		Long: "Verifies the whole log and writes, as Markdown, who let what happen in a period, what was refused\nand why, which outcomes are not known, and how the configuration changed. Where the log is not whole\nthe report says so and the exit code is 5.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return withLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
@@ -84,11 +85,11 @@ func reportCommand(con *console) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				err = audit.WriteReport(con.out, store.Rows(ctx, q), audit.ReportOptions{
+				err = audit.WriteReport(con.Out, store.Rows(ctx, q), audit.ReportOptions{
 					From: q.Since, Until: q.Until, Now: now, Verified: verified, Against: len(checkpoints) > 0,
 				})
 				if err == nil && !verified.Whole {
-					return &exitError{exitNotWhole}
+					return &cli.ExitError{Code: cli.ExitNotWhole}
 				}
 				return err
 			})

@@ -8,6 +8,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/recorder"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 )
 
 // What was confirmed of a configuration file is compared with what it says by
@@ -15,7 +16,7 @@ import (
 
 // history is what was confirmed of this user's configuration files.
 func history(con *console) *pending.History {
-	return &pending.History{Env: con.env, Policy: con.policy}
+	return &pending.History{Env: con.Env, Policy: con.policy}
 }
 
 // judge compares a configuration with what was confirmed of its file and, in a
@@ -71,7 +72,7 @@ func beginServing(con *console) (beginning, error) {
 	old, err := history(con).GoOn(change)
 	looked = names()
 	if err != nil {
-		return beginning{}, refusal(change, ", and what was confirmed last cannot go on: "+firstLine(err.Error()))
+		return beginning{}, refusal(change, ", and what was confirmed last cannot go on: "+cli.FirstLine(err.Error()))
 	}
 	return beginning{old, cfg, looked}, nil
 }

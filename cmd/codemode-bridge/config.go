@@ -9,15 +9,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
+	"codemode-bridge/bridge/builtin"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/confirmed"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
-
-	"codemode-bridge/bridge/builtin"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -37,10 +38,10 @@ func (e *configError) Unwrap() error { return e.err }
 func (con *console) file() (string, error) {
 	path := con.configPath
 	if path == "" {
-		path, _ = con.env("CODEMODE_CONFIG")
+		path, _ = con.Env("CODEMODE_CONFIG")
 	}
 	if path == "" {
-		places, err := config.Paths(con.env)
+		places, err := config.Paths(con.Env)
 		if err != nil {
 			return "", &configError{err: err, hint: "name a file with --config"}
 		}
@@ -66,7 +67,7 @@ func (con *console) loadLooked() (cfg *config.Config, looked []string, err error
 	cfg, err = con.loadFile(path)
 	looked = names()
 	var problems config.Problems
-	var usage *usageError
+	var usage *cli.UsageError
 	switch {
 	case err == nil, errors.As(err, &problems), errors.As(err, &usage):
 		return cfg, looked, err
@@ -94,7 +95,7 @@ func (con *console) policy(path string) profiles.Options {
 	if overlay, err := con.overlay(path); err == nil && overlay != "" {
 		o.OwnFiles = append(o.OwnFiles, overlay, confirmed.Resolve(overlay))
 	}
-	if places, err := config.Paths(con.env); err == nil {
+	if places, err := config.Paths(con.Env); err == nil {
 		o.OwnFiles = append(o.OwnFiles, places.ConfigFile, places.StateDir)
 	}
 	return o
@@ -156,7 +157,7 @@ func limits(s config.Sandbox) sandbox.Limits {
 // checkCommand says what is wrong with a configuration.
 func checkCommand(con *console) *cobra.Command {
 	c := &cobra.Command{
-		Use: "check [file]", Short: "Say what is wrong with the configuration, with line and column", Args: maxArgs(1),
+		Use: "check [file]", Short: "Say what is wrong with the configuration, with line and column", Args: cli.MaxArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				con.configPath = args[0]
@@ -167,28 +168,28 @@ func checkCommand(con *console) *cobra.Command {
 				return err
 			}
 			if err == nil && nobodyMayConfirm(cfg) {
-				con.told("warning: %s", nobodyConfirms)
+				con.Told("warning: %s", nobodyConfirms)
 			}
-			if con.json {
+			if con.JSON {
 				if problems == nil {
 					problems = config.Problems{}
 				}
-				if err := con.printJSON(map[string]any{"ok": len(problems) == 0, "problems": problems}); err != nil {
+				if err := con.PrintJSON(map[string]any{"ok": len(problems) == 0, "problems": problems}); err != nil {
 					return err
 				}
 			} else if len(problems) > 0 {
-				fmt.Fprintln(con.out, problems)
-				fmt.Fprintf(con.err, "%s\n", count(len(problems), "mistake"))
+				fmt.Fprintln(con.Out, problems)
+				fmt.Fprintf(con.Err, "%s\n", cli.Count(len(problems), "mistake"))
 			} else {
-				fmt.Fprintf(con.out, "%s is fine: %s, %s\n", con.shown(cfg.File), count(len(cfg.Servers), "server"), count(len(cfg.Profiles.Names()), "profile"))
+				fmt.Fprintf(con.Out, "%s is fine: %s, %s\n", con.shown(cfg.File), cli.Count(len(cfg.Servers), "server"), cli.Count(len(cfg.Profiles.Names()), "profile"))
 			}
 			if len(problems) > 0 {
-				return &exitError{exitConfig}
+				return &cli.ExitError{Code: cli.ExitConfig}
 			}
 			return nil
 		},
 	}
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 
@@ -212,15 +213,17 @@ func worker() (string, error) {
 // rememberLookups notes from now on which variables are looked up; what it
 // returns says which those were.
 func rememberLookups(con *console) (names func() []string) {
-	env := con.env
+	env := con.Env
 	var all []string
-	con.env = func(name string) (string, bool) {
+	con.Env = func(name string) (string, bool) {
 		all = append(all, name)
 		return env(name)
 	}
 	return func() []string {
-		con.env = env
+		con.Env = env
 		slices.Sort(all)
 		return slices.Compact(all)
 	}
 }
+
+func timeDuration(d profiles.Duration) time.Duration { return time.Duration(d) }

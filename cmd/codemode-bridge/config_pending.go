@@ -20,6 +20,7 @@ import (
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -34,14 +35,14 @@ func configCommand(con *console) *cobra.Command {
 
 func configPending(con *console) *cobra.Command {
 	c := &cobra.Command{
-		Use: "pending", Short: "Show what waits, in what it is looser, and how the profiles differ", Args: noArgs,
+		Use: "pending", Short: "Show what waits, in what it is looser, and how the profiles differ", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			w, err := openWaiting(c.Context(), con)
 			if errors.Is(err, errNothingPending) {
-				if con.json {
-					return con.printJSON(nil)
+				if con.JSON {
+					return con.PrintJSON(nil)
 				}
-				fmt.Fprintln(con.err, errNothingPending)
+				fmt.Fprintln(con.Err, errNothingPending)
 				return nil
 			}
 			if err != nil {
@@ -50,13 +51,13 @@ func configPending(con *console) *cobra.Command {
 			if err := w.close(); err != nil {
 				return err
 			}
-			if con.json {
-				return con.printJSON(pending.Show(w.row))
+			if con.JSON {
+				return con.PrintJSON(pending.Show(w.row))
 			}
-			return printPending(con.out, w.row)
+			return printPending(con.Out, w.row)
 		},
 	}
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 
@@ -65,7 +66,7 @@ func configVerdict(con *console, confirm bool) *cobra.Command {
 	var fromStdin bool
 	var reason string
 	c := &cobra.Command{
-		Use: "confirm", Short: "Let the bridges take it over, as an approver with the role admin", Args: noArgs,
+		Use: "confirm", Short: "Let the bridges take it over, as an approver with the role admin", Args: cli.NoArgs,
 		Long: "Shows what waits and lets every bridge with this configuration file take it over. Your approver's token\nis asked for; it must be of an approver in force, and one that the change itself brings is not.",
 	}
 	if !confirm {
@@ -81,7 +82,7 @@ func configVerdict(con *console, confirm bool) *cobra.Command {
 		if w.store == nil {
 			return &configError{errors.New("what waits is in the bridge's memory: audit.enabled is false"), "confirm it on the bridge's page"}
 		}
-		if err := printPending(con.err, w.row); err != nil {
+		if err := printPending(con.Err, w.row); err != nil {
 			return err
 		}
 		_, who, _, err := authenticate(con, w.inForce, fromStdin)
@@ -91,7 +92,7 @@ func configVerdict(con *console, confirm bool) *cobra.Command {
 		case !who.May(approval.ConfirmConfig):
 			return fmt.Errorf("%s may not confirm or reject a configuration: that takes the role admin", who.Name)
 		case confirm && w.row.NeedsReason && strings.TrimSpace(reason) == "":
-			return &usageError{errors.New("this change needs a reason: --reason \"...\"")}
+			return &cli.UsageError{Err: errors.New("this change needs a reason: --reason \"...\"")}
 		}
 		said := approval.Confirmation{By: who.Name, Channel: "terminal", Text: reason, At: time.Now()}
 		if !confirm {
@@ -100,7 +101,7 @@ func configVerdict(con *console, confirm bool) *cobra.Command {
 		if err := w.confirm(c.Context(), con, said); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(con.out, "confirmed by %s: the bridges that hold it take it over\n", who.Name)
+		_, err = fmt.Fprintf(con.Out, "confirmed by %s: the bridges that hold it take it over\n", who.Name)
 		return err
 	}
 	c.Flags().BoolVar(&fromStdin, "token-stdin", false, "read your token from standard input")
@@ -113,15 +114,15 @@ func configAccept(con *console) *cobra.Command {
 	var offline bool
 	var reason string
 	c := &cobra.Command{
-		Use: "accept --offline", Short: "Take it over without an approver, at a terminal", Args: noArgs,
+		Use: "accept --offline", Short: "Take it over without an approver, at a terminal", Args: cli.NoArgs,
 		Long: "Shows what waits and takes it over without an approver, for when none is at hand: at a terminal, while no bridge\nholds it, after you have typed the name of the file. The audit log says who did, and why.",
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			if !offline {
-				return &usageError{errors.New("accept does without an approver: say --offline; an approver uses config confirm")}
+				return &cli.UsageError{Err: errors.New("accept does without an approver: say --offline; an approver uses config confirm")}
 			}
-			terminal, ok := con.in.(*os.File)
+			terminal, ok := con.In.(*os.File)
 			if !ok || !term.IsTerminal(int(terminal.Fd())) {
-				return &usageError{errors.New("there is no terminal here; without one, an approver uses config confirm")}
+				return &cli.UsageError{Err: errors.New("there is no terminal here; without one, an approver uses config confirm")}
 			}
 			w, err := openWaiting(c.Context(), con)
 			var unread *pending.UnreadableError
@@ -138,11 +139,11 @@ func configAccept(con *console) *cobra.Command {
 			if slices.ContainsFunc(w.row.Bridges, func(b string) bool { return !alive.Gone(bridgesOf(w.inForce.Audit), b) }) {
 				return &configError{errors.New("a bridge that runs holds the edit"), "an approver confirms it, on its page or with config confirm; or end the bridge first"}
 			}
-			if err := printPending(con.err, w.row); err != nil {
+			if err := printPending(con.Err, w.row); err != nil {
 				return err
 			}
 			if strings.TrimSpace(reason) == "" {
-				return &usageError{errors.New("taking it over without an approver needs a reason: --reason \"...\"")}
+				return &cli.UsageError{Err: errors.New("taking it over without an approver needs a reason: --reason \"...\"")}
 			}
 			if err := typesName(con, terminal, filepath.Base(w.row.File)); err != nil {
 				return err
@@ -150,7 +151,7 @@ func configAccept(con *console) *cobra.Command {
 			if err := w.confirm(c.Context(), con, approval.Confirmation{By: thisUser(), Channel: "offline", Text: reason, At: time.Now()}); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(con.out, "%s is taken over without an approver, and the audit log says so\n", w.row.File)
+			_, err = fmt.Fprintf(con.Out, "%s is taken over without an approver, and the audit log says so\n", w.row.File)
 			return err
 		},
 	}
@@ -165,13 +166,13 @@ func typesName(con *console, terminal *os.File, name string) error {
 	if err := drain(terminal); err != nil {
 		return fmt.Errorf("reading from the terminal: %w", err)
 	}
-	fmt.Fprintf(con.err, "type %s to take it over without an approver: ", canon.Escape(name))
+	fmt.Fprintf(con.Err, "type %s to take it over without an approver: ", canon.Escape(name))
 	line, err := bufio.NewReader(io.LimitReader(terminal, 4096)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("reading from the terminal: %w", err)
 	}
 	if strings.TrimSpace(line) != name {
-		return &usageError{errors.New("that is another name: nothing was changed")}
+		return &cli.UsageError{Err: errors.New("that is another name: nothing was changed")}
 	}
 	return nil
 }
@@ -269,7 +270,7 @@ func (w *waiting) reject(ctx context.Context, a *console, said approval.Confirma
 	if err := pending.Reject(ctx, w.store, *w.row, said); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.out, "rejected by %s: what was confirmed last holds as it was\n", said.By)
+	_, err := fmt.Fprintf(a.Out, "rejected by %s: what was confirmed last holds as it was\n", said.By)
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"time"
 
@@ -16,10 +15,10 @@ import (
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/sandbox"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 // A diagnosis is what --json prints.
@@ -38,21 +37,21 @@ type diagnosis struct {
 func doctorCommand(con *console) *cobra.Command {
 	limit := 30 * time.Second
 	c := &cobra.Command{
-		Use: "doctor", Short: "Look for what is wrong with this installation, and say what to do", Args: noArgs,
+		Use: "doctor", Short: "Look for what is wrong with this installation, and say what to do", Args: cli.NoArgs,
 		Long: "Looks at the configuration, connects to every server, and looks at logins, the sandbox, the audit log, the ports\n" +
 			"and the configurations of your clients. It changes nothing. The exit code is 1 if something does not work;\n" +
 			"warnings alone leave it 0.",
 		RunE: func(c *cobra.Command, _ []string) error { return examine(c.Context(), con, limit) },
 	}
 	c.Flags().DurationVar(&limit, "timeout", limit, "how long each server may take to start and list its tools")
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 
 // examine looks at everything, and prints what it finds as it finds it.
 func examine(ctx context.Context, con *console, limit time.Duration) error {
 	if limit <= 0 {
-		return &usageError{fmt.Errorf("--timeout %v leaves no time", limit)}
+		return &cli.UsageError{Err: fmt.Errorf("--timeout %v leaves no time", limit)}
 	}
 	path, err := con.file()
 	if err != nil {
@@ -61,20 +60,20 @@ func examine(ctx context.Context, con *console, limit time.Duration) error {
 	logins := logins(con)
 	defer logins.Close()
 	up := doctor.New(examination(con, path, limit, logins))
-	out := doctor.Paper{Out: con.out, Width: con.width(), Colour: con.colour()}
-	if !con.json {
-		fmt.Fprintf(con.out, "codemode-bridge %s (%s, %s/%s)\n%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, homeShort(con, path))
+	out := doctor.Paper{Out: con.Out, Width: con.Width(), Colour: con.Colour()}
+	if !con.JSON {
+		fmt.Fprintf(con.Out, "codemode-bridge %s (%s, %s/%s)\n%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, con.HomeShort(path))
 	}
 	all := []doctor.Finding{}
 	for _, area := range up.Areas() {
 		if area.Slow != "" && up.Usable() {
-			sayStep(con, area.Slow)
+			con.Step(area.Slow)
 		}
 		found := area.Check(ctx)
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		if !con.json {
+		if !con.JSON {
 			out.Area(area.Name, found)
 		}
 		all = append(all, found...)
@@ -83,13 +82,13 @@ func examine(ctx context.Context, con *console, limit time.Duration) error {
 	for _, f := range all {
 		count[f.Level]++
 	}
-	if con.json {
-		err = con.printJSON(diagnosis{version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, path, count[doctor.Fail] == 0, count[doctor.Warn], count[doctor.Fail], all})
+	if con.JSON {
+		err = con.PrintJSON(diagnosis{version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, path, count[doctor.Fail] == 0, count[doctor.Warn], count[doctor.Fail], all})
 	} else {
 		out.Foot(count[doctor.Warn], count[doctor.Fail])
 	}
 	if err == nil && count[doctor.Fail] > 0 {
-		err = &exitError{exitFailed}
+		err = &cli.ExitError{Code: cli.ExitFailed}
 	}
 	return err
 }
@@ -99,7 +98,7 @@ func examination(con *console, path string, limit time.Duration, logins *login.K
 	var cfg *config.Config // nil: it cannot be used
 	var secrets recorder.Secrets
 	secrets.HideLogins(logins.Hide)
-	places, err := config.Paths(con.env)
+	places, err := config.Paths(con.Env)
 	return doctor.Options{
 		Version: version, File: path, Limit: limit, System: clientSystem(con),
 		State: places.StateDir, Cache: places.CacheDir, NoPlaces: err,
@@ -110,12 +109,12 @@ func examination(con *console, path string, limit time.Duration, logins *login.K
 				cfg = nil
 				return nil, problemsOf(err)
 			}
-			secrets.Learn(given(specs(cfg)), con.env)
+			secrets.Learn(given(specs(cfg)), con.Env)
 			return examined(con, cfg, logins), nil
 		},
 		Sandbox: func(ctx context.Context) (map[string]string, *doctor.Problem) { return trySandbox(ctx, cfg) },
 		Typed:   func(command string) string { return typed(con, command) },
-		Short:   func(path string) string { return homeShort(con, path) },
+		Short:   func(path string) string { return con.HomeShort(path) },
 		Hide:    secrets.Hide,
 	}
 }
@@ -221,18 +220,4 @@ func typed(con *console, command string) string {
 		command += " --env " + con.environment
 	}
 	return "codemode-bridge " + command
-}
-
-// sayStep says on a terminal what takes a while.
-func sayStep(con *console, what string) {
-	if file, ok := con.err.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		fmt.Fprintf(con.err, "%s...\n", what)
-	}
-}
-
-// colour reports whether standard output shows colours.
-func (con *console) colour() bool {
-	file, ok := con.out.(*os.File)
-	_, plain := con.env("NO_COLOR")
-	return ok && !plain && term.IsTerminal(int(file.Fd()))
 }

@@ -18,6 +18,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/evalview"
 	"codemode-bridge/bridge/scripts"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
 
@@ -30,7 +31,7 @@ import (
 func evalCommand(con *console) *cobra.Command {
 	var o struct{ file, saved, profile, input, media string }
 	c := &cobra.Command{
-		Use: "eval [script]", Short: "Run one script and print its result", Args: maxArgs(1),
+		Use: "eval [script]", Short: "Run one script and print its result", Args: cli.MaxArgs(1),
 		Long: "Runs one script, given as an argument, in a file (--file), on standard input (-)\nor saved under a name (--script), and prints its result as JSON. Logs and errors go to standard error.",
 		Example: `  codemode-bridge eval 'return await codemode.time__now({})'
   codemode-bridge eval --file report.ts --input '{"days": 7}'
@@ -42,7 +43,7 @@ func evalCommand(con *console) *cobra.Command {
 				return err
 			}
 			if o.input != "" && !json.Valid([]byte(o.input)) {
-				return &usageError{errors.New("--input must be JSON")}
+				return &cli.UsageError{Err: errors.New("--input must be JSON")}
 			}
 			var result *mcp.CallToolResult
 			err = onceRecorded(c.Context(), con, func(ctx context.Context, p *parts) error {
@@ -72,8 +73,8 @@ func evalCommand(con *console) *cobra.Command {
 	f.StringVarP(&o.profile, "profile", "p", "", "run under a `profile`; - is what binds eval")
 	f.StringVarP(&o.input, "input", "i", "", "a `JSON` value, the script's global input")
 	f.StringVar(&o.media, "media", "", "write emitted media into a `folder`")
-	con.jsonFlag(c)
-	completeWith(c, "profile", con.completeProfiles)
+	con.JSONFlag(c)
+	cli.CompleteWith(c, "profile", con.completeProfiles)
 	return c
 }
 
@@ -81,27 +82,27 @@ func evalCommand(con *console) *cobra.Command {
 func readScript(con *console, file, saved string, args []string) (string, error) {
 	switch {
 	case file != "" && len(args) > 0:
-		return "", &usageError{errors.New("give the script as an argument or with --file, not both")}
+		return "", &cli.UsageError{Err: errors.New("give the script as an argument or with --file, not both")}
 	case saved != "" && (file != "" || len(args) > 0):
-		return "", &usageError{errors.New("--script names a saved script; give no other beside it")}
+		return "", &cli.UsageError{Err: errors.New("--script names a saved script; give no other beside it")}
 	case saved != "":
 		return scripts.Call(saved), nil
 	case file == "-" || len(args) == 1 && args[0] == "-":
-		b, err := io.ReadAll(io.LimitReader(con.in, 16<<20))
+		b, err := io.ReadAll(io.LimitReader(con.In, 16<<20))
 		return string(b), err
 	case file != "":
 		b, err := os.ReadFile(file)
 		if err != nil {
-			return "", &usageError{fmt.Errorf("reading the script: %w", err)}
+			return "", &cli.UsageError{Err: fmt.Errorf("reading the script: %w", err)}
 		}
 		return string(b), nil
 	case len(args) == 1:
 		if info, err := os.Stat(args[0]); err == nil && info.Mode().IsRegular() {
-			return "", &usageError{fmt.Errorf("%s is a file: eval --file %s runs it", args[0], args[0])}
+			return "", &cli.UsageError{Err: fmt.Errorf("%s is a file: eval --file %s runs it", args[0], args[0])}
 		}
 		return args[0], nil
 	default:
-		return "", &usageError{errors.New("no script: give it as an argument, with --file, on standard input with -, or a saved one with --script")}
+		return "", &cli.UsageError{Err: errors.New("no script: give it as an argument, with --file, on standard input with -, or a saved one with --script")}
 	}
 }
 
@@ -177,11 +178,11 @@ func onceWith(ctx context.Context, con *console, cfg *config.Config, do func(con
 // sayConnecting says on a terminal what a person waits for, should it take a
 // while.
 func sayConnecting(con *console, servers int) *time.Timer {
-	file, ok := con.err.(*os.File)
+	file, ok := con.Err.(*os.File)
 	terminal := ok && term.IsTerminal(int(file.Fd()))
 	return time.AfterFunc(2*time.Second, func() {
 		if terminal {
-			fmt.Fprintf(con.err, "connecting to %s...\n", count(servers, "server"))
+			fmt.Fprintf(con.Err, "connecting to %s...\n", cli.Count(servers, "server"))
 		}
 	})
 }
@@ -198,9 +199,9 @@ func sayUnasked(con *console) func(*approval.DeniedError) {
 			return
 		}
 		said[e.Tool] = true
-		fmt.Fprintln(con.err, "denied:", canon.EscapeLines(e.Message))
+		fmt.Fprintln(con.Err, "denied:", canon.EscapeLines(e.Message))
 		if len(said) == 1 && e.Reason == approval.NoApprover {
-			con.told(`hint: at the command line approvers alone can say yes: codemode-bridge approvers add NAME, and "elicitationFallback": "queue" in the profile, so that it waits for them`)
+			con.Told(`hint: at the command line approvers alone can say yes: codemode-bridge approvers add NAME, and "elicitationFallback": "queue" in the profile, so that it waits for them`)
 		}
 	}
 }
@@ -212,17 +213,17 @@ func complain(con *console, p *parts) {
 	for _, s := range p.upstreams.Status() {
 		switch {
 		case s.Login != "": // and the program that waits for it ends with us
-			con.told("server %s: its program waits for a login: %s", s.Name, typed(con, "servers test "+s.Name))
+			con.Told("server %s: its program waits for a login: %s", s.Name, typed(con, "servers test "+s.Name))
 		case s.Err != "":
-			down, why = append(down, s.Name), append(why, firstLine(s.Err))
+			down, why = append(down, s.Name), append(why, cli.FirstLine(s.Err))
 		}
 	}
 	if len(down) > 2 {
-		con.told("%s cannot be used: %s (why: %s)", count(len(down), "server"), strings.Join(down, ", "), typed(con, "servers list"))
+		con.Told("%s cannot be used: %s (why: %s)", cli.Count(len(down), "server"), strings.Join(down, ", "), typed(con, "servers list"))
 		return
 	}
 	for i, name := range down {
-		con.told("server %s: %s", name, why[i])
+		con.Told("server %s: %s", name, why[i])
 	}
 }
 
@@ -233,28 +234,28 @@ func printAnswer(con *console, result *mcp.CallToolResult, mediaDir string) erro
 	if err != nil {
 		return err
 	}
-	if err := evalview.WriteMedia(con.err, result.Content, mediaDir); err != nil {
+	if err := evalview.WriteMedia(con.Err, result.Content, mediaDir); err != nil {
 		return err
 	}
-	if con.json {
-		if err := con.printJSON(answer.Whole); err != nil {
+	if con.JSON {
+		if err := con.PrintJSON(answer.Whole); err != nil {
 			return err
 		}
 	} else {
 		for _, line := range answer.Said {
-			fmt.Fprintln(con.err, canon.EscapeLines(line))
+			fmt.Fprintln(con.Err, canon.EscapeLines(line))
 		}
 		if answer.Result != nil {
-			if err := con.printJSON(answer.Result); err != nil {
+			if err := con.PrintJSON(answer.Result); err != nil {
 				return err
 			}
 		}
 	}
 	switch {
 	case answer.Denied:
-		return &exitError{exitDenied}
+		return &cli.ExitError{Code: cli.ExitDenied}
 	case answer.Failed:
-		return &exitError{exitFailed}
+		return &cli.ExitError{Code: cli.ExitFailed}
 	}
 	return nil
 }

@@ -140,8 +140,10 @@ var table = map[string][]string{
 		"profiles",
 		"profiles/templates",
 		"sandbox",
+		"cmd/codemode-bridge/cli",
 	},
-	"cmd/codemode-worker": {"sandbox/worker"},
+	"cmd/codemode-bridge/cli": {"bridge/canon", "bridge/lines"},
+	"cmd/codemode-worker":     {"sandbox/worker"},
 }
 
 // stdOnly are the packages that import the standard library and nothing else

@@ -84,6 +84,8 @@ var about = map[string]string{
 	"sandbox/web":         "the globals that scripts know from Node and browsers",
 	"sandbox/wire":        "the frames a worker and its parent exchange",
 	"sandbox/worker":      "the child: the protocol, one event loop, the script's own limits; it knows no JavaScript",
+
+	"cmd/codemode-bridge/cli": "what all commands share: streams, printing, counts of arguments, exit codes",
 }
 
 // The table stands between these two lines.

@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/setup"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -25,7 +26,7 @@ func initCommand(con *console) *cobra.Command {
 	var o initOptions
 	names := setup.ClientNames()
 	c := &cobra.Command{
-		Use: "init", Short: "Write a configuration, with the servers that your clients have", Args: noArgs,
+		Use: "init", Short: "Write a configuration, with the servers that your clients have", Args: cli.NoArgs,
 		Long: "Looks for MCP servers in the files of your clients (" + strings.Join(names, ", ") + "),\n" +
 			"shows them, and writes a configuration with them. Files in the folder that you are in come with it, from\n" +
 			"whoever wrote it: they are told of, and read if --from names them. Each server that is on is started once,\n" +
@@ -41,8 +42,8 @@ func initCommand(con *console) *cobra.Command {
 	f.BoolVar(&o.dry, "dry-run", false, "show what would be written and write nothing")
 	f.BoolVar(&o.pin, "pin", true, "start the servers once and accept the tools that they have now; new and changed ones stay hidden from scripts")
 	f.BoolVar(&o.force, "force", false, "replace a configuration that is there; a copy is kept")
-	con.jsonFlag(c)
-	completeWith(c, "from", cobra.FixedCompletions(names, cobra.ShellCompDirectiveDefault))
+	con.JSONFlag(c)
+	cli.CompleteWith(c, "from", cobra.FixedCompletions(names, cobra.ShellCompDirectiveDefault))
 	return c
 }
 
@@ -66,25 +67,25 @@ func initConfig(ctx context.Context, con *console, o initOptions) error {
 			"--force replaces it and keeps a copy; servers add adds a server, install --take-over those of a client"}
 	}
 	found := setup.NewFirst(clientSystem(con))
-	err = found.Find(o.from, func(place clients.Place, err error) { fmt.Fprintf(con.err, "passed over %s: %v\n", place, err) })
+	err = found.Find(o.from, func(place clients.Place, err error) { fmt.Fprintf(con.Err, "passed over %s: %v\n", place, err) })
 	if errors.Is(err, setup.ErrNoSource) {
-		return &usageError{err}
+		return &cli.UsageError{Err: err}
 	}
 	if err != nil {
 		return err
 	}
 	good := func(text []byte) error {
-		_, err := config.Parse(path, text, con.env, con.policy(path))
+		_, err := config.Parse(path, text, con.Env, con.policy(path))
 		return err
 	}
 	text, err := setup.First(found, good)
 	if err != nil {
 		return err
 	}
-	if con.json && !o.yes && !o.dry {
-		return &usageError{errors.New("--json asks nothing: add --yes or --dry-run")}
+	if con.JSON && !o.yes && !o.dry {
+		return &cli.UsageError{Err: errors.New("--json asks nothing: add --yes or --dry-run")}
 	}
-	if !con.json {
+	if !con.JSON {
 		if err := printFound(con, found); err != nil {
 			return err
 		}
@@ -95,17 +96,17 @@ func initConfig(ctx context.Context, con *console, o initOptions) error {
 		result["left_out"] = found.LeftOut
 	}
 	if o.dry {
-		if con.json {
-			return con.printJSON(result)
+		if con.JSON {
+			return con.PrintJSON(result)
 		}
-		fmt.Fprintln(con.out)
-		printLines(con, setup.Diff(con.shown(path), file.Text, text, append(setup.Secrets(file.Text), found.Secrets()...)))
-		fmt.Fprintln(con.err, "nothing was written")
+		fmt.Fprintln(con.Out)
+		con.PrintLines(setup.Diff(con.shown(path), file.Text, text, append(setup.Secrets(file.Text), found.Secrets()...)))
+		fmt.Fprintln(con.Err, "nothing was written")
 		return nil
 	}
-	question := fmt.Sprintf("write %s with %s of your clients?", con.shown(path), count(len(taken), "server"))
+	question := fmt.Sprintf("write %s with %s of your clients?", con.shown(path), cli.Count(len(taken), "server"))
 	if on := len(pinnable(taken)); o.pin && on > 0 {
-		question = fmt.Sprintf("start %s of these once, now, to accept the tools that they have (--pin=false: start nothing), and %s", count(on, "server"), question)
+		question = fmt.Sprintf("start %s of these once, now, to accept the tools that they have (--pin=false: start nothing), and %s", cli.Count(on, "server"), question)
 	}
 	if err := confirm(con, question, o.yes); err != nil {
 		return err
@@ -125,18 +126,18 @@ func initConfig(ctx context.Context, con *console, o initOptions) error {
 			return err
 		}
 		result["backup"] = backup
-		fmt.Fprintf(con.err, "a copy of the old one is at %s\n", homeShort(con, backup))
+		fmt.Fprintf(con.Err, "a copy of the old one is at %s\n", con.HomeShort(backup))
 	}
 	file.Private()
 	if err := file.Write(text); err != nil {
 		return err
 	}
-	if con.json {
-		return con.printJSON(result)
+	if con.JSON {
+		return con.PrintJSON(result)
 	}
-	fmt.Fprintf(con.err, "wrote %s, which only you can read\n", homeShort(con, path))
+	fmt.Fprintf(con.Err, "wrote %s, which only you can read\n", con.HomeShort(path))
 	if slices.ContainsFunc(taken, func(s *setup.Server) bool { return len(s.Secrets) > 0 }) {
-		con.told(`values of env and headers stand in it as your clients had them; better: write "${NAME}" and set NAME`)
+		con.Told(`values of env and headers stand in it as your clients had them; better: write "${NAME}" and set NAME`)
 	}
 	sayPinned(con, taken)
 	nextSteps(con, found)
@@ -156,19 +157,19 @@ func nextSteps(con *console, found *setup.Import) {
 	if con.configPath != "" {
 		with = " --config " + con.configPath
 	}
-	fmt.Fprintf(con.err, "next: codemode-bridge doctor%s\n", with)
-	fmt.Fprintf(con.err, "      codemode-bridge install %s%s\n", client, with)
-	fmt.Fprintln(con.err, "      the same with --take-over, so that the model cannot call its servers past the bridge")
+	fmt.Fprintf(con.Err, "next: codemode-bridge doctor%s\n", with)
+	fmt.Fprintf(con.Err, "      codemode-bridge install %s%s\n", client, with)
+	fmt.Fprintln(con.Err, "      the same with --take-over, so that the model cannot call its servers past the bridge")
 }
 
 // printFound prints the servers that were found, and the places that were left out.
 func printFound(con *console, found *setup.Import) error {
 	for _, l := range found.LeftOut {
-		con.told("left out: %s of %s; whoever wrote this folder may have named the programs (--from %s takes them, beside a --from for each client that you want)",
-			count(l.Servers, "server"), l.Place, l.From)
+		con.Told("left out: %s of %s; whoever wrote this folder may have named the programs (--from %s takes them, beside a --from for each client that you want)",
+			cli.Count(l.Servers, "server"), l.Place, l.From)
 	}
 	if len(found.Servers) == 0 {
-		fmt.Fprintln(con.err, "your clients have no servers that could be found")
+		fmt.Fprintln(con.Err, "your clients have no servers that could be found")
 		return nil
 	}
 	return printServers(con, found.Servers)
@@ -180,7 +181,7 @@ func clientSystem(con *console) clients.System {
 	if err != nil {
 		folder = ""
 	}
-	return clients.System{OS: runtime.GOOS, Env: con.env, Folder: folder}
+	return clients.System{OS: runtime.GOOS, Env: con.Env, Folder: folder}
 }
 
 // printServers prints servers as a table, with all that they run and use: the
@@ -200,7 +201,7 @@ func printServers(con *console, all []*setup.Server) error {
 		}
 		rows = append(rows, []string{canon.Escape(s.Name), s.Runs() + "\n" + strings.Join(more, "; ")})
 	}
-	return con.table(rows)
+	return con.Table(rows)
 }
 
 // confirm asks at the terminal unless yes was said in advance.
@@ -208,11 +209,11 @@ func confirm(con *console, question string, yes bool) error {
 	if yes {
 		return nil
 	}
-	file, ok := con.in.(*os.File)
+	file, ok := con.In.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return &usageError{errors.New("there is no terminal to ask at: --yes goes ahead, --dry-run only shows")}
+		return &cli.UsageError{Err: errors.New("there is no terminal to ask at: --yes goes ahead, --dry-run only shows")}
 	}
-	fmt.Fprint(con.err, con.fitted(question+" [y/N]"), " ")
+	fmt.Fprint(con.Err, con.Fitted(question+" [y/N]"), " ")
 	var answer string
 	if _, err := fmt.Fscanln(file, &answer); err != nil && !errors.Is(err, io.EOF) && err.Error() != "unexpected newline" {
 		return fmt.Errorf("reading the answer: %w", err)

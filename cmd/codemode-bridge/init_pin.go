@@ -16,6 +16,7 @@ import (
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/setup"
 	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 )
 
 // pinTime is how long a server may take to list the tools that are pinned.
@@ -26,7 +27,7 @@ const pinTime = 30 * time.Second
 // already. A server of which that fails is not held to anything, and told of.
 // Each that is pinned is recorded.
 func pinTools(ctx context.Context, con *console, path string, text []byte, taking []*setup.Server) error {
-	cfg, err := config.Parse(con.shown(path), text, con.env, con.policy(path))
+	cfg, err := config.Parse(con.shown(path), text, con.Env, con.policy(path))
 	if err != nil {
 		return err
 	}
@@ -34,7 +35,7 @@ func pinTools(ctx context.Context, con *console, path string, text []byte, takin
 	if len(on) == 0 {
 		return nil
 	}
-	fmt.Fprintf(con.err, "connecting to %s, to see which tools you use already\n", count(len(on), "server"))
+	fmt.Fprintf(con.Err, "connecting to %s, to see which tools you use already\n", cli.Count(len(on), "server"))
 	listed := listTools(ctx, con, cfg)
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -100,7 +101,7 @@ func sayPinned(con *console, taking []*setup.Server) {
 		}
 	}
 	if servers > 0 {
-		con.told("the %s of %s are accepted as they are; new and changed ones stay hidden until: %s", count(tools, "tool"), count(servers, "server"), typed(con, "tools review"))
+		con.Told("the %s of %s are accepted as they are; new and changed ones stay hidden until: %s", cli.Count(tools, "tool"), cli.Count(servers, "server"), typed(con, "tools review"))
 	}
 	var unpinned []*setup.Server
 	for _, s := range taking {
@@ -111,9 +112,9 @@ func sayPinned(con *console, taking []*setup.Server) {
 	if len(unpinned) == 0 {
 		return
 	}
-	con.told("%s could not be asked for tools, which are accepted as they are when the bridge first sees them, and ask when they change:", count(len(unpinned), "server"))
+	con.Told("%s could not be asked for tools, which are accepted as they are when the bridge first sees them, and ask when they change:", cli.Count(len(unpinned), "server"))
 	for _, s := range unpinned {
-		con.told("  %s: %s", s.As, s.WhyUnpinned())
+		con.Told("  %s: %s", s.As, s.WhyUnpinned())
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/lines"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -17,7 +18,7 @@ import (
 func serversCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "servers", Short: "The servers that the bridge connects to"}
 	list := &cobra.Command{
-		Use: "list", Short: "Connect to every server and say how that went", Args: noArgs,
+		Use: "list", Short: "Connect to every server and say how that went", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return once(c.Context(), con, func(_ context.Context, p *parts) error {
 				type row struct {
@@ -33,18 +34,18 @@ func serversCommand(con *console) *cobra.Command {
 				for _, s := range p.upstreams.Status() {
 					rows = append(rows, row{s.Name, string(p.cfg.Servers[s.Name].Type), fmt.Sprint(s.State), s.Tools, s.Protocol, s.Version, s.Err})
 				}
-				if con.json {
-					return con.printJSON(rows)
+				if con.JSON {
+					return con.PrintJSON(rows)
 				}
 				table := [][]string{{"name", "type", "state", "tools", "protocol", "why"}}
 				for _, r := range rows {
-					table = append(table, []string{r.Name, r.Type, r.State, strconv.Itoa(r.Tools), r.Protocol, firstLine(r.Why)})
+					table = append(table, []string{r.Name, r.Type, r.State, strconv.Itoa(r.Tools), r.Protocol, cli.FirstLine(r.Why)})
 				}
-				return con.table(table)
+				return con.Table(table)
 			})
 		},
 	}
-	con.jsonFlag(list)
+	con.JSONFlag(list)
 	group.AddCommand(list, serversLoginCommand(con), serversLogoutCommand(con))
 	addServerEdits(con, group)
 	return group
@@ -55,7 +56,7 @@ func toolsCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "tools", Short: "The tools that scripts can call"}
 	var server string
 	list := &cobra.Command{
-		Use: "list", Short: "List the tools, all or those of one server", Args: noArgs,
+		Use: "list", Short: "List the tools, all or those of one server", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return withCatalog(c.Context(), con, server, func(tools *catalog.Catalog, v *catalog.View) error {
 				var all []catalog.Item
@@ -81,12 +82,12 @@ func toolsCommand(con *console) *cobra.Command {
 	list.Flags().StringVar(&server, "server", "", "only the tools of this `server`; no other is started")
 	var from string
 	search := &cobra.Command{
-		Use: "search words...", Short: "Find tools by keywords", Args: minArgs(1),
+		Use: "search words...", Short: "Find tools by keywords", Args: cli.MinArgs(1),
 		RunE: func(c *cobra.Command, words []string) error {
 			return withCatalog(c.Context(), con, from, func(tools *catalog.Catalog, v *catalog.View) error {
 				found := v.Search(catalog.SearchQuery{Query: strings.Join(words, " "), Server: from})
 				if len(found.Unmatched) > 0 {
-					fmt.Fprintf(con.err, "no tool has: %s\n", strings.Join(found.Unmatched, ", "))
+					fmt.Fprintf(con.Err, "no tool has: %s\n", strings.Join(found.Unmatched, ", "))
 				}
 				return printItems(con, tools, found.Tools)
 			})
@@ -94,7 +95,7 @@ func toolsCommand(con *console) *cobra.Command {
 	}
 	search.Flags().StringVar(&from, "server", "", "only the tools of this `server`; no other is started")
 	show := &cobra.Command{
-		Use: "show name", Short: "Print the TypeScript declaration of a tool", Args: minArgs(1),
+		Use: "show name", Short: "Print the TypeScript declaration of a tool", Args: cli.MinArgs(1),
 		RunE: func(c *cobra.Command, names []string) error {
 			return withCatalog(c.Context(), con, "", func(tools *catalog.Catalog, v *catalog.View) error {
 				all, missing := []map[string]string{}, 0
@@ -102,29 +103,29 @@ func toolsCommand(con *console) *cobra.Command {
 					text, err := v.Declare(name)
 					if err != nil {
 						missing++
-						fmt.Fprintln(con.err, notFound(v, name))
+						fmt.Fprintln(con.Err, notFound(v, name))
 						continue
 					}
-					if con.json {
+					if con.JSON {
 						all = append(all, map[string]string{"name": name, "declaration": text})
 					} else {
-						fmt.Fprintln(con.out, text)
+						fmt.Fprintln(con.Out, text)
 					}
 				}
-				if con.json {
-					if err := con.printJSON(all); err != nil {
+				if con.JSON {
+					if err := con.PrintJSON(all); err != nil {
 						return err
 					}
 				}
 				if missing > 0 {
-					return &exitError{exitFailed}
+					return &cli.ExitError{Code: cli.ExitFailed}
 				}
 				return nil
 			})
 		},
 	}
 	for _, c := range []*cobra.Command{list, search, show} {
-		con.jsonFlag(c)
+		con.JSONFlag(c)
 		group.AddCommand(c)
 	}
 	group.AddCommand(toolsReview(con))
@@ -155,14 +156,14 @@ func withCatalog(ctx context.Context, con *console, server string, look func(*ca
 // printItems prints tools by the names that scripts use and, where that is
 // another, the name that policies match.
 func printItems(con *console, v *catalog.Catalog, all []catalog.Item) error {
-	if con.json {
+	if con.JSON {
 		if all == nil {
 			all = []catalog.Item{}
 		}
-		return con.printJSON(all)
+		return con.PrintJSON(all)
 	}
 	if len(all) == 0 {
-		fmt.Fprintln(con.err, "no tools")
+		fmt.Fprintln(con.Err, "no tools")
 		return nil
 	}
 	names, paths := [][]string{{"name"}}, [][]string{{"name", "in policies"}}
@@ -174,7 +175,7 @@ func printItems(con *console, v *catalog.Catalog, all []catalog.Item) error {
 		}
 		names, paths = append(names, []string{e.Name}), append(paths, []string{e.Name, path})
 	}
-	width, rows, below := con.width(), names, false
+	width, rows, below := con.Width(), names, false
 	if differ {
 		if room := lines.Room(paths, width); width == 0 || room >= lines.LastColumn {
 			rows = paths
@@ -188,19 +189,13 @@ func printItems(con *console, v *catalog.Catalog, all []catalog.Item) error {
 	}
 	table := [][]string{append(rows[0], "summary")}
 	for i, e := range all {
-		summary := lines.Cut(firstLine(e.Summary), room)
+		summary := lines.Cut(cli.FirstLine(e.Summary), room)
 		if path := paths[i+1][1]; below && path != "" {
 			summary += "\nin policies: " + path
 		}
 		table = append(table, append(rows[i+1], summary))
 	}
-	return con.table(table)
-}
-
-// firstLine is text up to its first line break.
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
+	return con.Table(table)
 }
 
 // cut is text with at most n characters.

@@ -13,6 +13,7 @@ import (
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/setup"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -57,9 +58,9 @@ func uninstallCommand(con *console) *cobra.Command {
 // oneClient is wrong usage without a client: it says which there are.
 func oneClient(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return &usageError{fmt.Errorf("%s needs a client: %s", command(c), strings.Join(setup.ClientNames(), ", "))}
+		return &cli.UsageError{Err: fmt.Errorf("%s needs a client: %s", cli.Command(c), strings.Join(setup.ClientNames(), ", "))}
 	}
-	return maxArgs(1)(c, args)
+	return cli.MaxArgs(1)(c, args)
 }
 
 func installFlags(con *console, c *cobra.Command, o *installOptions) {
@@ -67,27 +68,27 @@ func installFlags(con *console, c *cobra.Command, o *installOptions) {
 	f.StringVar(&o.scope, "scope", "", "whose file: `user`, project (of the folder you are in) or local (of you in that folder)")
 	f.BoolVarP(&o.yes, "yes", "y", false, "change without asking")
 	f.BoolVar(&o.dry, "dry-run", false, "show the change and make none")
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	c.ValidArgsFunction = cobra.FixedCompletions(setup.ClientNames(), cobra.ShellCompDirectiveNoFileComp)
-	completeWith(c, "scope", cobra.FixedCompletions([]cobra.Completion{string(clients.User), string(clients.Project), string(clients.Local)}, cobra.ShellCompDirectiveNoFileComp))
+	cli.CompleteWith(c, "scope", cobra.FixedCompletions([]cobra.Completion{string(clients.User), string(clients.Project), string(clients.Local)}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // clientPlace is where the client that the person names has its servers.
 func clientPlace(con *console, name, scope string) (clients.Place, error) {
 	c, ok := clients.Find(name)
 	if !ok {
-		return clients.Place{}, &usageError{fmt.Errorf("there is no client %q; there are: %s", name, strings.Join(setup.ClientNames(), ", "))}
+		return clients.Place{}, &cli.UsageError{Err: fmt.Errorf("there is no client %q; there are: %s", name, strings.Join(setup.ClientNames(), ", "))}
 	}
 	place, err := c.Place(clientSystem(con), clients.Scope(cmp.Or(scope, string(c.Scopes[0]))))
 	if err != nil {
-		return place, &usageError{err}
+		return place, &cli.UsageError{Err: err}
 	}
 	return place, nil
 }
 
 // installRecords are where what undoes an install is kept.
 func installRecords(con *console) (clients.Records, error) {
-	places, err := config.Paths(con.env)
+	places, err := config.Paths(con.Env)
 	if err != nil {
 		return clients.Records{}, &configError{err: err}
 	}
@@ -122,8 +123,8 @@ func install(con *console, name string, o installOptions) error {
 		return err
 	}
 	if o.print {
-		fmt.Fprintf(con.err, "add this to %s:\n", homeShort(con, place.File))
-		_, err := fmt.Fprint(con.out, place.Snippet(setup.EntryName, command))
+		fmt.Fprintf(con.Err, "add this to %s:\n", con.HomeShort(place.File))
+		_, err := fmt.Fprint(con.Out, place.Snippet(setup.EntryName, command))
 		return err
 	}
 	if _, err := con.load(); err != nil { // the client would not get it to run
@@ -147,10 +148,10 @@ func install(con *console, name string, o installOptions) error {
 		return err
 	}
 	if nothing {
-		if con.json {
-			return con.printJSON(in.Row(false, ""))
+		if con.JSON {
+			return con.PrintJSON(in.Row(false, ""))
 		}
-		fmt.Fprintf(con.err, "%s has %s already, and nothing is to be changed in %s\n", place, setup.EntryName, homeShort(con, place.File))
+		fmt.Fprintf(con.Err, "%s has %s already, and nothing is to be changed in %s\n", place, setup.EntryName, con.HomeShort(place.File))
 		sayStaying(con, in)
 		return nil
 	}
@@ -158,10 +159,10 @@ func install(con *console, name string, o installOptions) error {
 		return err
 	}
 	if o.dry {
-		if con.json {
-			return con.printJSON(in.Row(false, ""))
+		if con.JSON {
+			return con.PrintJSON(in.Row(false, ""))
 		}
-		fmt.Fprintln(con.err, errNothingDone)
+		fmt.Fprintln(con.Err, errNothingDone)
 		return nil
 	}
 	if err := confirm(con, "make this change?", o.yes); err != nil {
@@ -171,18 +172,18 @@ func install(con *console, name string, o installOptions) error {
 	if err != nil {
 		return err
 	}
-	if con.json {
-		return con.printJSON(in.Row(true, backup))
+	if con.JSON {
+		return con.PrintJSON(in.Row(true, backup))
 	}
-	fmt.Fprintf(con.err, "%s starts the bridge as %s from now on; restart it if it runs\n", place.Client.Title, setup.EntryName)
+	fmt.Fprintf(con.Err, "%s starts the bridge as %s from now on; restart it if it runs\n", place.Client.Title, setup.EntryName)
 	if backup != "" {
-		fmt.Fprintf(con.err, "a copy of its file is at %s\n", homeShort(con, backup))
+		fmt.Fprintf(con.Err, "a copy of its file is at %s\n", con.HomeShort(backup))
 	}
 	again := ""
 	if o.scope != "" {
 		again = " --scope " + o.scope
 	}
-	fmt.Fprintf(con.err, "undo: codemode-bridge uninstall %s%s\n", place.Client.Name, again)
+	fmt.Fprintf(con.Err, "undo: codemode-bridge uninstall %s%s\n", place.Client.Name, again)
 	sayStaying(con, in)
 	return nil
 }
@@ -194,7 +195,7 @@ func takeOver(con *console, in *setup.Installation, path string) error {
 		return fmt.Errorf("reading the configuration: %w", err)
 	}
 	return in.TakeOver(clientSystem(con), text, func(text []byte) (*config.Config, error) {
-		return config.Parse(con.shown(path), text, con.env, con.policy(path))
+		return config.Parse(con.shown(path), text, con.Env, con.policy(path))
 	})
 }
 
@@ -211,18 +212,18 @@ func rewriteFrom(con *console, path string, before, after []byte) error {
 
 // showInstallation prints what is going to be changed.
 func showInstallation(con *console, in *setup.Installation, path string) error {
-	if con.json {
+	if con.JSON {
 		return nil
 	}
-	configuration, file := in.Diffs(homeShort(con, path), homeShort(con, in.Place.File))
+	configuration, file := in.Diffs(con.HomeShort(path), con.HomeShort(in.Place.File))
 	if len(in.Moving) > 0 {
 		if err := printServers(con, in.Moving); err != nil {
 			return err
 		}
-		fmt.Fprintln(con.out)
-		printLines(con, configuration)
+		fmt.Fprintln(con.Out)
+		con.PrintLines(configuration)
 	}
-	printLines(con, file)
+	con.PrintLines(file)
 	return nil
 }
 
@@ -230,10 +231,10 @@ func showInstallation(con *console, in *setup.Installation, path string) error {
 func sayStaying(con *console, in *setup.Installation) {
 	why, own := in.Staying()
 	for _, line := range why {
-		fmt.Fprintln(con.err, line)
+		fmt.Fprintln(con.Err, line)
 	}
 	if len(own) > 0 {
-		fmt.Fprintf(con.err, "%s still has servers of its own, which the model can call past the bridge: %s; --take-over moves them\n", in.Place.Client.Title, strings.Join(own, ", "))
+		fmt.Fprintf(con.Err, "%s still has servers of its own, which the model can call past the bridge: %s; --take-over moves them\n", in.Place.Client.Title, strings.Join(own, ", "))
 	}
 }
 
@@ -249,20 +250,20 @@ func uninstall(con *console, name string, o installOptions) error {
 	}
 	r, err := setup.Uninstall(place, records)
 	if errors.Is(err, setup.ErrNotInstalled) {
-		return fmt.Errorf("%s %w in %s", place, err, homeShort(con, place.File))
+		return fmt.Errorf("%s %w in %s", place, err, con.HomeShort(place.File))
 	}
 	if err != nil {
 		return err
 	}
-	if !con.json {
-		printLines(con, r.Diff(homeShort(con, place.File)))
+	if !con.JSON {
+		con.PrintLines(r.Diff(con.HomeShort(place.File)))
 	}
 	row := map[string]any{"client": place.Client.Name, "scope": place.Scope, "file": place.File, "back": r.Back, "written": !o.dry}
 	if o.dry {
-		if con.json {
-			return con.printJSON(row)
+		if con.JSON {
+			return con.PrintJSON(row)
 		}
-		fmt.Fprintln(con.err, errNothingDone)
+		fmt.Fprintln(con.Err, errNothingDone)
 		return nil
 	}
 	if err := confirm(con, "make this change?", o.yes); err != nil {
@@ -271,15 +272,15 @@ func uninstall(con *console, name string, o installOptions) error {
 	if err := r.Write(); err != nil {
 		return err
 	}
-	if con.json {
-		return con.printJSON(row)
+	if con.JSON {
+		return con.PrintJSON(row)
 	}
-	fmt.Fprintf(con.err, "%s does not start the bridge any more; restart it if it runs\n", place.Client.Title)
+	fmt.Fprintf(con.Err, "%s does not start the bridge any more; restart it if it runs\n", place.Client.Title)
 	if len(r.Back) > 0 {
-		fmt.Fprintf(con.err, "it has its own servers again: %s; the bridge's configuration keeps them too (servers remove NAME)\n", canon.Escape(strings.Join(r.Back, ", ")))
+		fmt.Fprintf(con.Err, "it has its own servers again: %s; the bridge's configuration keeps them too (servers remove NAME)\n", canon.Escape(strings.Join(r.Back, ", ")))
 	}
 	if !r.Whole && r.Backup != "" {
-		fmt.Fprintf(con.err, "its file was edited since; the copy from before is at %s\n", homeShort(con, r.Backup))
+		fmt.Fprintf(con.Err, "its file was edited since; the copy from before is at %s\n", con.HomeShort(r.Backup))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -15,10 +16,10 @@ import (
 // logins are the logins of the user, which all configurations share.
 func logins(con *console) *login.Keeper {
 	o := login.Options{Keyring: login.SystemKeyring()}
-	if kept, _ := con.env("CODEMODE_LOGINS"); kept == "file" {
+	if kept, _ := con.Env("CODEMODE_LOGINS"); kept == "file" {
 		o.Keyring = nil
 	}
-	if places, err := config.Paths(con.env); err == nil {
+	if places, err := config.Paths(con.Env); err == nil {
 		o.Dir = filepath.Join(places.StateDir, "logins")
 	}
 	return login.Open(o)
@@ -72,7 +73,7 @@ func loginClient(con *console, keeper *login.Keeper, name string) (*login.Client
 func serversLoginCommand(con *console) *cobra.Command {
 	var noBrowser bool
 	c := &cobra.Command{
-		Use: "login name", Short: "Log in to a server in the browser", Args: oneArg,
+		Use: "login name", Short: "Log in to a server in the browser", Args: cli.OneArg,
 		Long: "Opens the server's login in the browser and waits until it comes back to a port of this machine.\n" +
 			"A bridge that is running notices by itself. On a machine without a browser, use --no-browser:\n" +
 			"open the link elsewhere, and paste the address that the browser ends at.",
@@ -83,19 +84,19 @@ func serversLoginCommand(con *console) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			info, err := client.LogIn(c.Context(), login.Terminal{In: con.in, Out: con.err, NoBrowser: noBrowser, Port: s.Auth.RedirectPort})
+			info, err := client.LogIn(c.Context(), login.Terminal{In: con.In, Out: con.Err, NoBrowser: noBrowser, Port: s.Auth.RedirectPort})
 			if err != nil {
 				return fmt.Errorf("logging in to %s: %w", s.Name, err)
 			}
-			if con.json {
-				return con.printJSON(loginShown(s.Name, info))
+			if con.JSON {
+				return con.PrintJSON(loginShown(s.Name, info))
 			}
-			_, err = fmt.Fprintf(con.out, "logged in to %s (%s)\n", s.Name, info.Describe())
+			_, err = fmt.Fprintf(con.Out, "logged in to %s (%s)\n", s.Name, info.Describe())
 			return err
 		},
 	}
 	c.Flags().BoolVar(&noBrowser, "no-browser", false, "print the link only, and take the address that the browser ended at from standard input")
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 
@@ -109,7 +110,7 @@ func loginShown(name string, i login.Info) map[string]any {
 
 func serversLogoutCommand(con *console) *cobra.Command {
 	c := &cobra.Command{
-		Use: "logout name", Short: "Revoke the login at a server, and delete it", Args: oneArg,
+		Use: "logout name", Short: "Revoke the login at a server, and delete it", Args: cli.OneArg,
 		RunE: func(c *cobra.Command, args []string) error {
 			keeper := logins(con)
 			defer keeper.Close()
@@ -122,19 +123,19 @@ func serversLogoutCommand(con *console) *cobra.Command {
 				return fmt.Errorf("logging out of %s: %w", s.Name, err)
 			}
 			if notRevoked != nil {
-				fmt.Fprintf(con.err, "the login is deleted here, but may still be good at the server: %v\n", notRevoked)
+				fmt.Fprintf(con.Err, "the login is deleted here, but may still be good at the server: %v\n", notRevoked)
 			}
-			if con.json {
-				return con.printJSON(map[string]any{"server": s.Name, "revoked": revoked})
+			if con.JSON {
+				return con.PrintJSON(map[string]any{"server": s.Name, "revoked": revoked})
 			}
 			text := "logged out of %s\n"
 			if !revoked && notRevoked == nil {
 				text = "logged out of %s (its authorization server has no way to revoke a login)\n"
 			}
-			_, err = fmt.Fprintf(con.out, text, s.Name)
+			_, err = fmt.Fprintf(con.Out, text, s.Name)
 			return err
 		},
 	}
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }

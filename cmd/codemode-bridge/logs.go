@@ -62,7 +62,7 @@ func (l *logs) Close() {
 
 // logDir is the folder of the log files; empty if there is none.
 func logDir(con *console) string {
-	places, err := config.Paths(con.env)
+	places, err := config.Paths(con.Env)
 	if err != nil {
 		return ""
 	}
@@ -71,11 +71,11 @@ func logDir(con *console) string {
 
 // terminalLog writes to standard error: for people on a terminal, JSON elsewhere.
 func terminalLog(con *console, format config.LogFormat, level slog.Level) slog.Handler {
-	file, isFile := con.err.(*os.File)
+	file, isFile := con.Err.(*os.File)
 	terminal := isFile && term.IsTerminal(int(file.Fd()))
 	if format == config.LogText || format != config.LogJSON && terminal {
-		_, noColor := con.env("NO_COLOR")
-		return tint.NewTextHandler(con.err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: noColor || !terminal})
+		_, noColor := con.Env("NO_COLOR")
+		return tint.NewTextHandler(con.Err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: noColor || !terminal})
 	}
-	return slog.NewJSONHandler(con.err, &slog.HandlerOptions{Level: level})
+	return slog.NewJSONHandler(con.Err, &slog.HandlerOptions{Level: level})
 }

@@ -10,34 +10,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 )
 
 // version is the release; the linker may set another.
 var version = "0.1.0"
-
-// Exit codes. They are part of the command line's contract (docs/reference/cli.md).
-const (
-	exitOK          = 0
-	exitFailed      = 1 // the script, the tool or the server failed
-	exitUsage       = 2 // the command line is wrong
-	exitConfig      = 3 // the configuration is wrong or cannot be read
-	exitDenied      = 4 // eval: a call was denied and the script did not catch it
-	exitNotWhole    = 5 // audit: the log is not what was written
-	exitKept        = 6 // approvals: the bridge that asked has not taken the answer yet
-	exitInterrupted = 130
-)
 
 func main() { os.Exit(mainCode()) }
 
@@ -52,9 +41,9 @@ func mainCode() int {
 		<-signals
 		stop(errInterrupted)
 		<-signals
-		os.Exit(exitInterrupted)
+		os.Exit(cli.ExitInterrupted)
 	}()
-	con := &console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv}
+	con := &console{Console: cli.Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv}}
 	root := rootCommand(con)
 	err := root.ExecuteContext(ctx)
 	return con.exitCode(err)
@@ -65,14 +54,11 @@ var errInterrupted = errors.New("interrupted")
 // A console is how the program was called: its streams, its environment, and
 // the flags that all commands share. The commands are functions over it.
 type console struct {
-	in       io.Reader
-	out, err io.Writer
-	env      config.Env
+	cli.Console
 
 	configPath  string // --config
 	environment string // --env: which overlay of the configuration holds
 	logFile     string // --log
-	json        bool   // --json
 
 	// covers refuses an edit of the configuration that the clients of a shared
 	// bridge cannot all follow; nil if this process is none.
@@ -89,11 +75,11 @@ func rootCommand(con *console) *cobra.Command {
 		SilenceUsage:  true,
 		Version:       version,
 	}
-	root.SetOut(con.out)
-	root.SetErr(con.err)
-	root.SetIn(con.in)
+	root.SetOut(con.Out)
+	root.SetErr(con.Err)
+	root.SetIn(con.In)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return &usageError{fmt.Errorf("%w (%s --help lists the flags)", err, c.CommandPath())}
+		return &cli.UsageError{Err: fmt.Errorf("%w (%s --help lists the flags)", err, c.CommandPath())}
 	})
 	root.PersistentFlags().StringVarP(&con.configPath, "config", "c", "", "the configuration `file` (default: $CODEMODE_CONFIG, then the user's own)")
 	root.PersistentFlags().StringVar(&con.environment, "env", "", "the `environment`: NAME lays config.NAME.json over the profiles of config.json")
@@ -106,7 +92,7 @@ func rootCommand(con *console) *cobra.Command {
 		if c.HasSubCommands() && c.RunE == nil {
 			c.RunE = func(c *cobra.Command, args []string) error {
 				if len(args) > 0 {
-					return &usageError{fmt.Errorf("unknown command %q for %q", args[0], c.CommandPath())}
+					return &cli.UsageError{Err: fmt.Errorf("unknown command %q for %q", args[0], c.CommandPath())}
 				}
 				return c.Help()
 			}
@@ -117,7 +103,7 @@ func rootCommand(con *console) *cobra.Command {
 
 func versionCommand(con *console) *cobra.Command {
 	c := &cobra.Command{
-		Use: "version", Short: "Print the version", Args: noArgs,
+		Use: "version", Short: "Print the version", Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			line := map[string]string{"version": version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
 			if info, ok := debug.ReadBuildInfo(); ok {
@@ -127,61 +113,57 @@ func versionCommand(con *console) *cobra.Command {
 					}
 				}
 			}
-			if con.json {
-				return con.printJSON(line)
+			if con.JSON {
+				return con.PrintJSON(line)
 			}
-			_, err := fmt.Fprintf(con.out, "codemode-bridge %s (%s, %s)\n", version, line["go"], line["platform"])
+			_, err := fmt.Fprintf(con.Out, "codemode-bridge %s (%s, %s)\n", version, line["go"], line["platform"])
 			return err
 		},
 	}
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
-
-// A usageError is a command line that makes no sense.
-type usageError struct{ error }
-
-func (e *usageError) Unwrap() error { return e.error }
-
-// An exitError ends the program with a code, after its own output was written.
-type exitError struct{ code int }
-
-func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
 // exitCode prints err for a person, unless that has been done, and says with
 // which code the program ends.
 func (con *console) exitCode(err error) int {
-	var exit *exitError
-	var usage *usageError
+	var exit *cli.ExitError
+	var usage *cli.UsageError
 	var input *audit.InputError
 	var problems config.Problems
 	var setup *configError
 	switch {
 	case err == nil:
-		return exitOK
+		return cli.ExitOK
 	case errors.As(err, &exit):
-		return exit.code
+		return exit.Code
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
-		fmt.Fprintln(con.err, "codemode-bridge: interrupted")
-		return exitInterrupted
+		fmt.Fprintln(con.Err, "codemode-bridge: interrupted")
+		return cli.ExitInterrupted
 	case errors.As(err, &problems):
-		fmt.Fprintln(con.err, problems)
-		fmt.Fprintf(con.err, "codemode-bridge: the configuration has %s\n", count(len(problems), "mistake"))
-		return exitConfig
+		fmt.Fprintln(con.Err, problems)
+		fmt.Fprintf(con.Err, "codemode-bridge: the configuration has %s\n", cli.Count(len(problems), "mistake"))
+		return cli.ExitConfig
 	case errors.As(err, &setup):
-		fmt.Fprintf(con.err, "codemode-bridge: %v\n", err)
+		fmt.Fprintf(con.Err, "codemode-bridge: %v\n", err)
 		if setup.hint != "" {
-			fmt.Fprintf(con.err, "hint: %s\n", setup.hint)
+			fmt.Fprintf(con.Err, "hint: %s\n", setup.hint)
 		}
-		return exitConfig
+		return cli.ExitConfig
 	case errors.As(err, &usage), errors.As(err, &input), isCobraUsage(err):
-		fmt.Fprintf(con.err, "codemode-bridge: %v\n", err)
+		fmt.Fprintf(con.Err, "codemode-bridge: %v\n", err)
 		if isCobraUsage(err) {
-			fmt.Fprintln(con.err, "hint: codemode-bridge help lists the commands")
+			fmt.Fprintln(con.Err, "hint: codemode-bridge help lists the commands")
 		}
-		return exitUsage
+		return cli.ExitUsage
 	default:
-		fmt.Fprintf(con.err, "codemode-bridge: %s\n", canon.EscapeLines(err.Error()))
-		return exitFailed
+		fmt.Fprintf(con.Err, "codemode-bridge: %s\n", canon.EscapeLines(err.Error()))
+		return cli.ExitFailed
 	}
+}
+
+// isCobraUsage reports whether err is cobra's own word for a command that
+// does not exist; it has no type.
+func isCobraUsage(err error) bool {
+	return errors.Unwrap(err) == nil && strings.HasPrefix(err.Error(), "unknown command ")
 }

@@ -34,7 +34,7 @@ func (p *parts) openNotices(watched bool) (end func()) {
 // script by hand sees what it waits for, and where that is answered.
 func sayAsked(con *console, p *parts) {
 	say := func(r approval.Request) {
-		fmt.Fprintf(con.err, "waiting for an approver: %s, request %s (%s)\n", canon.Escape(r.Script), r.ID, p.desk.at("/r/"+r.ID))
+		fmt.Fprintf(con.Err, "waiting for an approver: %s, request %s (%s)\n", canon.Escape(r.Script), r.ID, p.desk.at("/r/"+r.ID))
 	}
 	p.desk.told.Store(&say)
 }

@@ -13,6 +13,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/openapi"
 	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -61,17 +62,17 @@ func fromDocument(spec *upstream.Spec, s *config.Server) {
 // bridge starts it; nobody types it.
 func openapiCommand(con *console) *cobra.Command {
 	return &cobra.Command{
-		Use: "openapi", Short: "Serve the operations of an OpenAPI document over stdin and stdout", Hidden: true, Args: noArgs,
+		Use: "openapi", Short: "Serve the operations of an OpenAPI document over stdin and stdout", Hidden: true, Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			options, ok := con.env(openapiVariable)
+			options, ok := con.Env(openapiVariable)
 			if !ok {
-				return &usageError{errors.New(`openapi is started by the bridge, for a server of "type": "openapi"`)}
+				return &cli.UsageError{Err: errors.New(`openapi is started by the bridge, for a server of "type": "openapi"`)}
 			}
-			log := slog.New(slog.NewJSONHandler(con.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			log := slog.New(slog.NewJSONHandler(con.Err, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			if err := serveDocument(c, con, options, log); err != nil {
 				text := err.Error()
 				log.Error("serving the document", "err", strings.ToValidUTF8(text[:min(len(text), maxReason)], ""))
-				return &exitError{exitFailed}
+				return &cli.ExitError{Code: cli.ExitFailed}
 			}
 			return nil
 		},

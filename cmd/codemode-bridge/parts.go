@@ -60,11 +60,11 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{log: l.logger, recorder: rec.Recorder, env: con.env, cfg: cfg, started: time.Now()}
+	p := &parts{log: l.logger, recorder: rec.Recorder, env: con.Env, cfg: cfg, started: time.Now()}
 	if p.desk, err = openDesk(ctx, cfg, rec.Store() != nil); err != nil {
 		return nil, err
 	}
-	p.desk.with = withConfig(cfg, con.env)
+	p.desk.with = withConfig(cfg, con.Env)
 	p.reloads = newReloads(con, p, cfg)
 	cache := cacheFolder(con, cfg.File)
 	p.pins = pins.Open(pinFolder(con, cfg.File))
@@ -103,7 +103,7 @@ func build(ctx context.Context, con *console, cfg *config.Config, l *logs, rec *
 		ApproveAt: func(string) string { return p.desk.at("/") }, ReadAt: p.desk.readAt, SummaryWait: summaryWait,
 	})
 	p.views.Serve(p.gate, p.server.Replace)
-	rec.Secrets().Learn(given(specs(cfg)), con.env)
+	rec.Secrets().Learn(given(specs(cfg)), con.Env)
 	rec.Secrets().HideLogins(p.logins.Hide)
 	p.upstreams.Apply(p.specs(cfg))
 	following, stop := context.WithCancel(context.Background())
@@ -122,7 +122,7 @@ func fileKey(file string) string {
 // cacheFolder is where the last catalogue of a configuration file is kept; empty,
 // which keeps none, if the environment names no folder.
 func cacheFolder(con *console, file string) string {
-	places, err := config.Paths(con.env)
+	places, err := config.Paths(con.Env)
 	if err != nil {
 		return ""
 	}

@@ -13,7 +13,7 @@ import (
 // pinFolder is where the pins of a configuration file are kept; empty, which
 // keeps them in memory, if the environment names no folder.
 func pinFolder(con *console, file string) string {
-	places, err := config.Paths(con.env)
+	places, err := config.Paths(con.Env)
 	if err != nil {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/profileview"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/profiles"
 
 	"github.com/spf13/cobra"
@@ -26,16 +27,16 @@ func profilesCommand(con *console) *cobra.Command {
 			"for the one that binds the base eval tool: evaluation.defaultProfile or, without it,\nthe unrestricted one.",
 	}
 	list := &cobra.Command{
-		Use: "list", Short: "List the profiles and the eval tools that they bind", Args: noArgs,
+		Use: "list", Short: "List the profiles and the eval tools that they bind", Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return listProfiles(con) },
 	}
 	show := &cobra.Command{
-		Use: "show profile", Short: "Print what a profile comes to, with all that it extends", Args: exactArgs(1),
+		Use: "show profile", Short: "Print what a profile comes to, with all that it extends", Args: cli.ExactArgs(1),
 		Long: "Prints the lists, rules and settings of a profile, its own and those it extends.\nThe profile " + evalProfile + " is the one that binds eval.",
 		RunE: func(_ *cobra.Command, args []string) error { return showProfile(con, args[0]) },
 	}
 	explain := &cobra.Command{
-		Use: "explain profile tool [arguments]", Short: "Say what a call may do, and everything that was tried to decide it", Args: rangeArgs(2, 3),
+		Use: "explain profile tool [arguments]", Short: "Say what a call may do, and everything that was tried to decide it", Args: cli.RangeArgs(2, 3),
 		Long: "Decides one call as the first of a run, without making it, and prints the decision,\n" +
 			"its reasons, and every list entry and rule with its outcome. The arguments are JSON.\n" +
 			"The profile " + evalProfile + " is the one that binds eval. The exit code is 0 whatever the decision.",
@@ -46,14 +47,14 @@ func profilesCommand(con *console) *cobra.Command {
 		},
 	}
 	check := &cobra.Command{
-		Use: "check", Short: "Find entries and rules that do nothing with the tools there are", Args: noArgs,
+		Use: "check", Short: "Find entries and rules that do nothing with the tools there are", Args: cli.NoArgs,
 		Long: "Connects to the servers and warns of list entries and rules that match no tool, that\n" +
 			"a stricter one always overrules, or whose condition can never be decided. The exit\ncode is 1 if there is one.",
 		RunE: func(c *cobra.Command, _ []string) error { return checkProfiles(c.Context(), con) },
 	}
 	show.ValidArgsFunction, explain.ValidArgsFunction = con.completeProfiles, con.completeProfiles
 	for _, c := range []*cobra.Command{list, show, explain, check} {
-		con.jsonFlag(c)
+		con.JSONFlag(c)
 		group.AddCommand(c)
 	}
 	group.AddCommand(addProfileCommand(con))
@@ -72,7 +73,7 @@ func namedProfile(set *profiles.Set, name string) (*profiles.Profile, error) {
 	if names := set.Names(); len(names) > 0 {
 		known = "there are: " + strings.Join(names, ", ")
 	}
-	return nil, &usageError{fmt.Errorf("there is no profile %q; %s", name, known)}
+	return nil, &cli.UsageError{Err: fmt.Errorf("there is no profile %q; %s", name, known)}
 }
 
 // listProfiles prints a line for each profile, first that of eval if it has
@@ -84,8 +85,8 @@ func listProfiles(con *console) error {
 	}
 	set := cfg.Profiles
 	rows := profileview.Rows(set, cfg.Evaluation.Profiles)
-	if con.json {
-		return con.printJSON(rows)
+	if con.JSON {
+		return con.PrintJSON(rows)
 	}
 	table := [][]string{{"profile", "tools", "extends", "deny", "ask", "allow", "rules", "otherwise"}}
 	for _, r := range rows {
@@ -104,11 +105,11 @@ func listProfiles(con *console) error {
 			strconv.Itoa(r.Denylist), strconv.Itoa(r.Asklist), allow, strconv.Itoa(r.Rules), r.Default,
 		})
 	}
-	if err := con.table(table); err != nil {
+	if err := con.Table(table); err != nil {
 		return err
 	}
 	if !set.Enabled() {
-		fmt.Fprintln(con.err, "evaluation.enabled is false: what would be asked is allowed")
+		fmt.Fprintln(con.Err, "evaluation.enabled is false: what would be asked is allowed")
 	}
 	return nil
 }
@@ -124,26 +125,26 @@ func showProfile(con *console, name string) error {
 		return err
 	}
 	e, specs := p.Effective(), cfg.Evaluation.Profiles
-	if con.json {
-		return con.printJSON(struct {
+	if con.JSON {
+		return con.PrintJSON(struct {
 			Name    string               `json:"name"`
 			Tools   []string             `json:"tools"`
 			Lineage []string             `json:"lineage"` // the root first
 			Profile profiles.ProfileSpec `json:"profile"`
 		}{p.Name(), profileview.Tools(cfg.Profiles, p), slices.Concat([]string{}, profileview.Lineage(specs, p.Name())), e})
 	}
-	if err := profileview.Write(con.out, cfg.Profiles, specs, p); err != nil || e.Risk == nil {
+	if err := profileview.Write(con.Out, cfg.Profiles, specs, p); err != nil || e.Risk == nil {
 		return err
 	}
-	fmt.Fprintln(con.out)
-	return con.table(profileview.RiskRows(e.Risk))
+	fmt.Fprintln(con.Out)
+	return con.Table(profileview.RiskRows(e.Risk))
 }
 
 // explain decides a call without making it.
 func explain(ctx context.Context, con *console, profile, tool, arguments string) error {
 	args, err := canon.Parse([]byte(arguments))
 	if err != nil {
-		return &usageError{fmt.Errorf(`%w (they are an object in JSON, such as '{"path": "/etc/passwd"}')`, err)}
+		return &cli.UsageError{Err: fmt.Errorf(`%w (they are an object in JSON, such as '{"path": "/etc/passwd"}')`, err)}
 	}
 	var x profileview.Explained
 	var title string
@@ -162,12 +163,12 @@ func explain(ctx context.Context, con *console, profile, tool, arguments string)
 	if err != nil {
 		return err
 	}
-	if con.json {
-		return con.printJSON(x)
+	if con.JSON {
+		return con.PrintJSON(x)
 	}
-	x.Write(con.out, title)
-	fmt.Fprintln(con.out)
-	return con.table(x.TriedRows())
+	x.Write(con.Out, title)
+	fmt.Fprintln(con.Out)
+	return con.Table(x.TriedRows())
 }
 
 // checkProfiles prints what does nothing.
@@ -185,33 +186,22 @@ func checkProfiles(ctx context.Context, con *console) error {
 		return err
 	}
 	switch {
-	case con.json:
-		if err := con.printJSON(map[string]any{"ok": len(warnings) == 0, "warnings": warnings}); err != nil {
+	case con.JSON:
+		if err := con.PrintJSON(map[string]any{"ok": len(warnings) == 0, "warnings": warnings}); err != nil {
 			return err
 		}
 	case all == 0:
-		fmt.Fprintln(con.out, "there are no profiles: scripts may call every tool")
+		fmt.Fprintln(con.Out, "there are no profiles: scripts may call every tool")
 	case len(warnings) == 0:
-		fmt.Fprintf(con.out, "%s, %s: every entry and rule does something\n", count(all, "profile"), count(tools, "tool"))
+		fmt.Fprintf(con.Out, "%s, %s: every entry and rule does something\n", cli.Count(all, "profile"), cli.Count(tools, "tool"))
 	default:
 		for _, w := range warnings {
-			fmt.Fprintln(con.out, canon.Escape(w.String()))
+			fmt.Fprintln(con.Out, canon.Escape(w.String()))
 		}
-		fmt.Fprintln(con.err, count(len(warnings), "warning"))
+		fmt.Fprintln(con.Err, cli.Count(len(warnings), "warning"))
 	}
 	if len(warnings) > 0 {
-		return &exitError{exitFailed}
+		return &cli.ExitError{Code: cli.ExitFailed}
 	}
 	return nil
-}
-
-func exactArgs(n int) cobra.PositionalArgs { return rangeArgs(n, n) }
-
-func rangeArgs(least, most int) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) < least {
-			return minArgs(least)(c, args)
-		}
-		return maxArgs(most)(c, args)
-	}
 }

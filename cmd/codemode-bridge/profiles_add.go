@@ -8,6 +8,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/profileview"
 	"codemode-bridge/bridge/setup"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/profiles/templates"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ func addProfileCommand(con *console) *cobra.Command {
 		long += "\n  " + t.Name + "\n      " + t.Summary + "\n"
 	}
 	c := &cobra.Command{
-		Use: "add", Short: "Add a ready-made profile to the configuration", Args: noArgs, Long: long,
+		Use: "add", Short: "Add a ready-made profile to the configuration", Args: cli.NoArgs, Long: long,
 		Example: "  codemode-bridge profiles add --template read-only --dry-run\n  codemode-bridge profiles add --template git-safe --as repositories",
 		RunE:    func(*cobra.Command, []string) error { return addProfile(con, template, as, dry) },
 	}
@@ -34,7 +35,7 @@ func addProfileCommand(con *console) *cobra.Command {
 	c.Flags().BoolVar(&dry, "dry-run", false, "print what would be added and change nothing")
 	_ = c.RegisterFlagCompletionFunc("template", cobra.FixedCompletions(templates.Names(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	_ = c.RegisterFlagCompletionFunc("as", cobra.NoFileCompletions)
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 
@@ -47,7 +48,7 @@ func addProfile(con *console, template, as string, dry bool) error {
 		if template == "" {
 			why = fmt.Errorf("profiles add needs --template; there are: %s", strings.Join(templates.Names(), ", "))
 		}
-		return &usageError{why}
+		return &cli.UsageError{Err: why}
 	}
 	if as == "" {
 		as = strings.ReplaceAll(t.Name, "-", "_")
@@ -58,18 +59,18 @@ func addProfile(con *console, template, as string, dry bool) error {
 	err := editConfig(con, func(text []byte, whole *config.Config) ([]byte, error) {
 		file, before, after = whole.File, text, text
 		parse := func(text []byte) (*config.Config, error) { // without an overlay
-			return config.Parse(con.shown(file), text, con.env, con.policy(file))
+			return config.Parse(con.shown(file), text, con.Env, con.policy(file))
 		}
 		next, err := setup.AddProfile(text, as, t.Text, parse)
 		if errors.Is(err, setup.ErrThere) {
-			return nil, &usageError{fmt.Errorf("the configuration has a profile %q already; name another with --as", as)}
+			return nil, &cli.UsageError{Err: fmt.Errorf("the configuration has a profile %q already; name another with --as", as)}
 		}
 		if err != nil {
 			return nil, err
 		}
 		cfg, err := parse(next)
 		if err != nil {
-			fmt.Fprintln(con.err, "the file was not changed: with this profile it would have mistakes")
+			fmt.Fprintln(con.Err, "the file was not changed: with this profile it would have mistakes")
 			return nil, err
 		}
 		after = next
@@ -82,14 +83,14 @@ func addProfile(con *console, template, as string, dry bool) error {
 	if err != nil && !errors.Is(err, errDryRun) {
 		return err
 	}
-	if con.json {
-		return con.printJSON(map[string]any{"profile": as, "template": t.Name, "file": file, "tools": tools, "written": !dry})
+	if con.JSON {
+		return con.PrintJSON(map[string]any{"profile": as, "template": t.Name, "file": file, "tools": tools, "written": !dry})
 	}
-	printLines(con, setup.Added(con.shown(file), before, after))
+	con.PrintLines(setup.Added(con.shown(file), before, after))
 	if dry {
-		fmt.Fprintf(con.err, "%s was not changed; without --dry-run, the profile %s would bind %s\n", con.shown(file), as, strings.Join(tools, " and "))
+		fmt.Fprintf(con.Err, "%s was not changed; without --dry-run, the profile %s would bind %s\n", con.shown(file), as, strings.Join(tools, " and "))
 	} else {
-		fmt.Fprintf(con.err, "the profile %s binds %s\n", as, strings.Join(tools, " and "))
+		fmt.Fprintf(con.Err, "the profile %s binds %s\n", as, strings.Join(tools, " and "))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"codemode-bridge/bridge/config"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 )
 
 // errNoOverlay is what --env meets where there is no file for it.
@@ -22,7 +23,7 @@ func (con *console) overlay(path string) (string, error) {
 	}
 	overlay, err := config.OverlayName(path, con.environment)
 	if err != nil {
-		return "", &usageError{err}
+		return "", &cli.UsageError{Err: err}
 	}
 	return overlay, nil
 }
@@ -34,9 +35,9 @@ func (con *console) loadFile(path string) (*config.Config, error) {
 	case err != nil:
 		return nil, err
 	case overlay == "":
-		return config.Load(con.shown(path), con.env, con.policy(path))
+		return config.Load(con.shown(path), con.Env, con.policy(path))
 	}
-	cfg, err := config.LoadOverlaid(con.shown(path), overlay, con.env, con.policy(path))
+	cfg, err := config.LoadOverlaid(con.shown(path), overlay, con.Env, con.policy(path))
 	var missing *fs.PathError
 	if errors.As(err, &missing) && missing.Path == overlay && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w for the environment %s at %s", errNoOverlay, con.environment, overlay)
@@ -51,13 +52,13 @@ func (con *console) parseFile(path string, text []byte) (*config.Config, error) 
 	case err != nil:
 		return nil, err
 	case overlay == "":
-		return config.Parse(con.shown(path), text, con.env, con.policy(path))
+		return config.Parse(con.shown(path), text, con.Env, con.policy(path))
 	}
 	data, err := os.ReadFile(overlay)
 	if err != nil {
 		return nil, fmt.Errorf("reading the overlay: %w", err)
 	}
-	return config.ParseOverlaid(con.shown(path), text, config.Overlay{Name: overlay, Data: data}, con.env, con.policy(path))
+	return config.ParseOverlaid(con.shown(path), text, config.Overlay{Name: overlay, Data: data}, con.Env, con.policy(path))
 }
 
 // watchFiles calls changed whenever the configuration that was loaded first, or

@@ -57,7 +57,7 @@ func (r *reloads) begin(ctx context.Context, file *config.Config) error {
 		return err
 	}
 	if c := r.pending.Change(); c != nil {
-		r.con.told("%s waits for an approver, and what was confirmed last goes on: %s (%s)", c.Key(), strings.Join(c.Why, "; "), c.WayOn())
+		r.con.Told("%s waits for an approver, and what was confirmed last goes on: %s (%s)", c.Key(), strings.Join(c.Why, "; "), c.WayOn())
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (r *reloads) take(ctx context.Context, cfg *config.Config, confirmed approv
 	if !reflect.DeepEqual(fixedOf(cfg), fixedOf(r.first)) {
 		r.bridge.log.Warn("id, sandbox, surface, windows, scripts, runs, audit, approvals.oidc, http.listen and whether tokens are needed at all take effect at the next start")
 	}
-	r.bridge.recorder.Secrets().Learn(given(specs(cfg)), r.con.env)
+	r.bridge.recorder.Secrets().Learn(given(specs(cfg)), r.con.Env)
 	old := r.bridge.config()
 	rec := recorder.ConfigTaken(recordedAs(old), recordedAs(cfg), pending.Changes(old, cfg, runAs), confirmed.Text)
 	rec.Approver, rec.Channel = confirmed.By, confirmed.Channel

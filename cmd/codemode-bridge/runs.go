@@ -11,6 +11,7 @@ import (
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -30,11 +31,11 @@ func listRunsCommand(con *console) *cobra.Command {
 	var limit int
 	var others bool
 	c := &cobra.Command{
-		Use: "list", Short: "List the runs, the newest first", Args: noArgs,
+		Use: "list", Short: "List the runs, the newest first", Args: cli.NoArgs,
 		Long: "Lists the runs of this configuration, the newest first. With --all, those of the other configurations\nthat share the audit log as well; only their own bridges go on with them.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if limit < 0 {
-				return &usageError{errors.New("--limit must not be negative; 0 is no limit")}
+				return &cli.UsageError{Err: errors.New("--limit must not be negative; 0 is no limit")}
 			}
 			rows, left := []audit.RunRow{}, 0
 			err := noLogIsEmpty(withLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
@@ -52,16 +53,16 @@ func listRunsCommand(con *console) *cobra.Command {
 				return err
 			}
 			if left > 0 {
-				fmt.Fprintf(con.err, "%s of other configurations left out: --all lists them\n", count(left, "run"))
+				fmt.Fprintf(con.Err, "%s of other configurations left out: --all lists them\n", cli.Count(left, "run"))
 			}
-			if con.json {
-				return con.printJSON(rows)
+			if con.JSON {
+				return con.PrintJSON(rows)
 			}
 			if len(rows) == 0 {
-				fmt.Fprintln(con.err, "no runs")
+				fmt.Fprintln(con.Err, "no runs")
 				return nil
 			}
-			return con.table(audit.RunTable(rows, others))
+			return con.Table(audit.RunTable(rows, others))
 		},
 	}
 	s.period(c)
@@ -69,7 +70,7 @@ func listRunsCommand(con *console) *cobra.Command {
 	c.Flags().StringSliceVar(&s.Profiles, "profile", nil, "only runs under this `profile`")
 	c.Flags().BoolVar(&others, "all", false, "also the runs of other configurations")
 	c.Flags().IntVarP(&limit, "limit", "n", 20, "at most so many `runs`; 0 is no limit")
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 

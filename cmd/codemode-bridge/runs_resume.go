@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -23,7 +24,7 @@ import (
 func resumeRunCommand(con *console) *cobra.Command {
 	var media string
 	c := &cobra.Command{
-		Use: "resume RUN", Short: "Go on with a paused run, and print its result", Args: exactArgs(1), ValidArgsFunction: con.completeRun,
+		Use: "resume RUN", Short: "Go on with a paused run, and print its result", Args: cli.ExactArgs(1), ValidArgsFunction: con.completeRun,
 		Long: "Goes on with a run that was paused to wait for a person, or whose bridge has ended, and prints its result\n" +
 			"as eval does. Calls that were made are not made again. It approves nothing: while the run waits for\nsomebody, so does this; Ctrl-C pauses the run again.",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -52,7 +53,7 @@ func resumeRunCommand(con *console) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&media, "media", "", "write emitted media into a `folder`")
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 
@@ -67,7 +68,7 @@ func sayWaiting(ctx context.Context, con *console, p *parts, run string) (end fu
 		defer tick.Stop()
 		for {
 			if st, ok := p.server.Run(ctx, run); ok && st.State == bridge.RunWaiting {
-				fmt.Fprintln(con.err, "waiting for a person: codemode-bridge approvals watch, or the approval page; Ctrl-C pauses the run again")
+				fmt.Fprintln(con.Err, "waiting for a person: codemode-bridge approvals watch, or the approval page; Ctrl-C pauses the run again")
 				return
 			}
 			select {
@@ -115,7 +116,7 @@ func enterFolder(ctx context.Context, con *console, run string) error {
 	if err != nil || folder == "" {
 		return err
 	}
-	if _, given := con.env("CODEMODE_CONFIG"); given || con.configPath != "" {
+	if _, given := con.Env("CODEMODE_CONFIG"); given || con.configPath != "" {
 		if con.configPath, err = con.file(); err != nil {
 			return err
 		}
@@ -135,7 +136,7 @@ func noRun(con *console, run string, err error) error {
 	case errors.Is(err, bridge.ErrNoRun):
 		return fmt.Errorf("there is no run %s that runs or is paused (codemode-bridge runs list shows all)", run)
 	case errors.Is(err, context.Canceled), errors.Is(err, errInterrupted):
-		fmt.Fprintf(con.err, "the run is paused: codemode-bridge runs resume %s\n", run)
+		fmt.Fprintf(con.Err, "the run is paused: codemode-bridge runs resume %s\n", run)
 	}
 	return err
 }
@@ -143,7 +144,7 @@ func noRun(con *console, run string, err error) error {
 // cancelRunCommand ends a run, wherever it is.
 func cancelRunCommand(con *console) *cobra.Command {
 	return &cobra.Command{
-		Use: "cancel RUN", Short: "End a run, running or paused", Args: exactArgs(1), ValidArgsFunction: con.completeRun,
+		Use: "cancel RUN", Short: "End a run, running or paused", Args: cli.ExactArgs(1), ValidArgsFunction: con.completeRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			run, err := openRun(c.Context(), con, args[0])
 			if err != nil {
@@ -155,7 +156,7 @@ func cancelRunCommand(con *console) *cobra.Command {
 			if err != nil {
 				return noRun(con, run, err)
 			}
-			fmt.Fprintf(con.err, "run %s ends\n", run)
+			fmt.Fprintf(con.Err, "run %s ends\n", run)
 			return nil
 		},
 	}
@@ -165,12 +166,12 @@ func cancelRunCommand(con *console) *cobra.Command {
 func replayRunCommand(con *console) *cobra.Command {
 	var dry bool
 	c := &cobra.Command{
-		Use: "replay RUN --dry", Short: "Run a script again against its recorded answers, and show each step", Args: exactArgs(1), ValidArgsFunction: con.completeRun,
+		Use: "replay RUN --dry", Short: "Run a script again against its recorded answers, and show each step", Args: cli.ExactArgs(1), ValidArgsFunction: con.completeRun,
 		Long: "Runs the script of a run again against the answers that its journal has: nothing is called. Journals of runs\n" +
 			"that have ended are kept for as long as runs.keep says; by default, not at all. Results are shown as they were.",
 		RunE: func(c *cobra.Command, args []string) error {
 			if !dry {
-				return &usageError{errors.New("replay only shows what a run did: say --dry; runs resume goes on with a paused one")}
+				return &cli.UsageError{Err: errors.New("replay only shows what a run did: say --dry; runs resume goes on with a paused one")}
 			}
 			run := ""
 			err := withLog(c.Context(), con, func(ctx context.Context, s *sqlstore.DB) (err error) {
@@ -189,12 +190,12 @@ func replayRunCommand(con *console) *cobra.Command {
 			if err != nil {
 				return noRun(con, run, err)
 			}
-			if con.json {
+			if con.JSON {
 				answer, ok := result.StructuredContent.(json.RawMessage)
 				if !ok {
 					return errors.New("the answer holds nothing")
 				}
-				return con.printJSON(map[string]any{"steps": append([]bridge.Step{}, steps...), "answer": answer})
+				return con.PrintJSON(map[string]any{"steps": append([]bridge.Step{}, steps...), "answer": answer})
 			}
 			for _, st := range steps {
 				printStep(con, st)
@@ -203,7 +204,7 @@ func replayRunCommand(con *console) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&dry, "dry", false, "call nothing (there is no other way)")
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 
@@ -213,6 +214,6 @@ func printStep(con *console, st bridge.Step) {
 	if st.Thrown != "" {
 		got = "throws " + canon.Escape(st.Thrown)
 	}
-	fmt.Fprintf(con.err, "%s  #%d %s(%s)  line %d  %s\n    -> %s\n", st.Time.UTC().Format("15:04:05.000"), st.Call, audit.Shown(st.Name),
+	fmt.Fprintf(con.Err, "%s  #%d %s(%s)  line %d  %s\n    -> %s\n", st.Time.UTC().Format("15:04:05.000"), st.Call, audit.Shown(st.Name),
 		cut(audit.Shown(string(st.Args)), 120), st.Line, st.State, cut(got, 300))
 }

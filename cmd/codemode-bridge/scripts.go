@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/observed"
 	"codemode-bridge/bridge/scripts"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 	"codemode-bridge/sandbox"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,7 @@ import (
 func scriptsCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "scripts", Short: "The saved scripts that scripts can run"}
 	list := &cobra.Command{
-		Use: "list", Short: "List the saved scripts, and what is wrong with the broken ones", Args: noArgs,
+		Use: "list", Short: "List the saved scripts, and what is wrong with the broken ones", Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			cfg, all, err := readScripts(con)
 			if err != nil {
@@ -34,22 +35,22 @@ func scriptsCommand(con *console) *cobra.Command {
 			for _, s := range all {
 				rows = append(rows, scripts.NewRow(s))
 			}
-			if con.json {
-				return con.printJSON(rows)
+			if con.JSON {
+				return con.PrintJSON(rows)
 			}
 			if len(rows) == 0 {
-				fmt.Fprintf(con.err, "no saved scripts in %s\n", cfg.Scripts.Dir)
+				fmt.Fprintf(con.Err, "no saved scripts in %s\n", cfg.Scripts.Dir)
 				return nil
 			}
 			table := [][]string{{"name", "file", "description"}}
 			for _, r := range rows {
 				table = append(table, []string{r.Name, r.File, r.Summary()})
 			}
-			return con.table(table)
+			return con.Table(table)
 		},
 	}
 	show := &cobra.Command{
-		Use: "show name", Short: "Print a saved script: how it is called, its file, its hash and its text", Args: minArgs(1),
+		Use: "show name", Short: "Print a saved script: how it is called, its file, its hash and its text", Args: cli.MinArgs(1),
 		RunE: func(_ *cobra.Command, names []string) error {
 			cfg, all, err := readScripts(con)
 			if err != nil {
@@ -62,19 +63,19 @@ func scriptsCommand(con *console) *cobra.Command {
 				}
 				row := scripts.NewRow(s)
 				row.Source = s.Source
-				if con.json {
-					if err := con.printJSON(row); err != nil {
+				if con.JSON {
+					if err := con.PrintJSON(row); err != nil {
 						return err
 					}
 					continue
 				}
-				fmt.Fprintf(con.out, "file     %s\nhash     %s\n", filepath.Join(cfg.Scripts.Dir, s.File), s.Digest)
+				fmt.Fprintf(con.Out, "file     %s\nhash     %s\n", filepath.Join(cfg.Scripts.Dir, s.File), s.Digest)
 				if s.Problem != nil {
-					fmt.Fprintf(con.out, "problem  %s\n", canon.Escape(row.Problem))
+					fmt.Fprintf(con.Out, "problem  %s\n", canon.Escape(row.Problem))
 				} else {
-					fmt.Fprintf(con.out, "call     %s\n", row.Declaration)
+					fmt.Fprintf(con.Out, "call     %s\n", row.Declaration)
 				}
-				fmt.Fprintf(con.out, "\n%s\n", canon.EscapeLines(strings.TrimRight(s.Source, "\n")))
+				fmt.Fprintf(con.Out, "\n%s\n", canon.EscapeLines(strings.TrimRight(s.Source, "\n")))
 			}
 			return nil
 		},
@@ -85,7 +86,7 @@ func scriptsCommand(con *console) *cobra.Command {
 		RunE: func(c *cobra.Command, names []string) error { return checkScripts(c.Context(), con, names) },
 	}
 	for _, c := range []*cobra.Command{list, show, check} {
-		con.jsonFlag(c)
+		con.JSONFlag(c)
 		group.AddCommand(c)
 	}
 	return group
@@ -133,23 +134,23 @@ func checkScripts(ctx context.Context, con *console, names []string) error {
 		}
 		if s.Problem != nil {
 			broken++
-			if !con.json {
+			if !con.JSON {
 				at := filepath.Join(cfg.Scripts.Dir, s.File) + s.Problem.Place()
-				fmt.Fprintf(con.out, "%s: %s\n", canon.Escape(at), canon.Escape(s.Problem.Message))
+				fmt.Fprintf(con.Out, "%s: %s\n", canon.Escape(at), canon.Escape(s.Problem.Message))
 			}
 		}
 		rows = append(rows, scripts.NewRow(s))
 	}
 	switch {
-	case con.json:
-		if err := con.printJSON(map[string]any{"ok": broken == 0, "scripts": rows}); err != nil {
+	case con.JSON:
+		if err := con.PrintJSON(map[string]any{"ok": broken == 0, "scripts": rows}); err != nil {
 			return err
 		}
 	case broken == 0:
-		fmt.Fprintf(con.out, "%s fine in %s\n", count(len(rows), "saved script"), cfg.Scripts.Dir)
+		fmt.Fprintf(con.Out, "%s fine in %s\n", cli.Count(len(rows), "saved script"), cfg.Scripts.Dir)
 	}
 	if broken > 0 {
-		return &exitError{exitFailed}
+		return &cli.ExitError{Code: cli.ExitFailed}
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/rpc"
 	"codemode-bridge/bridge/webguard"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -40,7 +41,7 @@ func tuneMemory() {
 func runCommand(con *console) *cobra.Command {
 	var alone bool
 	c := &cobra.Command{
-		Use: "run", Short: "Serve one client over standard input and output", Args: noArgs,
+		Use: "run", Short: "Serve one client over standard input and output", Args: cli.NoArgs,
 		Long: "Serves one MCP client over standard input and output. Standard output carries the protocol and nothing else; the log goes to standard error and to a file.\n\nSeveral of one user with the same configuration and environment share one process in the background, which ends with the last of them.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			// Whatever else might print must not end up in the protocol.
@@ -76,7 +77,7 @@ func runCommand(con *console) *cobra.Command {
 func serveCommand(con *console) *cobra.Command {
 	var listen string
 	c := &cobra.Command{
-		Use: "serve", Short: "Serve many clients over HTTP", Args: noArgs,
+		Use: "serve", Short: "Serve many clients over HTTP", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			tuneMemory()
 			start, err := beginServing(con)
@@ -158,7 +159,7 @@ func live(ctx context.Context, con *console, start beginning, serve func(context
 func mayListen(address string, tokens bool) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return &usageError{fmt.Errorf("reading the address %q: %w", address, err)}
+		return &cli.UsageError{Err: fmt.Errorf("reading the address %q: %w", address, err)}
 	}
 	if ip := net.ParseIP(host); tokens || host == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
@@ -202,7 +203,7 @@ func serveHTTP(ctx context.Context, l net.Listener, h config.HTTP, p *parts) err
 	case <-ctx.Done():
 	}
 	if n := p.server.Running(); n > 0 {
-		fmt.Fprintf(os.Stderr, "ending: waiting up to %v for %s; Ctrl-C again ends at once\n", grace, count(n, "run"))
+		fmt.Fprintf(os.Stderr, "ending: waiting up to %v for %s; Ctrl-C again ends at once\n", grace, cli.Count(n, "run"))
 	}
 	// Runs get their grace first, so that their answers still find their
 	// clients; the streams that never end are cut.
@@ -228,24 +229,24 @@ func greet(con *console, addr net.Addr, cfg *config.Config, pg *page) {
 		header = ` --header "Authorization: Bearer TOKEN"`
 		field = `, "headers": {"Authorization": "Bearer TOKEN"}`
 	}
-	fmt.Fprintf(con.err, "codemode-bridge %s\n", version)
-	fmt.Fprintf(con.err, "  endpoint     %s\n", endpoint)
-	fmt.Fprintf(con.err, "  servers      %s\n", strings.Join(serverNames(cfg), ", "))
+	fmt.Fprintf(con.Err, "codemode-bridge %s\n", version)
+	fmt.Fprintf(con.Err, "  endpoint     %s\n", endpoint)
+	fmt.Fprintf(con.Err, "  servers      %s\n", strings.Join(serverNames(cfg), ", "))
 	if cfg.Audit.Enabled {
-		fmt.Fprintf(con.err, "  audit log    %s\n", cfg.Audit.Path)
+		fmt.Fprintf(con.Err, "  audit log    %s\n", cfg.Audit.Path)
 	} else {
-		fmt.Fprintf(con.err, "  audit log    off\n")
+		fmt.Fprintf(con.Err, "  audit log    off\n")
 	}
-	fmt.Fprintf(con.err, "  connect      claude mcp add --transport http codemode %s%s\n", endpoint, header)
-	fmt.Fprintf(con.err, "  or           {\"mcpServers\": {\"codemode\": {\"type\": \"http\", \"url\": %q%s}}}\n", endpoint, field)
+	fmt.Fprintf(con.Err, "  connect      claude mcp add --transport http codemode %s%s\n", endpoint, header)
+	fmt.Fprintf(con.Err, "  or           {\"mcpServers\": {\"codemode\": {\"type\": \"http\", \"url\": %q%s}}}\n", endpoint, field)
 	if pg != nil {
 		link, owner := pg.site.LoginURL(pg.base)
 		if owner {
-			fmt.Fprintf(con.err, "  approve      %s\n", link)
-			fmt.Fprintf(con.err, "               (that link is good once, for ten minutes; then: codemode-bridge approvers add NAME)\n")
+			fmt.Fprintf(con.Err, "  approve      %s\n", link)
+			fmt.Fprintf(con.Err, "               (that link is good once, for ten minutes; then: codemode-bridge approvers add NAME)\n")
 		} else {
-			fmt.Fprintf(con.err, "  approve      %s\n               (with the token of an approver)\n", pg.base)
+			fmt.Fprintf(con.Err, "  approve      %s\n               (with the token of an approver)\n", pg.base)
 		}
 	}
-	fmt.Fprintf(con.err, "Ctrl-C ends it. Its calls, live: codemode-bridge tail\n")
+	fmt.Fprintf(con.Err, "Ctrl-C ends it. Its calls, live: codemode-bridge tail\n")
 }

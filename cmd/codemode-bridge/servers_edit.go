@@ -8,6 +8,7 @@ import (
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/setup"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -17,22 +18,22 @@ import (
 // not written; a bridge that runs takes an edit over by itself.
 func addServerEdits(con *console, group *cobra.Command) {
 	remove := &cobra.Command{
-		Use: "remove name", Short: "Remove a server from the configuration", Args: exactArgs(1),
+		Use: "remove name", Short: "Remove a server from the configuration", Args: cli.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return editServer(con, args[0], "removed", func(text []byte, at string) ([]byte, error) { return config.Remove(text, at) })
 		},
 	}
 	enable := &cobra.Command{
-		Use: "enable name", Short: "Use a server that is disabled", Args: exactArgs(1),
+		Use: "enable name", Short: "Use a server that is disabled", Args: cli.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return switchServer(con, args[0], false) },
 	}
 	disable := &cobra.Command{
-		Use: "disable name", Short: "Keep a server in the configuration without using it", Args: exactArgs(1),
+		Use: "disable name", Short: "Keep a server in the configuration without using it", Args: cli.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return switchServer(con, args[0], true) },
 	}
 	for _, c := range []*cobra.Command{remove, enable, disable} {
 		c.ValidArgsFunction = con.completeServers
-		con.jsonFlag(c)
+		con.JSONFlag(c)
 	}
 	group.AddCommand(addServerCommand(con), addJSONCommand(con), remove, enable, disable, tryServersCommand(con))
 }
@@ -49,7 +50,7 @@ func (con *console) completeServers(*cobra.Command, []string, string) ([]cobra.C
 func addServerCommand(con *console) *cobra.Command {
 	var o setup.Flags
 	c := &cobra.Command{
-		Use: "add name [url | -- command args...]", Short: "Add a server to the configuration", Args: minArgs(2),
+		Use: "add name [url | -- command args...]", Short: "Add a server to the configuration", Args: cli.MinArgs(2),
 		Long: "Adds a server: a program that is started, or an address. Values stand in the file as they are written\n" +
 			"here; '${NAME}', in single quotes, is a variable and keeps a secret out of it.",
 		Example: "  codemode-bridge servers add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes\n" +
@@ -58,7 +59,7 @@ func addServerCommand(con *console) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			server, err := setup.FromFlags(o, args, c.ArgsLenAtDash())
 			if err != nil {
-				return &usageError{err}
+				return &cli.UsageError{Err: err}
 			}
 			return addServer(con, args[0], server.Text(), o.Replace)
 		},
@@ -71,45 +72,45 @@ func addServerCommand(con *console) *cobra.Command {
 	f.StringVar(&o.Cwd, "cwd", "", "the `folder` that the program starts in")
 	f.BoolVar(&o.Disabled, "disabled", false, "add it without using it")
 	f.BoolVar(&o.Replace, "force", false, "replace a server of this name")
-	con.jsonFlag(c)
-	completeWith(c, "transport", cobra.FixedCompletions([]cobra.Completion{"stdio", "http", "sse"}, cobra.ShellCompDirectiveNoFileComp))
+	con.JSONFlag(c)
+	cli.CompleteWith(c, "transport", cobra.FixedCompletions([]cobra.Completion{"stdio", "http", "sse"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
 func addJSONCommand(con *console) *cobra.Command {
 	var replace bool
 	c := &cobra.Command{
-		Use: "add-json name json", Short: "Add a server as its documentation has it for other clients", Args: exactArgs(2),
+		Use: "add-json name json", Short: "Add a server as its documentation has it for other clients", Args: cli.ExactArgs(2),
 		Long: "Adds a server from a piece of JSON: as the configuration has it, or as other clients have it. A piece with\n" +
 			"mcpServers or servers around it will do if it has one server. Variables become \"${NAME}\".",
 		Example: `  codemode-bridge servers add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, notes, err := setup.FromJSON(clientSystem(con), args[0], []byte(args[1]))
 			if err != nil {
-				return &usageError{err}
+				return &cli.UsageError{Err: err}
 			}
 			for _, note := range notes {
-				fmt.Fprintln(con.err, note)
+				fmt.Fprintln(con.Err, note)
 			}
 			return addServer(con, args[0], text, replace)
 		},
 	}
 	c.Flags().BoolVar(&replace, "force", false, "replace a server of this name")
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 
 // addServer writes a server into the configuration.
 func addServer(con *console, name string, text config.JSONC, replace bool) error {
 	if legal := config.ServerName(name); legal != name {
-		return &usageError{fmt.Errorf("a server cannot be called %q: letters, digits, - and single _ between them, and no name that scripts need; %q would do", name, legal)}
+		return &cli.UsageError{Err: fmt.Errorf("a server cannot be called %q: letters, digits, - and single _ between them, and no name that scripts need; %q would do", name, legal)}
 	}
 	done := "added"
 	err := editConfig(con, func(old []byte, cfg *config.Config) ([]byte, error) {
 		next, there, err := setup.AddServer(old, cfg, name, text, replace)
 		switch {
 		case errors.Is(err, setup.ErrThere):
-			return nil, &usageError{fmt.Errorf("the configuration has a server %q already; --force replaces it", name)}
+			return nil, &cli.UsageError{Err: fmt.Errorf("the configuration has a server %q already; --force replaces it", name)}
 		case there:
 			done = "replaced"
 		}
@@ -123,10 +124,10 @@ func addServer(con *console, name string, text config.JSONC, replace bool) error
 
 // sayServer says that an edit was made.
 func sayServer(con *console, name, done string) error {
-	if con.json {
-		return con.printJSON(map[string]string{"server": name, "done": done})
+	if con.JSON {
+		return con.PrintJSON(map[string]string{"server": name, "done": done})
 	}
-	_, err := fmt.Fprintf(con.out, "%s %s\n", done, name)
+	_, err := fmt.Fprintf(con.Out, "%s %s\n", done, name)
 	return err
 }
 
@@ -149,7 +150,7 @@ func unknownServer(cfg *config.Config, name string) error {
 	if names := cfg.ServerNames(); len(names) > 0 {
 		known = "there are: " + strings.Join(names, ", ")
 	}
-	return &usageError{fmt.Errorf("there is no server %q; %s", name, known)}
+	return &cli.UsageError{Err: fmt.Errorf("there is no server %q; %s", name, known)}
 }
 
 // switchServer enables or disables a server.
@@ -174,7 +175,7 @@ func chosenServers(cfg *config.Config, names []string, all bool) ([]string, erro
 			return nil, unknownServer(cfg, name)
 		}
 		if server.Disabled {
-			return nil, &usageError{fmt.Errorf("the server %q is disabled; servers enable %s turns it on", name, name)}
+			return nil, &cli.UsageError{Err: fmt.Errorf("the server %q is disabled; servers enable %s turns it on", name, name)}
 		}
 	}
 	return slices.Clone(names), nil

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"codemode-bridge/bridge/doctor"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -25,7 +26,7 @@ func tryServersCommand(con *console) *cobra.Command {
 			"shown and the login waited for.",
 		Args: func(c *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return &usageError{errors.New("servers test takes names, or --all")}
+				return &cli.UsageError{Err: errors.New("servers test takes names, or --all")}
 			}
 			return nil
 		},
@@ -33,7 +34,7 @@ func tryServersCommand(con *console) *cobra.Command {
 	}
 	c.Flags().BoolVar(&all, "all", false, "every server that is not disabled")
 	c.ValidArgsFunction = con.completeServers
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 
@@ -64,20 +65,20 @@ func tryServers(ctx context.Context, con *console, names []string, all bool) err
 			failed++
 		}
 	}
-	if con.json {
-		err = con.printJSON(rows)
+	if con.JSON {
+		err = con.PrintJSON(rows)
 	} else {
 		err = printTried(con, rows)
 	}
 	if err == nil && failed > 0 {
-		err = &exitError{exitFailed}
+		err = &cli.ExitError{Code: cli.ExitFailed}
 	}
 	return err
 }
 
 // waitForLogin shows where to log in to a server whose program waits for that.
 func (con *console) waitForLogin(server, link string) {
-	fmt.Fprintf(con.err, "%s waits for a login; open this in a browser:\n\n  %s\n\n", server, link)
+	fmt.Fprintf(con.Err, "%s waits for a login; open this in a browser:\n\n  %s\n\n", server, link)
 }
 
 func printTried(con *console, rows []doctor.Trial) error {
@@ -85,12 +86,12 @@ func printTried(con *console, rows []doctor.Trial) error {
 	for _, r := range rows {
 		table = append(table, []string{r.Name, r.State, strconv.Itoa(len(r.Tools)), r.TookText(), r.Protocol, strings.TrimSpace(r.Program + " " + r.Version)})
 	}
-	if err := con.table(table); err != nil {
+	if err := con.Table(table); err != nil {
 		return err
 	}
 	for _, r := range rows {
 		if r.Why != "" {
-			fmt.Fprintf(con.err, "%s: %s\n", r.Name, strings.ReplaceAll(r.Why, " | ", "\n  "))
+			fmt.Fprintf(con.Err, "%s: %s\n", r.Name, strings.ReplaceAll(r.Why, " | ", "\n  "))
 		}
 	}
 	return nil

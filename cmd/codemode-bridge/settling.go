@@ -77,10 +77,10 @@ func settleOne(ctx context.Context, con *console, s settling, people *approval.A
 			text += ", with edited arguments"
 		}
 	}
-	if con.json {
-		return errors.Join(con.printJSON(line), err)
+	if con.JSON {
+		return errors.Join(con.PrintJSON(line), err)
 	}
-	_, lost := fmt.Fprintln(con.out, canon.Escape(text))
+	_, lost := fmt.Fprintln(con.Out, canon.Escape(text))
 	return errors.Join(lost, err)
 }
 

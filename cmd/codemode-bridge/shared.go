@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/instance"
 	"codemode-bridge/bridge/upstream"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -32,10 +33,10 @@ const (
 func hostCommand(con *console) *cobra.Command {
 	var descriptor int
 	c := &cobra.Command{
-		Use: "host", Short: "Serve the windows that share a bridge", Hidden: true, Args: noArgs,
+		Use: "host", Short: "Serve the windows that share a bridge", Hidden: true, Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if descriptor <= 2 {
-				return &usageError{errors.New("host is started by run, not by hand")}
+				return &cli.UsageError{Err: errors.New("host is started by run, not by hand")}
 			}
 			ready := os.NewFile(uintptr(descriptor), "ready")
 			defer ready.Close()
@@ -66,7 +67,7 @@ func serveShared(ctx context.Context, con *console, start beginning, ready *os.F
 	}
 	defer listener.Close()
 	shared := instance.New(listener, instance.Options{Version: version, Log: logDir(con), Linger: timeDuration(cfg.Windows.Linger)})
-	con.err = shared.Stderr()
+	con.Err = shared.Stderr()
 	con.covers = func(cfg *config.Config, lookedNow []string) error {
 		if shared.OnlyOne() {
 			return nil
@@ -79,7 +80,7 @@ func serveShared(ctx context.Context, con *console, start beginning, ready *os.F
 	})
 	listener.Close() // whoever comes now finds the rendezvous free
 	shared.Disconnect()
-	con.err = os.Stderr
+	con.Err = os.Stderr
 	os.Stderr.Write(shared.Unheard())
 	return err
 }
@@ -116,23 +117,23 @@ func joinInstance(ctx context.Context, con *console, client io.ReadWriter, cfg *
 			}
 			// Bound to no context: it outlives this process.
 			command := exec.Command(self, "host", "--config", cfg.File, "--env", con.environment, "--ready", "3")
-			return meeting.Start(ctx, command, con.err)
+			return meeting.Start(ctx, command, con.Err)
 		})
 	}
 	var failed *instance.StartError
 	switch {
 	case errors.As(err, &failed):
-		return true, &exitError{failed.ExitCode}
+		return true, &cli.ExitError{Code: failed.ExitCode}
 	case ctx.Err() != nil:
 		return true, err
 	case errors.Is(err, instance.ErrUnsupported):
 		return false, nil // the reference says so
 	case err != nil:
-		fmt.Fprintf(con.err, "codemode-bridge: this window has servers of its own: %v\n", err)
+		fmt.Fprintf(con.Err, "codemode-bridge: this window has servers of its own: %v\n", err)
 		return false, nil
 	}
-	fmt.Fprintf(con.err, "codemode-bridge %s: served by process %d, which all windows of %s share; its log is in %s\n", version, conn.Welcome.PID, con.shownFile(), conn.Welcome.Log)
-	return true, meeting.Relay(ctx, client, conn, con.err, leaveTime)
+	fmt.Fprintf(con.Err, "codemode-bridge %s: served by process %d, which all windows of %s share; its log is in %s\n", version, conn.Welcome.PID, con.shownFile(), conn.Welcome.Log)
+	return true, meeting.Relay(ctx, client, conn, con.Err, leaveTime)
 }
 
 // shownFile is the configuration as the person named it.
@@ -146,12 +147,12 @@ func (con *console) shownFile() string {
 
 // instanceFolders hold the rendezvous of this user.
 func instanceFolders(con *console) (instance.Folders, error) {
-	places, err := config.Paths(con.env)
+	places, err := config.Paths(con.Env)
 	if err != nil {
 		return instance.Folders{}, err
 	}
 	f := instance.Folders{State: filepath.Join(places.StateDir, "windows"), Runtime: filepath.Join(os.TempDir(), fmt.Sprintf("codemode-bridge-%d", os.Geteuid()))}
-	if dir, ok := con.env("XDG_RUNTIME_DIR"); ok && filepath.IsAbs(dir) {
+	if dir, ok := con.Env("XDG_RUNTIME_DIR"); ok && filepath.IsAbs(dir) {
 		f.Runtime = filepath.Join(dir, "codemode-bridge")
 	}
 	return f, nil
@@ -181,12 +182,12 @@ func rendezvous(con *console, cfg *config.Config, looked []string) (*instance.Re
 	if err != nil {
 		return nil, err
 	}
-	places, err := config.Paths(con.env)
+	places, err := config.Paths(con.Env)
 	if err != nil {
 		return nil, err
 	}
 	same := sharing(cfg, looked)
-	common, err := same.Identity(con.env, upstream.Inherited(same.Passed, os.Environ()))
+	common, err := same.Identity(con.Env, upstream.Inherited(same.Passed, os.Environ()))
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/instance"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -15,7 +16,7 @@ import (
 // statusCommand shows the shared bridges of a configuration.
 func statusCommand(con *console) *cobra.Command {
 	c := &cobra.Command{
-		Use: "status", Short: "Show the bridges that the windows of this configuration share", Args: noArgs,
+		Use: "status", Short: "Show the bridges that the windows of this configuration share", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			file, err := con.file()
 			if err != nil {
@@ -32,34 +33,34 @@ func statusCommand(con *console) *cobra.Command {
 				}
 			}
 			slices.SortFunc(all, func(x, y instance.Status) int { return x.Since.Compare(y.Since) })
-			if con.json {
-				return con.printJSON(all)
+			if con.JSON {
+				return con.PrintJSON(all)
 			}
 			return printInstances(con, all)
 		},
 	}
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 
 func printInstances(con *console, all []instance.Status) error {
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(con.out, "no windows share a bridge with this configuration")
+		_, err := fmt.Fprintln(con.Out, "no windows share a bridge with this configuration")
 		return err
 	}
 	for n, i := range all {
 		if n > 0 {
-			fmt.Fprintln(con.out)
+			fmt.Fprintln(con.Out)
 		}
 		var pids []string
 		for _, w := range i.Clients {
 			pids = append(pids, strconv.Itoa(w.PID))
 		}
-		fmt.Fprintf(con.out, "process %d, version %s, since %s: %s", i.PID, i.Version, i.Since.Local().Format(time.DateTime), count(len(i.Clients), "window"))
+		fmt.Fprintf(con.Out, "process %d, version %s, since %s: %s", i.PID, i.Version, i.Since.Local().Format(time.DateTime), cli.Count(len(i.Clients), "window"))
 		if len(pids) > 0 {
-			fmt.Fprintf(con.out, " (%s)", strings.Join(pids, ", "))
+			fmt.Fprintf(con.Out, " (%s)", strings.Join(pids, ", "))
 		}
-		fmt.Fprintf(con.out, ", %s\n", count(i.Runs, "run"))
+		fmt.Fprintf(con.Out, ", %s\n", cli.Count(i.Runs, "run"))
 		table := [][]string{{"server", "state", "tools", "process", "of sessions", "why"}}
 		for _, s := range i.Servers {
 			pid := ""
@@ -70,9 +71,9 @@ func printInstances(con *console, all []instance.Status) error {
 			if s.Sessions != 0 {
 				own = fmt.Sprint("+", s.Sessions)
 			}
-			table = append(table, []string{s.Name, s.State, strconv.Itoa(s.Tools), pid, own, firstLine(s.Why)})
+			table = append(table, []string{s.Name, s.State, strconv.Itoa(s.Tools), pid, own, cli.FirstLine(s.Why)})
 		}
-		if err := con.table(table); err != nil {
+		if err := con.Table(table); err != nil {
 			return err
 		}
 	}

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/ledger"
@@ -31,10 +29,10 @@ func storePlace(con *console) (config.Audit, error) {
 	if _, gone := os.Stat(path); errors.Is(gone, fs.ErrNotExist) && con.configPath == "" {
 		// Nothing was set up, or the configuration is gone; the log can be
 		// read all the same.
-		cfg, err = config.Parse(path, []byte("{}"), con.env)
+		cfg, err = config.Parse(path, []byte("{}"), con.Env)
 	}
 	if err != nil {
-		fmt.Fprintln(con.err, "hint: --log FILE names an audit log without the configuration")
+		fmt.Fprintln(con.Err, "hint: --log FILE names an audit log without the configuration")
 		return config.Audit{}, err
 	}
 	// While an edit waits to be confirmed, the log is where it was.
@@ -127,7 +125,7 @@ func (con *console) openLog(ctx context.Context, place config.Audit, log *slog.L
 		return nil, err
 	}
 	if errors.Is(db.Err(), ledger.ErrDamaged) { // which the store has logged
-		fmt.Fprintln(con.err, repairHint)
+		fmt.Fprintln(con.Err, repairHint)
 	}
 	key := func(purpose, without string) []byte {
 		key, err := db.Key(purpose)
@@ -142,14 +140,4 @@ func (con *console) openLog(ctx context.Context, place config.Audit, log *slog.L
 		states:       key(stateKey, "what clients carry between requests is good in this process only"),
 		servers:      key(identities, "paused runs of this process do not go on after it: servers cannot be told apart"),
 	}, nil
-}
-
-// readValue reads one value, without the line break at its end.
-func readValue(in io.Reader) (string, error) {
-	b, err := io.ReadAll(io.LimitReader(in, 1<<20))
-	if err != nil {
-		return "", fmt.Errorf("reading a value: %w", err)
-	}
-	text := strings.TrimSuffix(string(b), "\n")
-	return strings.TrimSuffix(text, "\r"), nil
 }

@@ -11,6 +11,7 @@ import (
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -24,20 +25,20 @@ func tailCommand(con *console) *cobra.Command {
 		once  bool
 	}
 	c := &cobra.Command{
-		Use: "tail", Short: "Follow the calls of the bridges that run", Args: noArgs,
+		Use: "tail", Short: "Follow the calls of the bridges that run", Args: cli.NoArgs,
 		Long: "Follows the audit log and prints each run and call as it is recorded, by whatever bridge.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.lines < 0 {
-				return &usageError{errors.New("--lines must not be negative")}
+				return &cli.UsageError{Err: errors.New("--lines must not be negative")}
 			}
 			t := &audit.Tail{
 				Run: o.run, All: o.all, Back: o.lines, Once: o.once,
-				Following: func() { fmt.Fprintln(con.err, "following the audit log; Ctrl-C ends it") },
+				Following: func() { fmt.Fprintln(con.Err, "following the audit log; Ctrl-C ends it") },
 				Print: func(row ledger.Row) error {
-					if con.json {
-						return con.printJSON(audit.JSON(row))
+					if con.JSON {
+						return con.PrintJSON(audit.JSON(row))
 					}
-					_, err := fmt.Fprintln(con.out, audit.TailLine(row))
+					_, err := fmt.Fprintln(con.Out, audit.TailLine(row))
 					return err
 				},
 			}
@@ -55,9 +56,9 @@ func tailCommand(con *console) *cobra.Command {
 	f.BoolVar(&o.all, "all", false, "every record, not only runs and calls")
 	f.IntVarP(&o.lines, "lines", "n", 10, "begin with the last `N` records")
 	f.BoolVar(&o.once, "no-follow", false, "print what is there and end")
-	completeWith(c, "run", con.completeRun)
+	cli.CompleteWith(c, "run", con.completeRun)
 	logFlag(con, c)
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 
@@ -74,7 +75,7 @@ func awaitLog(ctx context.Context, con *console) error {
 			return nil
 		}
 		if !said {
-			fmt.Fprintf(con.err, "there is no audit log at %s yet; waiting for one\n", place.Path)
+			fmt.Fprintf(con.Err, "there is no audit log at %s yet; waiting for one\n", place.Path)
 		}
 		select {
 		case <-ctx.Done():

@@ -12,6 +12,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/pins"
 	"codemode-bridge/bridge/recorder"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 )
@@ -39,27 +40,27 @@ func toolsReview(con *console) *cobra.Command {
 		RunE: func(c *cobra.Command, names []string) error {
 			switch {
 			case accept && block:
-				return &usageError{errors.New("--accept and --block exclude each other")}
+				return &cli.UsageError{Err: errors.New("--accept and --block exclude each other")}
 			case all && !accept:
-				return &usageError{errors.New("--all goes with --accept")}
+				return &cli.UsageError{Err: errors.New("--all goes with --accept")}
 			case all && len(names) > 0:
-				return &usageError{errors.New("name tools, or say --all, not both")}
+				return &cli.UsageError{Err: errors.New("name tools, or say --all, not both")}
 			case (accept || block) && len(names) == 0 && !all:
-				return &usageError{errors.New("name the tools (as server__tool), or accept every one with --all")}
+				return &cli.UsageError{Err: errors.New("name the tools (as server__tool), or accept every one with --all")}
 			}
 			cfg, err := con.load()
 			if err != nil {
 				return err
 			}
 			var secrets recorder.Secrets
-			secrets.Learn(given(specs(cfg)), con.env)
+			secrets.Learn(given(specs(cfg)), con.Env)
 			store := pins.Open(pinFolder(con, cfg.File))
 			chosen, seen, err := chooseTools(store, cfg, names)
 			if err != nil {
 				return err
 			}
 			if !accept && !block {
-				return printReview(con, con.out, chosen, cfg, &secrets)
+				return printReview(con, con.Out, chosen, cfg, &secrets)
 			}
 			ask := func() error { return nil }
 			if accept && !seen {
@@ -74,7 +75,7 @@ func toolsReview(con *console) *cobra.Command {
 	f.BoolVar(&all, "all", false, "with --accept: every tool that is new or has changed")
 	f.BoolVarP(&yes, "yes", "y", false, "with --accept: whatever the tools are now, without a digest and without asking")
 	f.BoolVar(&fromStdin, "token-stdin", false, "read your token from standard input")
-	con.jsonFlag(c)
+	con.JSONFlag(c)
 	return c
 }
 
@@ -87,7 +88,7 @@ func chooseTools(store *pins.Store, cfg *config.Config, names []string) (chosen 
 	}
 	chosen, seen, err = store.Choose(names, func(server string) bool { return cfg.Servers[server] != nil })
 	if wrong := (*pins.NameError)(nil); errors.As(err, &wrong) {
-		err = &usageError{err}
+		err = &cli.UsageError{Err: err}
 	}
 	return chosen, seen, err
 }
@@ -99,8 +100,8 @@ func confirmTools(con *console, named int, yes bool) error {
 		question = "accept it as it is?"
 	}
 	err := confirm(con, question, yes)
-	if usage := (*usageError)(nil); errors.As(err, &usage) {
-		return &usageError{errors.New("there is no terminal to ask at: name each tool with the digest that tools review shows (server__tool@sha256:...); --yes accepts whatever they are now")}
+	if usage := (*cli.UsageError)(nil); errors.As(err, &usage) {
+		return &cli.UsageError{Err: errors.New("there is no terminal to ask at: name each tool with the digest that tools review shows (server__tool@sha256:...); --yes accepts whatever they are now")}
 	}
 	return err
 }
@@ -118,13 +119,13 @@ func decideTools(ctx context.Context, con *console, cfg *config.Config, secrets 
 		chosen = kept
 	}
 	if len(chosen) == 0 {
-		if con.json {
-			return con.printJSON([]pins.Row{})
+		if con.JSON {
+			return con.PrintJSON([]pins.Row{})
 		}
-		fmt.Fprintln(con.err, nothingWaits)
+		fmt.Fprintln(con.Err, nothingWaits)
 		return nil
 	}
-	if err := printReview(con, con.err, chosen, cfg, secrets); err != nil {
+	if err := printReview(con, con.Err, chosen, cfg, secrets); err != nil {
 		return err
 	}
 	if err := ask(); err != nil {
@@ -157,12 +158,12 @@ func decideTools(ctx context.Context, con *console, cfg *config.Config, secrets 
 			continue
 		}
 		done = append(done, map[string]string{"tool": name, "digest": w.Digest, "decision": word, "by": canon.Escape(by)})
-		if !con.json {
-			fmt.Fprintf(con.out, "%s is %s by %s\n", name, word, canon.Escape(by))
+		if !con.JSON {
+			fmt.Fprintf(con.Out, "%s is %s by %s\n", name, word, canon.Escape(by))
 		}
 	}
-	if con.json {
-		failed = append(failed, con.printJSON(done))
+	if con.JSON {
+		failed = append(failed, con.PrintJSON(done))
 	}
 	return errors.Join(failed...)
 }
@@ -196,14 +197,14 @@ func printReview(con *console, out io.Writer, chosen []pins.UnreviewedTool, cfg 
 	for _, w := range chosen {
 		rows = append(rows, pins.NewRow(w, thenOf(w, cfg), secrets.Hide))
 	}
-	if con.json {
-		if out != con.out {
+	if con.JSON {
+		if out != con.Out {
 			return nil // a program has read them before
 		}
-		return con.printJSON(rows)
+		return con.PrintJSON(rows)
 	}
 	if len(rows) == 0 {
-		fmt.Fprintln(con.err, nothingWaits)
+		fmt.Fprintln(con.Err, nothingWaits)
 		return nil
 	}
 	for i, r := range rows {
@@ -211,7 +212,7 @@ func printReview(con *console, out io.Writer, chosen []pins.UnreviewedTool, cfg 
 			fmt.Fprintln(out)
 		}
 		lines := r.Lines()
-		if out == con.out {
+		if out == con.Out {
 			lines = append(lines, "  accept this with: "+typed(con, "tools review --accept "+typedName(r.Named)))
 		}
 		for _, line := range lines {
@@ -220,8 +221,8 @@ func printReview(con *console, out io.Writer, chosen []pins.UnreviewedTool, cfg 
 			}
 		}
 	}
-	if out == con.out {
-		fmt.Fprintln(con.err, "\nkeep from scripts with: "+typed(con, "tools review --block TOOL..."))
+	if out == con.Out {
+		fmt.Fprintln(con.Err, "\nkeep from scripts with: "+typed(con, "tools review --block TOOL..."))
 	}
 	return nil
 }

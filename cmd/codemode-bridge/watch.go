@@ -11,6 +11,7 @@ import (
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/pending"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -19,13 +20,13 @@ import (
 func approvalsWatch(con *console) *cobra.Command {
 	var fromStdin bool
 	c := &cobra.Command{
-		Use: "watch", Short: "Answer on this terminal, as questions come", Args: noArgs,
+		Use: "watch", Short: "Answer on this terminal, as questions come", Args: cli.NoArgs,
 		Long: "Shows the calls that wait for a person, of every bridge with the same audit log, with the time that is\nleft, and takes your answers. Your approver's token is asked for first: a terminal alone proves nothing.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.RequestStore) (err error) {
-				in, ok := con.in.(*os.File)
-				if out, isFile := con.out.(*os.File); !ok || !isFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
-					return &usageError{errors.New("there is no terminal here; approvals list, approve and deny work without one")}
+				in, ok := con.In.(*os.File)
+				if out, isFile := con.Out.(*os.File); !ok || !isFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+					return &cli.UsageError{Err: errors.New("there is no terminal here; approvals list, approve and deny work without one")}
 				}
 				_, who, _, err := authenticate(con, cfg, fromStdin)
 				if err != nil {
@@ -37,7 +38,7 @@ func approvalsWatch(con *console) *cobra.Command {
 				}
 				defer func() { err = errors.Join(err, s.Close()) }()
 				err = approvalview.Watch(c.Context(), approvalview.Options{
-					Store: store, Approver: who.Name, Configuration: realmOf(cfg).Configuration, In: in, Out: con.out,
+					Store: store, Approver: who.Name, Configuration: realmOf(cfg).Configuration, In: in, Out: con.Out,
 					Settle: func(ctx context.Context, e approval.StoredRequest, v approval.Verdict) (approval.Verdict, approval.StoredRequest, error) {
 						return s.settleAsOf(ctx, con, who, e, v)
 					},

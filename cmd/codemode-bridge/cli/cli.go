@@ -1,0 +1,159 @@
+// Package cli is what the commands of a program have in common: the streams
+// they read and write, how they print for people and for programs, the counts
+// of arguments they take, and the errors that end them with an exit code. It
+// knows nothing of what a command does.
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/lines"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// A Console is where a command reads and writes.
+type Console struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Env      func(name string) (value string, ok bool)
+	JSON     bool // --json
+}
+
+// PrintJSON writes v to standard output: indented for a person, with what cannot
+// be seen written out, and on one line for a program, as it is.
+func (con *Console) PrintJSON(v any) error {
+	if file, ok := con.Out.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
+		e := json.NewEncoder(con.Out)
+		e.SetEscapeHTML(false)
+		return e.Encode(v)
+	}
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(con.Out, canon.EscapeLines(text.String()))
+	return err
+}
+
+// Width is how many characters a line of the terminal has that standard
+// output goes to; 0 if it goes elsewhere, where lines are as long as they are.
+func (con *Console) Width() int {
+	if file, ok := con.Out.(*os.File); ok {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
+			return max(width, 40)
+		}
+	}
+	return 0
+}
+
+// Table writes rows in columns to standard output, the first row in capitals.
+func (con *Console) Table(rows [][]string) error {
+	_, err := io.WriteString(con.Out, lines.Table(rows, con.Width()))
+	return err
+}
+
+// Told writes a sentence to standard error.
+func (con *Console) Told(format string, args ...any) {
+	fmt.Fprintln(con.Err, con.Fitted(fmt.Sprintf(format, args...)))
+}
+
+// Fitted is a sentence for standard error, in lines that fit the terminal.
+func (con *Console) Fitted(text string) string {
+	width := 0
+	if file, ok := con.Err.(*os.File); ok {
+		width, _, _ = term.GetSize(int(file.Fd()))
+	}
+	if width < 40 {
+		return text
+	}
+	fits := lines.Hang(text, width, "  ")
+	for i, line := range fits {
+		fits[i] = strings.TrimRight(line, " ")
+	}
+	return strings.Join(fits, "\n")
+}
+
+// PrintLines prints lines to standard output.
+func (con *Console) PrintLines(lines []string) {
+	for _, line := range lines {
+		fmt.Fprintln(con.Out, line)
+	}
+}
+
+// HomeShort is a path for people.
+func (con *Console) HomeShort(path string) string {
+	home, _ := con.Env("HOME")
+	if rest, ok := strings.CutPrefix(path, home+string(filepath.Separator)); ok && home != "" {
+		return filepath.Join("~", rest)
+	}
+	return path
+}
+
+// JSONFlag gives a command the flag --json.
+func (con *Console) JSONFlag(c *cobra.Command) {
+	c.Flags().BoolVar(&con.JSON, "json", false, "print JSON")
+}
+
+// Step says on a terminal what takes a while.
+func (con *Console) Step(what string) {
+	if file, ok := con.Err.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		fmt.Fprintf(con.Err, "%s...\n", what)
+	}
+}
+
+// Colour reports whether standard output shows colours.
+func (con *Console) Colour() bool {
+	file, ok := con.Out.(*os.File)
+	_, plain := con.Env("NO_COLOR")
+	return ok && !plain && term.IsTerminal(int(file.Fd()))
+}
+
+// ReadSecret reads one value from standard input: typed unseen on a terminal, all
+// of it without the last line break otherwise.
+func (con *Console) ReadSecret(prompt string) (string, error) {
+	if file, ok := con.In.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		fmt.Fprint(con.Err, prompt)
+		value, err := term.ReadPassword(int(file.Fd()))
+		fmt.Fprintln(con.Err)
+		if err != nil {
+			return "", fmt.Errorf("reading a value: %w", err)
+		}
+		return string(value), nil
+	}
+	return ReadValue(con.In)
+}
+
+// ReadValue reads one value, without the line break at its end.
+func ReadValue(in io.Reader) (string, error) {
+	b, err := io.ReadAll(io.LimitReader(in, 1<<20))
+	if err != nil {
+		return "", fmt.Errorf("reading a value: %w", err)
+	}
+	text := strings.TrimSuffix(string(b), "\n")
+	return strings.TrimSuffix(text, "\r"), nil
+}
+
+// Count is a number of things: 1 server, 2 servers.
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// FirstLine is text up to its first line break.
+func FirstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}

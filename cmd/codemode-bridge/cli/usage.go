@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes. They are part of the command line's contract (docs/reference/cli.md).
+const (
+	ExitOK          = 0
+	ExitFailed      = 1 // the script, the tool or the server failed
+	ExitUsage       = 2 // the command line is wrong
+	ExitConfig      = 3 // the configuration is wrong or cannot be read
+	ExitDenied      = 4 // eval: a call was denied and the script did not catch it
+	ExitNotWhole    = 5 // audit: the log is not what was written
+	ExitKept        = 6 // approvals: the bridge that asked has not taken the answer yet
+	ExitInterrupted = 130
+)
+
+// A UsageError is a command line that makes no sense.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// An ExitError ends the program with a code, after its own output was written.
+type ExitError struct{ Code int }
+
+func (e *ExitError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
+
+// The counts of arguments that commands take; a wrong one is wrong usage.
+func NoArgs(c *cobra.Command, args []string) error { return MaxArgs(0)(c, args) }
+
+func MaxArgs(n int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) <= n {
+			return nil
+		}
+		takes := "no arguments"
+		if n > 0 {
+			takes = "at most " + Count(n, "argument")
+		}
+		return &UsageError{Err: fmt.Errorf("%s takes %s, not %d (does one need quotes?)", Command(c), takes, len(args))}
+	}
+}
+
+func MinArgs(n int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) >= n {
+			return nil
+		}
+		return &UsageError{Err: fmt.Errorf("%s needs %s: %s", Command(c), Count(n, "argument"), c.UseLine())}
+	}
+}
+
+func OneArg(c *cobra.Command, args []string) error {
+	if err := MinArgs(1)(c, args); err != nil {
+		return err
+	}
+	return MaxArgs(1)(c, args)
+}
+
+func ExactArgs(n int) cobra.PositionalArgs { return RangeArgs(n, n) }
+
+func RangeArgs(least, most int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) < least {
+			return MinArgs(least)(c, args)
+		}
+		return MaxArgs(most)(c, args)
+	}
+}
+
+// OneOf is wrong usage unless word is one of allowed.
+func OneOf(flag, word string, allowed ...string) error {
+	if slices.Contains(allowed, word) {
+		return nil
+	}
+	return &UsageError{Err: fmt.Errorf("--%s must be one of %s, not %q", flag, strings.Join(allowed, ", "), word)}
+}
+
+// Complete offers words for a flag to the shell.
+func Complete(c *cobra.Command, flag string, words []string) {
+	CompleteWith(c, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// CompleteWith offers what f finds for a flag to the shell.
+func CompleteWith(c *cobra.Command, flag string, f cobra.CompletionFunc) {
+	if err := c.RegisterFlagCompletionFunc(flag, f); err != nil {
+		panic("codemode-bridge: " + err.Error()) // the flag was not added
+	}
+}
+
+// Command is a command as it is typed, without the program.
+func Command(c *cobra.Command) string {
+	return strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ")
+}
