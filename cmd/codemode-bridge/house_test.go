@@ -121,7 +121,6 @@ var table = map[string][]string{
 		"bridge/logfile",
 		"bridge/login",
 		"bridge/mcphttp",
-		"bridge/memstore",
 		"bridge/notify",
 		"bridge/observed",
 		"bridge/openapi",
@@ -140,10 +139,12 @@ var table = map[string][]string{
 		"profiles",
 		"profiles/templates",
 		"sandbox",
+		"cmd/codemode-bridge/auditcmd",
 		"cmd/codemode-bridge/cli",
 	},
-	"cmd/codemode-bridge/cli": {"bridge/canon", "bridge/lines"},
-	"cmd/codemode-worker":     {"sandbox/worker"},
+	"cmd/codemode-bridge/auditcmd": {"bridge/audit", "bridge/canon", "bridge/config", "bridge/ledger", "bridge/memstore", "bridge/recorder", "bridge/sqlstore", "cmd/codemode-bridge/cli"},
+	"cmd/codemode-bridge/cli":      {"bridge/canon", "bridge/lines"},
+	"cmd/codemode-worker":          {"sandbox/worker"},
 }
 
 // stdOnly are the packages that import the standard library and nothing else

@@ -71,7 +71,7 @@ var about = map[string]string{
 	"bridge/view":         "makes what calls are decided on, of policy, catalogue and pins, and follows what changes it",
 	"bridge/watch":        "notices that files in folders may have changed",
 	"bridge/webguard":     "refuses requests from web pages elsewhere, and those on whose end two programs could disagree",
-	"cmd/codemode-bridge": "flags, wiring, signals, output",
+	"cmd/codemode-bridge": "commands, flags, wiring, signals",
 	"cmd/codemode-worker": "the worker as a program of its own",
 	"docs/examples/shop":  "is the server that the examples call",
 	"profiles":            "decides what one call may do, from plain facts, with no I/O, clock or randomness",
@@ -85,7 +85,8 @@ var about = map[string]string{
 	"sandbox/wire":        "the frames a worker and its parent exchange",
 	"sandbox/worker":      "the child: the protocol, one event loop, the script's own limits; it knows no JavaScript",
 
-	"cmd/codemode-bridge/cli": "what all commands share: streams, printing, counts of arguments, exit codes",
+	"cmd/codemode-bridge/auditcmd": "the commands that read, check and keep the audit log, and tail",
+	"cmd/codemode-bridge/cli":      "what all commands share: streams, printing, counts of arguments, exit codes",
 }
 
 // The table stands between these two lines.

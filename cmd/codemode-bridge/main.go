@@ -1,9 +1,10 @@
 // Codemode-bridge is one MCP server that stands in front of many: it shows a
 // client one code tool, and lets the scripts call the tools of all.
 //
-// This package is the wiring: flags, signals, output, and the one function
-// that puts the parts together (build, in parts.go). It is the only reader of
-// the environment and of the configuration file.
+// This package is the commands and the wiring: flags, signals, and the one
+// function that puts the parts together (build, in parts.go). It is the only
+// reader of the environment and of the configuration file. What all commands
+// share is in cli; the commands of the audit log are in auditcmd.
 package main
 
 import (
@@ -84,7 +85,7 @@ func rootCommand(con *console) *cobra.Command {
 	root.PersistentFlags().StringVarP(&con.configPath, "config", "c", "", "the configuration `file` (default: $CODEMODE_CONFIG, then the user's own)")
 	root.PersistentFlags().StringVar(&con.environment, "env", "", "the `environment`: NAME lays config.NAME.json over the profiles of config.json")
 	_ = root.RegisterFlagCompletionFunc("env", con.completeEnvironments) // the flag is there
-	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checkCommand(con), configCommand(con), initCommand(con), installCommand(con), uninstallCommand(con), serversCommand(con), toolsCommand(con), profilesCommand(con), scriptsCommand(con), approvalsCommand(con), approversCommand(con), grantsCommand(con), auditCommand(con), runsCommand(con), tailCommand(con), statusCommand(con), doctorCommand(con), versionCommand(con))
+	root.AddCommand(runCommand(con), hostCommand(con), openapiCommand(con), serveCommand(con), evalCommand(con), checkCommand(con), configCommand(con), initCommand(con), installCommand(con), uninstallCommand(con), serversCommand(con), toolsCommand(con), profilesCommand(con), scriptsCommand(con), approvalsCommand(con), approversCommand(con), grantsCommand(con), logFlag(con, auditLogOf(con).Command()), runsCommand(con), logFlag(con, auditLogOf(con).Tail()), statusCommand(con), doctorCommand(con), versionCommand(con))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	// A command that only groups others must not pass over a wrong word.

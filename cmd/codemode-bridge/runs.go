@@ -11,6 +11,7 @@ import (
 	"codemode-bridge/bridge/audit"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/cmd/codemode-bridge/auditcmd"
 	"codemode-bridge/cmd/codemode-bridge/cli"
 
 	"github.com/spf13/cobra"
@@ -19,15 +20,13 @@ import (
 // runsCommand shows runs, from the audit log, and goes on with paused ones.
 func runsCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "runs", Short: "The runs of scripts: what they did, and going on with paused ones"}
-	list, show := listRunsCommand(con), showCommand(con, "Show what one run did")
-	logFlag(con, list)
-	logFlag(con, show)
-	group.AddCommand(list, show, resumeRunCommand(con), cancelRunCommand(con), replayRunCommand(con))
+	list, show := listRunsCommand(con), auditLogOf(con).Show("Show what one run did")
+	group.AddCommand(logFlag(con, list), logFlag(con, show), resumeRunCommand(con), cancelRunCommand(con), replayRunCommand(con))
 	return group
 }
 
 func listRunsCommand(con *console) *cobra.Command {
-	var s selection
+	var s auditcmd.Selection
 	var limit int
 	var others bool
 	c := &cobra.Command{
@@ -38,7 +37,7 @@ func listRunsCommand(con *console) *cobra.Command {
 				return &cli.UsageError{Err: errors.New("--limit must not be negative; 0 is no limit")}
 			}
 			rows, left := []audit.RunRow{}, 0
-			err := noLogIsEmpty(withLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
+			err := auditLogOf(con).WithAny(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
 				q, err := s.Query(ctx, store, time.Now())
 				if err != nil {
 					return err
@@ -48,7 +47,7 @@ func listRunsCommand(con *console) *cobra.Command {
 					return err
 				}
 				return sayPaused(ctx, con, store, rows)
-			}))
+			})
 			if err != nil {
 				return err
 			}
@@ -65,7 +64,7 @@ func listRunsCommand(con *console) *cobra.Command {
 			return con.Table(audit.RunTable(rows, others))
 		},
 	}
-	s.period(c)
+	s.Period(c)
 	c.Flags().StringSliceVar(&s.Clients, "client", nil, "only clients of this `name`")
 	c.Flags().StringSliceVar(&s.Profiles, "profile", nil, "only runs under this `profile`")
 	c.Flags().BoolVar(&others, "all", false, "also the runs of other configurations")

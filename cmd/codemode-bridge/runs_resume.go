@@ -24,7 +24,7 @@ import (
 func resumeRunCommand(con *console) *cobra.Command {
 	var media string
 	c := &cobra.Command{
-		Use: "resume RUN", Short: "Go on with a paused run, and print its result", Args: cli.ExactArgs(1), ValidArgsFunction: con.completeRun,
+		Use: "resume RUN", Short: "Go on with a paused run, and print its result", Args: cli.ExactArgs(1), ValidArgsFunction: auditLogOf(con).CompleteRun,
 		Long: "Goes on with a run that was paused to wait for a person, or whose bridge has ended, and prints its result\n" +
 			"as eval does. Calls that were made are not made again. It approves nothing: while the run waits for\nsomebody, so does this; Ctrl-C pauses the run again.",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -84,7 +84,7 @@ func sayWaiting(ctx context.Context, con *console, p *parts, run string) (end fu
 // openRun is the run that an id, or the beginning of one, names, if it has not
 // ended: that is found out before servers are started for it.
 func openRun(ctx context.Context, con *console, prefix string) (run string, err error) {
-	err = withLog(ctx, con, func(ctx context.Context, s *sqlstore.DB) (err error) {
+	err = auditLogOf(con).With(ctx, func(ctx context.Context, s *sqlstore.DB) (err error) {
 		if run, err = audit.FindRun(ctx, s, prefix); err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func openRun(ctx context.Context, con *console, prefix string) (run string, err 
 // folder, the same command could start another server.
 func enterFolder(ctx context.Context, con *console, run string) error {
 	folder := ""
-	err := withLog(ctx, con, func(ctx context.Context, s *sqlstore.DB) error {
+	err := auditLogOf(con).With(ctx, func(ctx context.Context, s *sqlstore.DB) error {
 		_, entries, err := s.Read(ctx, run)
 		if err == nil {
 			folder, err = bridge.FolderOf(entries)
@@ -144,7 +144,7 @@ func noRun(con *console, run string, err error) error {
 // cancelRunCommand ends a run, wherever it is.
 func cancelRunCommand(con *console) *cobra.Command {
 	return &cobra.Command{
-		Use: "cancel RUN", Short: "End a run, running or paused", Args: cli.ExactArgs(1), ValidArgsFunction: con.completeRun,
+		Use: "cancel RUN", Short: "End a run, running or paused", Args: cli.ExactArgs(1), ValidArgsFunction: auditLogOf(con).CompleteRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			run, err := openRun(c.Context(), con, args[0])
 			if err != nil {
@@ -166,7 +166,7 @@ func cancelRunCommand(con *console) *cobra.Command {
 func replayRunCommand(con *console) *cobra.Command {
 	var dry bool
 	c := &cobra.Command{
-		Use: "replay RUN --dry", Short: "Run a script again against its recorded answers, and show each step", Args: cli.ExactArgs(1), ValidArgsFunction: con.completeRun,
+		Use: "replay RUN --dry", Short: "Run a script again against its recorded answers, and show each step", Args: cli.ExactArgs(1), ValidArgsFunction: auditLogOf(con).CompleteRun,
 		Long: "Runs the script of a run again against the answers that its journal has: nothing is called. Journals of runs\n" +
 			"that have ended are kept for as long as runs.keep says; by default, not at all. Results are shown as they were.",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -174,7 +174,7 @@ func replayRunCommand(con *console) *cobra.Command {
 				return &cli.UsageError{Err: errors.New("replay only shows what a run did: say --dry; runs resume goes on with a paused one")}
 			}
 			run := ""
-			err := withLog(c.Context(), con, func(ctx context.Context, s *sqlstore.DB) (err error) {
+			err := auditLogOf(con).With(c.Context(), func(ctx context.Context, s *sqlstore.DB) (err error) {
 				run, err = audit.FindRun(ctx, s, args[0])
 				return err
 			})

@@ -13,7 +13,31 @@ import (
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/recorder"
 	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/cmd/codemode-bridge/auditcmd"
+
+	"github.com/spf13/cobra"
 )
+
+// auditLogOf is the audit log to the commands that read and keep it.
+func auditLogOf(con *console) *auditcmd.Log {
+	return &auditcmd.Log{
+		Console: &con.Console, Version: version,
+		Place: func() (config.Audit, error) { return storePlace(con) },
+		Open: func(ctx context.Context, place config.Audit, readOnly bool) (*sqlstore.DB, error) {
+			return openStore(ctx, place, readOnly, nil)
+		},
+		Repair: func(ctx context.Context, place config.Audit) (sqlstore.Repaired, error) {
+			return sqlstore.Repair(ctx, storeOptions(place))
+		},
+		Load: con.load,
+	}
+}
+
+// logFlag gives a command, and those below it, the flag --log.
+func logFlag(con *console, c *cobra.Command) *cobra.Command {
+	c.PersistentFlags().StringVar(&con.logFile, "log", "", "the audit log's `file` (default: audit.path of the configuration)")
+	return c
+}
 
 // storePlace is where the audit log is, and how it is kept: by --log, by the
 // configuration, or, where there is none, where it is by default.
@@ -49,20 +73,17 @@ func mustHavePath(place config.Audit) error {
 	return nil
 }
 
-// The purposes of keys: under identities servers are told apart, fingerprints
-// are made of hidden values, and stateKey seals what stateless clients carry, so
-// that any bridge with the same store can read it.
+// The purposes of keys: under identities servers are told apart, and stateKey
+// seals what stateless clients carry, so that any bridge with the same store can
+// read it.
 const (
-	identities   = "server identities"
-	fingerprints = "fingerprints"
-	stateKey     = "request state"
+	identities = "server identities"
+	stateKey   = "request state"
 )
 
 func storeOptions(place config.Audit) sqlstore.Options {
 	return sqlstore.Options{Path: place.Path, AllDurable: place.Durability == config.DurabilityAll, CheckpointFile: place.Checkpoint}
 }
-
-const repairHint = "hint: calls are refused until codemode-bridge audit repair has set the damaged log aside"
 
 // openStore opens the audit log. Nil is a log of which nobody is told.
 func openStore(ctx context.Context, place config.Audit, readOnly bool, log *slog.Logger) (*sqlstore.DB, error) {
@@ -125,7 +146,7 @@ func (con *console) openLog(ctx context.Context, place config.Audit, log *slog.L
 		return nil, err
 	}
 	if errors.Is(db.Err(), ledger.ErrDamaged) { // which the store has logged
-		fmt.Fprintln(con.Err, repairHint)
+		fmt.Fprintln(con.Err, auditcmd.RepairHint)
 	}
 	key := func(purpose, without string) []byte {
 		key, err := db.Key(purpose)
@@ -136,7 +157,7 @@ func (con *console) openLog(ctx context.Context, place config.Audit, log *slog.L
 	}
 	return &auditLog{
 		Recorder:     recorder.New(recorder.Options{Store: db, Log: log}),
-		fingerprints: key(fingerprints, "records will show no fingerprints of hidden values"),
+		fingerprints: key(auditcmd.Fingerprints, "records will show no fingerprints of hidden values"),
 		states:       key(stateKey, "what clients carry between requests is good in this process only"),
 		servers:      key(identities, "paused runs of this process do not go on after it: servers cannot be told apart"),
 	}, nil

@@ -1,4 +1,4 @@
-package main
+package auditcmd
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// tailCommand follows what running bridges do, call by call.
-func tailCommand(con *console) *cobra.Command {
+// Tail follows what running bridges do, call by call.
+func (l *Log) Tail() *cobra.Command {
 	var o struct {
 		run   string
 		all   bool
@@ -33,22 +33,22 @@ func tailCommand(con *console) *cobra.Command {
 			}
 			t := &audit.Tail{
 				Run: o.run, All: o.all, Back: o.lines, Once: o.once,
-				Following: func() { fmt.Fprintln(con.Err, "following the audit log; Ctrl-C ends it") },
+				Following: func() { fmt.Fprintln(l.Err, "following the audit log; Ctrl-C ends it") },
 				Print: func(row ledger.Row) error {
-					if con.JSON {
-						return con.PrintJSON(audit.JSON(row))
+					if l.JSON {
+						return l.PrintJSON(audit.JSON(row))
 					}
-					_, err := fmt.Fprintln(con.Out, audit.TailLine(row))
+					_, err := fmt.Fprintln(l.Out, audit.TailLine(row))
 					return err
 				},
 			}
 			if o.once {
-				return readLog(c.Context(), con, func(ctx context.Context, s ledger.Store) error { return t.Follow(ctx, s) })
+				return l.read(c.Context(), func(ctx context.Context, s ledger.Store) error { return t.Follow(ctx, s) })
 			}
-			if err := awaitLog(c.Context(), con); err != nil {
+			if err := l.await(c.Context()); err != nil {
 				return nil // told to end
 			}
-			return withLog(c.Context(), con, func(ctx context.Context, s *sqlstore.DB) error { return t.Follow(ctx, s) })
+			return l.With(c.Context(), func(ctx context.Context, s *sqlstore.DB) error { return t.Follow(ctx, s) })
 		},
 	}
 	f := c.Flags()
@@ -56,15 +56,14 @@ func tailCommand(con *console) *cobra.Command {
 	f.BoolVar(&o.all, "all", false, "every record, not only runs and calls")
 	f.IntVarP(&o.lines, "lines", "n", 10, "begin with the last `N` records")
 	f.BoolVar(&o.once, "no-follow", false, "print what is there and end")
-	cli.CompleteWith(c, "run", con.completeRun)
-	logFlag(con, c)
-	con.JSONFlag(c)
+	cli.CompleteWith(c, "run", l.CompleteRun)
+	l.JSONFlag(c)
 	return c
 }
 
-// awaitLog waits until there is an audit log, or ctx ends.
-func awaitLog(ctx context.Context, con *console) error {
-	place, err := storePlace(con)
+// await waits until there is an audit log, or ctx ends.
+func (l *Log) await(ctx context.Context) error {
+	place, err := l.Place()
 	if err != nil {
 		return err
 	}
@@ -75,7 +74,7 @@ func awaitLog(ctx context.Context, con *console) error {
 			return nil
 		}
 		if !said {
-			fmt.Fprintf(con.Err, "there is no audit log at %s yet; waiting for one\n", place.Path)
+			fmt.Fprintf(l.Err, "there is no audit log at %s yet; waiting for one\n", place.Path)
 		}
 		select {
 		case <-ctx.Done():

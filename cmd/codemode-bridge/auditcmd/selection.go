@@ -1,8 +1,9 @@
-package main
+package auditcmd
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -14,13 +15,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A selection is what the flags of a command say of the rows it wants.
-type selection struct{ audit.Selection }
+// A Selection is what the flags of a command say of the rows it wants.
+type Selection struct{ audit.Selection }
 
 // flags adds the flags to a command.
-func (s *selection) flags(a *console, c *cobra.Command) {
+func (s *Selection) flags(l *Log, c *cobra.Command) {
 	f := c.Flags()
-	s.period(c)
+	s.Period(c)
 	f.StringSliceVar(&s.Events, "event-type", nil, "only these `events`: "+strings.Join(audit.EventWords, ", "))
 	f.StringSliceVar(&s.Decisions, "decision", nil, "only what policy `decided` so: allow, ask, deny; denied alone is what was refused, whoever said no")
 	f.StringSliceVar(&s.Outcomes, "outcome", nil, "only what `ended` so: done, failed, refused (or denied), unknown, stopped")
@@ -38,24 +39,25 @@ func (s *selection) flags(a *console, c *cobra.Command) {
 	cli.Complete(c, "decision", audit.DecisionWords)
 	cli.Complete(c, "outcome", audit.OutcomeWords)
 	cli.Complete(c, "risk", audit.RiskWords)
-	cli.CompleteWith(c, "run", a.completeRun)
+	cli.CompleteWith(c, "run", l.CompleteRun)
 }
 
-// period adds the flags of a period alone.
-func (s *selection) period(c *cobra.Command) {
+// Period adds the flags of a period alone.
+func (s *Selection) Period(c *cobra.Command) {
 	c.Flags().StringVar(&s.Since, "since", "", "not before this `time`: 2h, 7d, 2026-01-31, 2026-01-31T15:04")
 	c.Flags().StringVar(&s.Until, "until", "", "before this `time`, written like --since")
 }
 
-// completeRun offers the newest runs to the shell.
-func (con *console) completeRun(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+// CompleteRun offers the newest runs to the shell.
+func (l *Log) CompleteRun(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	said := l.Err
+	l.Err = io.Discard
+	defer func() { l.Err = said }()
 	var all []string
-	quiet := *con
-	quiet.Err = nowhere{}
-	if err := withLog(c.Context(), &quiet, func(ctx context.Context, s *sqlstore.DB) error {
+	if err := l.With(c.Context(), func(ctx context.Context, s *sqlstore.DB) error {
 		for row, err := range s.Rows(ctx, ledger.Query{Events: []ledger.Event{ledger.RunStarted}, Newest: true, Limit: 200}) {
 			if err != nil {
 				return err
@@ -70,8 +72,3 @@ func (con *console) completeRun(c *cobra.Command, args []string, prefix string) 
 	}
 	return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
-
-// nowhere is where talk goes that nobody reads.
-type nowhere struct{}
-
-func (nowhere) Write(p []byte) (int, error) { return len(p), nil }

@@ -1,4 +1,4 @@
-package main
+package auditcmd
 
 import (
 	"context"
@@ -18,14 +18,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// verifyCommand says whether the log is what was written.
-func verifyCommand(con *console) *cobra.Command {
+// verify says whether the log is what was written.
+func (l *Log) verify() *cobra.Command {
 	var against string
 	c := &cobra.Command{
 		Use: "verify", Short: "Say whether the log is what was written", Args: cli.NoArgs,
 		Long: "Reads the whole log and says whether it is what was written, or which row was edited, removed,\ninserted or reordered; the exit code is then 5. A log whose end was cut, that was written anew, or\nthat was replaced by an older copy is found with a checkpoint that was kept elsewhere (--against).",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return withLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
+			return l.With(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
 				checkpoints, err := readCheckpoints(against)
 				if err != nil {
 					return err
@@ -34,10 +34,10 @@ func verifyCommand(con *console) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if con.JSON {
-					err = con.PrintJSON(audit.VerifiedJSON(r, len(checkpoints)))
+				if l.JSON {
+					err = l.PrintJSON(audit.VerifiedJSON(r, len(checkpoints)))
 				} else {
-					printReport(con, r, len(checkpoints))
+					l.printReport(r, len(checkpoints))
 				}
 				if err == nil && !r.Whole {
 					return &cli.ExitError{Code: cli.ExitNotWhole}
@@ -47,7 +47,7 @@ func verifyCommand(con *console) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&against, "against", "", "compare with a checkpoint: a `file` of them, or the line itself")
-	con.JSONFlag(c)
+	l.JSONFlag(c)
 	return c
 }
 
@@ -68,46 +68,46 @@ func readCheckpoints(text string) ([]ledger.Checkpoint, error) {
 	return audit.ReadCheckpoints(text, file)
 }
 
-func printReport(con *console, r ledger.Report, checkpoints int) {
+func (l *Log) printReport(r ledger.Report, checkpoints int) {
 	if !r.Whole {
-		fmt.Fprintf(con.Out, "the log is not what was written: %s\n", audit.Shown(r.Message))
+		fmt.Fprintf(l.Out, "the log is not what was written: %s\n", audit.Shown(r.Message))
 		return
 	}
 	if r.Rows == 0 {
-		fmt.Fprintln(con.Out, "the log is whole, and empty")
+		fmt.Fprintln(l.Out, "the log is whole, and empty")
 	} else {
-		fmt.Fprintf(con.Out, "the log is whole: %s, %d to %d, last hash %s\n", cli.Count(int(r.Rows), "row"), r.First, r.Last, r.Hash)
+		fmt.Fprintf(l.Out, "the log is whole: %s, %d to %d, last hash %s\n", cli.Count(int(r.Rows), "row"), r.First, r.Last, r.Hash)
 	}
 	if !r.Sealed {
-		fmt.Fprintln(con.Err, "the log's key was not found, so rows that were written anew with right hashes would pass")
+		fmt.Fprintln(l.Err, "the log's key was not found, so rows that were written anew with right hashes would pass")
 	}
 	if checkpoints == 0 {
-		fmt.Fprintln(con.Err, "not compared with a checkpoint from elsewhere (--against): an older copy of the whole log would pass")
+		fmt.Fprintln(l.Err, "not compared with a checkpoint from elsewhere (--against): an older copy of the whole log would pass")
 	} else {
-		fmt.Fprintf(con.Err, "compared with %s\n", cli.Count(checkpoints, "checkpoint"))
+		fmt.Fprintf(l.Err, "compared with %s\n", cli.Count(checkpoints, "checkpoint"))
 	}
 }
 
-// checkpointCommand prints a signed checkpoint.
-func checkpointCommand(con *console) *cobra.Command {
+// checkpoint prints a signed checkpoint.
+func (l *Log) checkpoint() *cobra.Command {
 	return &cobra.Command{
 		Use: "checkpoint", Short: "Print a signed line that proves later what the log held now", Args: cli.NoArgs,
 		Long: "Prints one line that names the log's last row and is signed with the log's key. Keep it where the\nlog's owner cannot change it; audit verify --against compares with it.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return withLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
+			return l.With(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
 				point, err := store.Checkpoint(ctx)
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintln(con.Out, point)
+				_, err = fmt.Fprintln(l.Out, point)
 				return err
 			})
 		},
 	}
 }
 
-// pruneCommand removes old rows.
-func pruneCommand(con *console) *cobra.Command {
+// prune removes old rows.
+func (l *Log) prune() *cobra.Command {
 	var age string
 	var rows int64
 	var dry bool
@@ -125,7 +125,7 @@ func pruneCommand(con *console) *cobra.Command {
 				return &cli.UsageError{Err: fmt.Errorf("--keep-rows must be 1 or more, not %d", rows)}
 			}
 			before := time.Now().Add(-old)
-			return writeLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
+			return l.write(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
 				verb, n := "removed", int64(0)
 				if byRows {
 					if before, err = recorder.TimeOfNewest(ctx, store, rows); err != nil {
@@ -141,18 +141,18 @@ func pruneCommand(con *console) *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("pruning the audit log: %w", err)
 				}
-				if con.JSON {
+				if l.JSON {
 					about := map[string]any{"removed": n, "dry_run": dry}
 					if !before.IsZero() {
 						about["before"] = before
 					}
-					return con.PrintJSON(about)
+					return l.PrintJSON(about)
 				}
 				if before.IsZero() {
-					_, err = fmt.Fprintf(con.Out, "%s 0 rows: there are no more than %d\n", verb, rows)
+					_, err = fmt.Fprintf(l.Out, "%s 0 rows: there are no more than %d\n", verb, rows)
 					return err
 				}
-				_, err = fmt.Fprintf(con.Out, "%s %s from before %s\n", verb, cli.Count(int(n), "row"), before.Local().Format(time.DateTime))
+				_, err = fmt.Fprintf(l.Out, "%s %s from before %s\n", verb, cli.Count(int(n), "row"), before.Local().Format(time.DateTime))
 				return err
 			})
 		},
@@ -160,26 +160,26 @@ func pruneCommand(con *console) *cobra.Command {
 	c.Flags().StringVar(&age, "older-than", "", "the `age` of what is removed: 90d, 12h")
 	c.Flags().Int64Var(&rows, "keep-rows", 0, "how `many` of the newest rows stay")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only count")
-	con.JSONFlag(c)
+	l.JSONFlag(c)
 	return c
 }
 
-// fingerprintCommand finds a secret that the log hides.
-func fingerprintCommand(con *console) *cobra.Command {
+// fingerprint finds a secret that the log hides.
+func (l *Log) fingerprint() *cobra.Command {
 	c := &cobra.Command{
 		Use: "fingerprint", Short: "Find the rows that hide a value which you know", Args: cli.NoArgs,
 		Long:    "Reads a value from standard input, without showing it, and prints the rows in whose place of a\nhidden value stands the value's fingerprint. The fingerprint is keyed: without the log's key nothing\ncan be learnt from it.",
 		Example: `  codemode-bridge audit fingerprint < token.txt`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			value, err := con.ReadSecret("value: ")
+			value, err := l.ReadSecret("value: ")
 			if err != nil {
 				return err
 			}
 			if value == "" {
 				return &cli.UsageError{Err: errors.New("no value: write it to standard input")}
 			}
-			return withLog(c.Context(), con, func(ctx context.Context, store *sqlstore.DB) error {
-				key, err := store.Key(fingerprints)
+			return l.With(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
+				key, err := store.Key(Fingerprints)
 				if err != nil {
 					return err
 				}
@@ -193,50 +193,50 @@ func fingerprintCommand(con *console) *cobra.Command {
 						found = append(found, audit.JSON(row))
 					}
 				}
-				if con.JSON {
-					return con.PrintJSON(map[string]any{"fingerprint": mark, "rows": append([]audit.Row{}, found...)})
+				if l.JSON {
+					return l.PrintJSON(map[string]any{"fingerprint": mark, "rows": append([]audit.Row{}, found...)})
 				}
-				fmt.Fprintf(con.Out, "%s is in %s\n", mark, cli.Count(len(found), "row"))
+				fmt.Fprintf(l.Out, "%s is in %s\n", mark, cli.Count(len(found), "row"))
 				for _, row := range found {
-					fmt.Fprintf(con.Out, "%d  %s  %s  %s\n", row.Seq, row.Time.Local().Format(time.DateTime), audit.Cell(row.Run), audit.Line(row.Record))
+					fmt.Fprintf(l.Out, "%d  %s  %s  %s\n", row.Seq, row.Time.Local().Format(time.DateTime), audit.Cell(row.Run), audit.Line(row.Record))
 				}
 				return nil
 			})
 		},
 	}
-	con.JSONFlag(c)
+	l.JSONFlag(c)
 	return c
 }
 
-// repairCommand sets a damaged log aside and begins a new one.
-func repairCommand(con *console) *cobra.Command {
+// repair sets a damaged log aside and begins a new one.
+func (l *Log) repair() *cobra.Command {
 	c := &cobra.Command{
 		Use: "repair", Short: "Set a damaged log aside and begin a new one", Args: cli.NoArgs,
 		Long: "Renames a damaged log and begins a new one, whose first row names the old file and its last good\nhash. Nothing is deleted, and a log that is whole is left as it is. Bridges that run go on with the new one.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			place, err := storePlace(con)
+			place, err := l.Place()
 			if err != nil {
 				return err
 			}
 			if _, err := os.Stat(place.Path); errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("there is no audit log at %s", place.Path)
 			}
-			done, err := sqlstore.Repair(c.Context(), storeOptions(place))
+			done, err := l.Repair(c.Context(), place)
 			switch {
 			case errors.Is(err, sqlstore.ErrWhole):
-				fmt.Fprintln(con.Err, "the log is whole: nothing was done")
+				fmt.Fprintln(l.Err, "the log is whole: nothing was done")
 				return nil
 			case err != nil:
 				return fmt.Errorf("repairing the audit log: %w", err)
-			case con.JSON:
-				return con.PrintJSON(done)
+			case l.JSON:
+				return l.PrintJSON(done)
 			}
-			fmt.Fprintf(con.Out, "the damaged log is %s now; its last good row is %d, hash %s\n", done.Old, done.Last, done.Hash)
-			fmt.Fprintf(con.Out, "what was wrong: %s\n", audit.Shown(done.Why))
-			fmt.Fprintf(con.Out, "a new log begins at %s\n", place.Path)
+			fmt.Fprintf(l.Out, "the damaged log is %s now; its last good row is %d, hash %s\n", done.Old, done.Last, done.Hash)
+			fmt.Fprintf(l.Out, "what was wrong: %s\n", audit.Shown(done.Why))
+			fmt.Fprintf(l.Out, "a new log begins at %s\n", place.Path)
 			return nil
 		},
 	}
-	con.JSONFlag(c)
+	l.JSONFlag(c)
 	return c
 }

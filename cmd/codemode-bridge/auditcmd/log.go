@@ -1,0 +1,108 @@
+// Package auditcmd is the commands that read, check and keep the audit log, and
+// those that follow it. Command is the group audit; Show and Tail stand
+// elsewhere in the command line as well. What they print of records is made by
+// bridge/audit; where the log is, and how it is opened, is for the program to
+// say, in a Log.
+package auditcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"codemode-bridge/bridge/audit"
+	"codemode-bridge/bridge/config"
+	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/memstore"
+	"codemode-bridge/bridge/sqlstore"
+	"codemode-bridge/cmd/codemode-bridge/cli"
+
+	"github.com/spf13/cobra"
+)
+
+// A Log is what the commands stand on: where they read and write, and how they
+// come to the audit log that the command line and the configuration name.
+type Log struct {
+	*cli.Console
+	Version string // of the program
+
+	Place  func() (config.Audit, error)
+	Open   func(ctx context.Context, place config.Audit, readOnly bool) (*sqlstore.DB, error)
+	Repair func(ctx context.Context, place config.Audit) (sqlstore.Repaired, error)
+	Load   func() (*config.Config, error) // the present configuration
+}
+
+// Fingerprints is the purpose of the key that fingerprints of hidden values are
+// made with.
+const Fingerprints = "fingerprints"
+
+// RepairHint says what to do about a damaged log.
+const RepairHint = "hint: calls are refused until codemode-bridge audit repair has set the damaged log aside"
+
+// Command reads, checks and keeps the audit log.
+func (l *Log) Command() *cobra.Command {
+	group := &cobra.Command{Use: "audit", Short: "What was asked, decided and done, and the proof of it"}
+	group.AddCommand(l.query(), l.Show("Show what one run did: script, preview, every call"), l.stats(), l.export(),
+		l.report(), l.verify(), l.checkpoint(), l.prune(), l.repair(), l.fingerprint())
+	return group
+}
+
+// errNoLog ends a command that needs an audit log where there is none; it has
+// been said.
+var errNoLog = &cli.ExitError{Code: cli.ExitFailed}
+
+// With opens the audit log to read, if there is one, and does one thing with
+// it. Where there is none it says so, and the error ends the command.
+func (l *Log) With(ctx context.Context, do func(context.Context, *sqlstore.DB) error) error {
+	return l.with(ctx, true, do)
+}
+
+// WithAny is With for commands that have nothing to do where there is no log.
+func (l *Log) WithAny(ctx context.Context, do func(context.Context, *sqlstore.DB) error) error {
+	return noLogIsEmpty(l.With(ctx, do))
+}
+
+// read is With for commands to which no log is an empty one: they say what they
+// would say of that.
+func (l *Log) read(ctx context.Context, do func(context.Context, ledger.Store) error) error {
+	err := l.With(ctx, func(ctx context.Context, s *sqlstore.DB) error { return do(ctx, s) })
+	if errors.Is(err, errNoLog) {
+		return do(ctx, memstore.New(nil))
+	}
+	return err
+}
+
+// write is With for commands that change the log; where there is none they have
+// nothing to do.
+func (l *Log) write(ctx context.Context, do func(context.Context, *sqlstore.DB) error) error {
+	return noLogIsEmpty(l.with(ctx, false, do))
+}
+
+func noLogIsEmpty(err error) error {
+	if errors.Is(err, errNoLog) {
+		return nil
+	}
+	return err
+}
+
+func (l *Log) with(ctx context.Context, readOnly bool, do func(context.Context, *sqlstore.DB) error) (err error) {
+	place, err := l.Place()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(place.Path); errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(l.Err, "there is no audit log at %s\n", place.Path)
+		return errNoLog
+	}
+	store, err := l.Open(ctx, place, readOnly)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if broken := store.Err(); errors.Is(broken, ledger.ErrDamaged) {
+		fmt.Fprintf(l.Err, "%s\n%s\n", audit.Shown(broken.Error()), RepairHint)
+	}
+	return do(ctx, store)
+}
