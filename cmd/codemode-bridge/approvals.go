@@ -146,7 +146,7 @@ func approvalsList(con *console) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "also those that were answered, the newest 200")
+	c.Flags().BoolVar(&all, "all", false, "include the newest 200 that were answered")
 	con.JSONFlag(c)
 	return c
 }
@@ -234,7 +234,7 @@ func approvalsApprove(con *console) *cobra.Command {
 	var scope string
 	c := &cobra.Command{
 		Use: "approve id...", Short: "Allow calls, as an approver", Args: cli.MinArgs(1), ValidArgsFunction: con.completeRequest,
-		Long: "Allows calls. Your approver's token is asked for on the terminal and not shown; a program uses the\nHTTP API, or --token-stdin. The calls are printed first: what is sent is exactly that.",
+		Long: "Allows calls. Asks for your approver's token on the terminal without showing it; programs use the\nHTTP API or --token-stdin. The calls are printed first; exactly what is printed is sent.",
 		RunE: func(c *cobra.Command, ids []string) error {
 			o.verdict.Approve, o.verdict.Scope = true, approval.Scope(strings.ReplaceAll(scope, "-", "_"))
 			return answerRequests(c.Context(), con, ids, o)
@@ -243,10 +243,10 @@ func approvalsApprove(con *console) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&scope, "scope", "once", "how much the yes covers: `once`, session (the same arguments again), session-any (any arguments)")
 	f.StringVar(&o.verdict.Text, "reason", "", "why; critical calls need it")
-	f.StringVar(&o.verdict.Typed, "typed", "", "the tool's `name`, where a call needs it typed")
-	f.StringSliceVar(&o.rows, "rows", nil, "only these `calls` of a request about several, by number")
+	f.StringVar(&o.verdict.Typed, "typed", "", "the tool's `name`, for calls that need it typed")
+	f.StringSliceVar(&o.rows, "rows", nil, "only these `calls`, by number, of a request about several")
 	f.StringVar(&o.args, "args", "", "send this `JSON` object instead; it is checked and judged like any call")
-	f.BoolVar(&o.identical, "identical", false, "also all other requests that wait for the very same call")
+	f.BoolVar(&o.identical, "identical", false, "also every other request that waits for the same call")
 	answerFlags(con, c, &o)
 	cli.Complete(c, "scope", []string{"once", "session", "session-any"})
 	return c
@@ -416,8 +416,8 @@ func grantsCommand(con *console) *cobra.Command {
 	}
 	var fromStdin bool
 	revoke := &cobra.Command{
-		Use: "revoke id...", Short: "End what was allowed: the next call is asked again", Args: cli.MinArgs(1),
-		Long: "Ends what was allowed for longer: the next call is asked again. Where there are approvers, the token of one with\nthe role admin is asked for, so that the record says who it was.",
+		Use: "revoke id...", Short: "Revoke a grant: the next call asks again", Args: cli.MinArgs(1),
+		Long: "Revokes what was allowed for a session: the next call asks again. If there are approvers, it asks for the\ntoken of one with the role admin, so that the record says who it was.",
 		RunE: func(c *cobra.Command, ids []string) error {
 			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.RequestStore) (err error) {
 				var who string

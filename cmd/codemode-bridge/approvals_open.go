@@ -63,7 +63,7 @@ func approvalsOpen(con *console) *cobra.Command {
 			return openPrivately(c.Context(), con, base, link)
 		},
 	}
-	c.Flags().StringVar(&at, "at", "", "the page's `address`, where approvals.listen does not say it")
+	c.Flags().StringVar(&at, "at", "", "the page's `address`, if approvals.listen does not name it")
 	c.Flags().BoolVar(&fromStdin, "token-stdin", false, "read your token from standard input")
 	c.Flags().BoolVar(&show, "print", false, "print the link instead, which lets in whoever follows it first")
 	return c

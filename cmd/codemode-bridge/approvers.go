@@ -119,7 +119,7 @@ func approversCommand(con *console) *cobra.Command {
 	cli.Complete(add, "risk", audit.RiskWords)
 
 	remove := &cobra.Command{
-		Use: "remove name", Short: "Take an approver out, with what they delegated", Args: cli.OneArg,
+		Use: "remove name", Short: "Remove an approver, with what they delegated", Args: cli.OneArg,
 		RunE: func(_ *cobra.Command, args []string) error {
 			err := editConfig(con, func(text []byte, cfg *config.Config) ([]byte, error) {
 				at := slices.IndexFunc(cfg.Approvals.Approvers, func(one config.Approver) bool { return one.Name == args[0] })
@@ -146,7 +146,7 @@ func approversCommand(con *console) *cobra.Command {
 
 	var until string
 	delegate := &cobra.Command{
-		Use: "delegate from to", Short: "Let one approver decide in the name of another for a while", Args: cli.MinArgs(2),
+		Use: "delegate from to", Short: "Let one approver decide on another's behalf for a while", Args: cli.MinArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if until == "" {
 				return &cli.UsageError{Err: errors.New("--until is needed: a delegation has an end")}
@@ -156,7 +156,7 @@ func approversCommand(con *console) *cobra.Command {
 			})
 		},
 	}
-	delegate.Flags().StringVar(&until, "until", "", "the `date` whose day is the last, or a time such as 2026-12-31T18:00:00Z")
+	delegate.Flags().StringVar(&until, "until", "", "the last day as a `date`, such as 2026-12-31, or a time such as 2026-12-31T18:00:00Z")
 	group.AddCommand(list, add, remove, delegate)
 	return group
 }

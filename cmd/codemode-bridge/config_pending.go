@@ -35,7 +35,7 @@ func configCommand(con *console) *cobra.Command {
 
 func configPending(con *console) *cobra.Command {
 	c := &cobra.Command{
-		Use: "pending", Short: "Show what waits, in what it is looser, and how the profiles differ", Args: cli.NoArgs,
+		Use: "pending", Short: "Show what waits, what it loosens, and how the profiles differ", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			w, err := openWaiting(c.Context(), con)
 			if errors.Is(err, errNothingPending) {
@@ -66,12 +66,12 @@ func configVerdict(con *console, confirm bool) *cobra.Command {
 	var fromStdin bool
 	var reason string
 	c := &cobra.Command{
-		Use: "confirm", Short: "Let the bridges take it over, as an approver with the role admin", Args: cli.NoArgs,
-		Long: "Shows what waits and lets every bridge with this configuration file take it over. Your approver's token\nis asked for; it must be of an approver in force, and one that the change itself brings is not.",
+		Use: "confirm", Short: "Apply it in all bridges, as an approver with the role admin", Args: cli.NoArgs,
+		Long: "Shows what waits and applies it in every bridge with this configuration file. Asks for your approver's token;\nan approver whom only the change itself adds does not count.",
 	}
 	if !confirm {
 		c.Use, c.Short = "reject", "Keep what was confirmed last, as an approver with the role admin"
-		c.Long = "Shows what waits and notes that it is not wanted: nothing of it holds, not even the rights that it takes\naway. The file stays as it is; the next edit of it is looked at anew. Your approver's token is asked for."
+		c.Long = "Shows what waits and rejects it: nothing of it applies, not even the rights that it takes away. The file\nstays as it is, and its next edit is judged afresh. Asks for your approver's token."
 	}
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
 		w, err := openWaiting(c.Context(), con)
@@ -105,17 +105,17 @@ func configVerdict(con *console, confirm bool) *cobra.Command {
 		return err
 	}
 	c.Flags().BoolVar(&fromStdin, "token-stdin", false, "read your token from standard input")
-	c.Flags().StringVar(&reason, "reason", "", "why; to confirm, needed where a denial is gone, nobody is asked any more, or somebody may allow more")
+	c.Flags().StringVar(&reason, "reason", "", "why; needed to confirm where a denial was removed, nobody is asked any more, or somebody may allow more")
 	return c
 }
 
-// configAccept is the way out where no approver is at hand.
+// configAccept is the way out where no approver is available.
 func configAccept(con *console) *cobra.Command {
 	var offline bool
 	var reason string
 	c := &cobra.Command{
-		Use: "accept --offline", Short: "Take it over without an approver, at a terminal", Args: cli.NoArgs,
-		Long: "Shows what waits and takes it over without an approver, for when none is at hand: at a terminal, while no bridge\nholds it, after you have typed the name of the file. The audit log says who did, and why.",
+		Use: "accept --offline", Short: "Apply it without an approver, at a terminal", Args: cli.NoArgs,
+		Long: "Shows what waits and applies it without an approver, for when none is available: at a terminal, while no\nbridge has it pending, after you have typed the name of the file. The audit log says who did it, and why.",
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			if !offline {
 				return &cli.UsageError{Err: errors.New("accept does without an approver: say --offline; an approver uses config confirm")}
@@ -155,7 +155,7 @@ func configAccept(con *console) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().BoolVar(&offline, "offline", false, "no approver is at hand")
+	c.Flags().BoolVar(&offline, "offline", false, "no approver is available")
 	c.Flags().StringVar(&reason, "reason", "", "why")
 	return c
 }

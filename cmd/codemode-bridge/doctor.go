@@ -37,7 +37,7 @@ type diagnosis struct {
 func doctorCommand(con *console) *cobra.Command {
 	limit := 30 * time.Second
 	c := &cobra.Command{
-		Use: "doctor", Short: "Look for what is wrong with this installation, and say what to do", Args: cli.NoArgs,
+		Use: "doctor", Short: "Find what is wrong with this installation, and say what to do", Args: cli.NoArgs,
 		Long: "Looks at the configuration, connects to every server, and looks at logins, the sandbox, the audit log, the ports\n" +
 			"and the configurations of your clients. It changes nothing. The exit code is 1 if something does not work;\n" +
 			"warnings alone leave it 0.",

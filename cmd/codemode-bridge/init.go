@@ -26,7 +26,7 @@ func initCommand(con *console) *cobra.Command {
 	var o initOptions
 	names := setup.ClientNames()
 	c := &cobra.Command{
-		Use: "init", Short: "Write a configuration, with the servers that your clients have", Args: cli.NoArgs,
+		Use: "init", Short: "Write a configuration with your clients' servers", Args: cli.NoArgs,
 		Long: "Looks for MCP servers in the files of your clients (" + strings.Join(names, ", ") + "),\n" +
 			"shows them, and writes a configuration with them. Files in the folder that you are in come with it, from\n" +
 			"whoever wrote it: they are told of, and read if --from names them. Each server that is on is started once,\n" +

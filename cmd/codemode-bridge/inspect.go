@@ -18,7 +18,7 @@ import (
 func serversCommand(con *console) *cobra.Command {
 	group := &cobra.Command{Use: "servers", Short: "The servers that the bridge connects to"}
 	list := &cobra.Command{
-		Use: "list", Short: "Connect to every server and say how that went", Args: cli.NoArgs,
+		Use: "list", Short: "Connect to every server and show its state", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return once(c.Context(), con, func(_ context.Context, p *parts) error {
 				type row struct {

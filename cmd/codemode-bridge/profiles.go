@@ -31,12 +31,12 @@ func profilesCommand(con *console) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return listProfiles(con) },
 	}
 	show := &cobra.Command{
-		Use: "show profile", Short: "Print what a profile comes to, with all that it extends", Args: cli.ExactArgs(1),
+		Use: "show profile", Short: "Print a profile's effective rules, including those it extends", Args: cli.ExactArgs(1),
 		Long: "Prints the lists, rules and settings of a profile, its own and those it extends.\nThe profile " + evalProfile + " is the one that binds eval.",
 		RunE: func(_ *cobra.Command, args []string) error { return showProfile(con, args[0]) },
 	}
 	explain := &cobra.Command{
-		Use: "explain profile tool [arguments]", Short: "Say what a call may do, and everything that was tried to decide it", Args: cli.RangeArgs(2, 3),
+		Use: "explain profile tool [arguments]", Short: "Decide one call without making it, and show why", Args: cli.RangeArgs(2, 3),
 		Long: "Decides one call as the first of a run, without making it, and prints the decision,\n" +
 			"its reasons, and every list entry and rule with its outcome. The arguments are JSON.\n" +
 			"The profile " + evalProfile + " is the one that binds eval. The exit code is 0 whatever the decision.",
@@ -47,7 +47,7 @@ func profilesCommand(con *console) *cobra.Command {
 		},
 	}
 	check := &cobra.Command{
-		Use: "check", Short: "Find entries and rules that do nothing with the tools there are", Args: cli.NoArgs,
+		Use: "check", Short: "Find entries and rules that match no known tool", Args: cli.NoArgs,
 		Long: "Connects to the servers and warns of list entries and rules that match no tool, that\n" +
 			"a stricter one always overrules, or whose condition can never be decided. The exit\ncode is 1 if there is one.",
 		RunE: func(c *cobra.Command, _ []string) error { return checkProfiles(c.Context(), con) },

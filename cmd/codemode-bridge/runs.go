@@ -19,7 +19,7 @@ import (
 
 // runsCommand shows runs, from the audit log, and goes on with paused ones.
 func runsCommand(con *console) *cobra.Command {
-	group := &cobra.Command{Use: "runs", Short: "The runs of scripts: what they did, and going on with paused ones"}
+	group := &cobra.Command{Use: "runs", Short: "Runs of scripts: what they did, and resuming paused ones"}
 	list, show := listRunsCommand(con), auditLogOf(con).Show("Show what one run did")
 	group.AddCommand(logFlag(con, list), logFlag(con, show), resumeRunCommand(con), cancelRunCommand(con), replayRunCommand(con))
 	return group
@@ -68,7 +68,7 @@ func listRunsCommand(con *console) *cobra.Command {
 	c.Flags().StringSliceVar(&s.Clients, "client", nil, "only clients of this `name`")
 	c.Flags().StringSliceVar(&s.Profiles, "profile", nil, "only runs under this `profile`")
 	c.Flags().BoolVar(&others, "all", false, "also the runs of other configurations")
-	c.Flags().IntVarP(&limit, "limit", "n", 20, "at most so many `runs`; 0 is no limit")
+	c.Flags().IntVarP(&limit, "limit", "n", 20, "at most this many `runs`; 0 means no limit")
 	con.JSONFlag(c)
 	return c
 }

@@ -24,8 +24,8 @@ import (
 func resumeRunCommand(con *console) *cobra.Command {
 	var media string
 	c := &cobra.Command{
-		Use: "resume RUN", Short: "Go on with a paused run, and print its result", Args: cli.ExactArgs(1), ValidArgsFunction: auditLogOf(con).CompleteRun,
-		Long: "Goes on with a run that was paused to wait for a person, or whose bridge has ended, and prints its result\n" +
+		Use: "resume RUN", Short: "Resume a paused run, and print its result", Args: cli.ExactArgs(1), ValidArgsFunction: auditLogOf(con).CompleteRun,
+		Long: "Resumes a run that was paused to wait for a person, or whose bridge has ended, and prints its result\n" +
 			"as eval does. Calls that were made are not made again. It approves nothing: while the run waits for\nsomebody, so does this; Ctrl-C pauses the run again.",
 		RunE: func(c *cobra.Command, args []string) error {
 			run, err := openRun(c.Context(), con, args[0])
@@ -203,7 +203,7 @@ func replayRunCommand(con *console) *cobra.Command {
 			return printAnswer(con, result, "")
 		},
 	}
-	c.Flags().BoolVar(&dry, "dry", false, "call nothing (there is no other way)")
+	c.Flags().BoolVar(&dry, "dry", false, "call nothing (required: there is no other mode)")
 	con.JSONFlag(c)
 	return c
 }

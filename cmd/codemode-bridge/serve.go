@@ -42,7 +42,7 @@ func runCommand(con *console) *cobra.Command {
 	var alone bool
 	c := &cobra.Command{
 		Use: "run", Short: "Serve one client over standard input and output", Args: cli.NoArgs,
-		Long: "Serves one MCP client over standard input and output. Standard output carries the protocol and nothing else; the log goes to standard error and to a file.\n\nSeveral of one user with the same configuration and environment share one process in the background, which ends with the last of them.",
+		Long: "Serves one MCP client over standard input and output. Standard output carries the protocol and nothing else; the log goes to standard error and to a file.\n\nRuns of the same user, configuration and environment share one background process, which ends with the last of them.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			// Whatever else might print must not end up in the protocol.
 			stdout := os.Stdout
@@ -69,7 +69,7 @@ func runCommand(con *console) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&alone, "alone", false, "be a bridge of its own, with servers of its own (as windows.share false)")
+	c.Flags().BoolVar(&alone, "alone", false, "run a separate bridge with its own servers (like windows.share: false)")
 	return c
 }
 

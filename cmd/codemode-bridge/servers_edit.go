@@ -24,11 +24,11 @@ func addServerEdits(con *console, group *cobra.Command) {
 		},
 	}
 	enable := &cobra.Command{
-		Use: "enable name", Short: "Use a server that is disabled", Args: cli.ExactArgs(1),
+		Use: "enable name", Short: "Enable a disabled server", Args: cli.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return switchServer(con, args[0], false) },
 	}
 	disable := &cobra.Command{
-		Use: "disable name", Short: "Keep a server in the configuration without using it", Args: cli.ExactArgs(1),
+		Use: "disable name", Short: "Disable a server, keeping it in the configuration", Args: cli.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return switchServer(con, args[0], true) },
 	}
 	for _, c := range []*cobra.Command{remove, enable, disable} {
@@ -65,12 +65,12 @@ func addServerCommand(con *console) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVarP(&o.Transport, "transport", "t", "", "how it is reached: `stdio`, http or sse (default: by what is given)")
+	f.StringVarP(&o.Transport, "transport", "t", "", "how it is reached: `stdio`, http or sse (default: inferred)")
 	f.StringArrayVarP(&o.Headers, "header", "H", nil, "a `NAME=VALUE` that is sent with every message; may be repeated")
 	f.StringArrayVarP(&o.Env, "env", "e", nil, "a `NAME=VALUE` that the program gets; may be repeated")
 	f.StringArrayVar(&o.PassEnv, "pass-env", nil, "the `name` of a variable that is let through to the program; may be repeated")
 	f.StringVar(&o.Cwd, "cwd", "", "the `folder` that the program starts in")
-	f.BoolVar(&o.Disabled, "disabled", false, "add it without using it")
+	f.BoolVar(&o.Disabled, "disabled", false, "add it, disabled")
 	f.BoolVar(&o.Replace, "force", false, "replace a server of this name")
 	con.JSONFlag(c)
 	cli.CompleteWith(c, "transport", cobra.FixedCompletions([]cobra.Completion{"stdio", "http", "sse"}, cobra.ShellCompDirectiveNoFileComp))
@@ -80,7 +80,7 @@ func addServerCommand(con *console) *cobra.Command {
 func addJSONCommand(con *console) *cobra.Command {
 	var replace bool
 	c := &cobra.Command{
-		Use: "add-json name json", Short: "Add a server as its documentation has it for other clients", Args: cli.ExactArgs(2),
+		Use: "add-json name json", Short: "Add a server from the JSON in its documentation", Args: cli.ExactArgs(2),
 		Long: "Adds a server from a piece of JSON: as the configuration has it, or as other clients have it. A piece with\n" +
 			"mcpServers or servers around it will do if it has one server. Variables become \"${NAME}\".",
 		Example: `  codemode-bridge servers add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'`,

@@ -32,7 +32,7 @@ func toolsReview(con *console) *cobra.Command {
 	var accept, block, all, yes, fromStdin bool
 	c := &cobra.Command{
 		Use: "review [tool...]", Short: "Show the tools that are new or have changed, and accept or block them",
-		Long: "Shows which tools are not as somebody last accepted them, and how they differ. With --accept, the named\n" +
+		Long: "Shows the tools whose definitions nobody has accepted, and how they changed. With --accept, the named\n" +
 			"tools, or with --all every one that waits, are accepted as they are; with --block, scripts do not get\n" +
 			"them any more until somebody accepts them. A tool is accepted as you saw it: name it with the digest that\n" +
 			"this command shows (server__tool@sha256:...); without one, the terminal shows it and asks. Where there are approvers, that takes the token of one with the\n" +

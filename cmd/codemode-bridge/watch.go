@@ -20,7 +20,7 @@ import (
 func approvalsWatch(con *console) *cobra.Command {
 	var fromStdin bool
 	c := &cobra.Command{
-		Use: "watch", Short: "Answer on this terminal, as questions come", Args: cli.NoArgs,
+		Use: "watch", Short: "Answer questions in this terminal as they come", Args: cli.NoArgs,
 		Long: "Shows the calls that wait for a person, of every bridge with the same audit log, with the time that is\nleft, and takes your answers. Your approver's token is asked for first: a terminal alone proves nothing.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return withRequests(c.Context(), con, func(cfg *config.Config, store *sqlstore.RequestStore) (err error) {

@@ -43,7 +43,7 @@ const RepairHint = "hint: calls are refused until codemode-bridge audit repair h
 
 // Command reads, checks and keeps the audit log.
 func (l *Log) Command() *cobra.Command {
-	group := &cobra.Command{Use: "audit", Short: "What was asked, decided and done, and the proof of it"}
+	group := &cobra.Command{Use: "audit", Short: "The audit log: what was asked, decided and done"}
 	group.AddCommand(l.query(), l.Show("Show what one run did: script, preview, every call"), l.stats(), l.export(),
 		l.report(), l.verify(), l.checkpoint(), l.prune(), l.repair(), l.fingerprint())
 	return group

@@ -25,7 +25,7 @@ func (l *Log) Tail() *cobra.Command {
 		once  bool
 	}
 	c := &cobra.Command{
-		Use: "tail", Short: "Follow the calls of the bridges that run", Args: cli.NoArgs,
+		Use: "tail", Short: "Follow the calls of running bridges", Args: cli.NoArgs,
 		Long: "Follows the audit log and prints each run and call as it is recorded, by whatever bridge.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.lines < 0 {
@@ -53,7 +53,7 @@ func (l *Log) Tail() *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&o.run, "run", "", "only this `run`; the beginning of its id is enough")
-	f.BoolVar(&o.all, "all", false, "every record, not only runs and calls")
+	f.BoolVar(&o.all, "all", false, "print every record, not only runs and calls")
 	f.IntVarP(&o.lines, "lines", "n", 10, "begin with the last `N` records")
 	f.BoolVar(&o.once, "no-follow", false, "print what is there and end")
 	cli.CompleteWith(c, "run", l.CompleteRun)

@@ -22,7 +22,7 @@ import (
 func (l *Log) verify() *cobra.Command {
 	var against string
 	c := &cobra.Command{
-		Use: "verify", Short: "Say whether the log is what was written", Args: cli.NoArgs,
+		Use: "verify", Short: "Check that the log was not edited, cut or reordered", Args: cli.NoArgs,
 		Long: "Reads the whole log and says whether it is what was written, or which row was edited, removed,\ninserted or reordered; the exit code is then 5. A log whose end was cut, that was written anew, or\nthat was replaced by an older copy is found with a checkpoint that was kept elsewhere (--against).",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return l.With(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
@@ -91,7 +91,7 @@ func (l *Log) printReport(r ledger.Report, checkpoints int) {
 // checkpoint prints a signed checkpoint.
 func (l *Log) checkpoint() *cobra.Command {
 	return &cobra.Command{
-		Use: "checkpoint", Short: "Print a signed line that proves later what the log held now", Args: cli.NoArgs,
+		Use: "checkpoint", Short: "Print a signed line that later proves what the log holds now", Args: cli.NoArgs,
 		Long: "Prints one line that names the log's last row and is signed with the log's key. Keep it where the\nlog's owner cannot change it; audit verify --against compares with it.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return l.With(c.Context(), func(ctx context.Context, store *sqlstore.DB) error {
@@ -157,8 +157,8 @@ func (l *Log) prune() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&age, "older-than", "", "the `age` of what is removed: 90d, 12h")
-	c.Flags().Int64Var(&rows, "keep-rows", 0, "how `many` of the newest rows stay")
+	c.Flags().StringVar(&age, "older-than", "", "remove rows of this `age` or older: 90d, 12h")
+	c.Flags().Int64Var(&rows, "keep-rows", 0, "keep this `many` of the newest rows")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only count")
 	l.JSONFlag(c)
 	return c
@@ -167,7 +167,7 @@ func (l *Log) prune() *cobra.Command {
 // fingerprint finds a secret that the log hides.
 func (l *Log) fingerprint() *cobra.Command {
 	c := &cobra.Command{
-		Use: "fingerprint", Short: "Find the rows that hide a value which you know", Args: cli.NoArgs,
+		Use: "fingerprint", Short: "Find the rows that hide a value you know", Args: cli.NoArgs,
 		Long:    "Reads a value from standard input, without showing it, and prints the rows in whose place of a\nhidden value stands the value's fingerprint. The fingerprint is keyed: without the log's key nothing\ncan be learnt from it.",
 		Example: `  codemode-bridge audit fingerprint < token.txt`,
 		RunE: func(c *cobra.Command, _ []string) error {
