@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestListsOfTheHandbook(t *testing.T) {
@@ -263,49 +266,50 @@ func TestDuties(t *testing.T) {
 	p, _ := s.Profile("p")
 	q, _ := s.Profile("q")
 	for _, test := range []struct {
-		p        *Profile
-		tool     string
-		risk     Risk
-		timeout  time.Duration
-		remember bool
-		reason   bool
-		quorums  int
-		fallback Fallback
+		p    *Profile
+		tool string
+		want Decision
 	}{
-		{p, "s__get_x", Low, 50 * time.Second, true, false, 0, FallbackAllow},
-		{q, "s__get_x", Low, 200 * time.Second, true, false, 0, FallbackDeny},
-		{p, "s__thing", Medium, 100 * time.Second, false, false, 0, FallbackAllow},
-		{p, "s__delete", High, 30 * time.Second, false, true, 0, FallbackAllow},
-		{q, "s__delete", High, 200 * time.Second, false, false, 0, FallbackDeny},
-		{p, "s__short", Medium, 10 * time.Second, true, false, 0, FallbackAllow},
-		{p, "s__both", Medium, 100 * time.Second, false, true, 0, FallbackAllow},
-		{p, "s__crit", Critical, 50 * time.Second, false, false, 1, FallbackDeny},
-		{p, "s__quorum", Medium, 100 * time.Second, false, false, 1, FallbackDeny},
-		{p, "s__two", Medium, 100 * time.Second, false, false, 1, FallbackDeny},
-		{p, "s__why", Medium, 100 * time.Second, false, true, 0, FallbackAllow},
-		{p, "s__manual", Medium, 100 * time.Second, false, false, 0, FallbackDeny},
-		{p, "s__maybe", Critical, 50 * time.Second, false, true, 2, FallbackDeny},
+		{p, "s__get_x", Decision{Risk: Low, Timeout: 50 * time.Second, Remember: true, Fallback: FallbackAllow}},
+		{q, "s__get_x", Decision{Risk: Low, Timeout: 200 * time.Second, Remember: true}},
+		{p, "s__thing", Decision{Risk: Medium, Timeout: 100 * time.Second, Fallback: FallbackAllow}},
+		{p, "s__delete", Decision{Risk: High, Timeout: 30 * time.Second, RequireReason: true, Fallback: FallbackAllow}},
+		{q, "s__delete", Decision{Risk: High, Timeout: 200 * time.Second}},
+		{p, "s__short", Decision{Risk: Medium, Timeout: 10 * time.Second, Remember: true, Fallback: FallbackAllow}},
+		{p, "s__both", Decision{Risk: Medium, Timeout: 100 * time.Second, RequireReason: true, Fallback: FallbackAllow}},
+		{p, "s__crit", Decision{Risk: Critical, Timeout: 50 * time.Second, Quorums: []Quorum{{Need: 2}}}},
+		{p, "s__quorum", Decision{Risk: Medium, Timeout: 100 * time.Second, Quorums: []Quorum{{Need: 2, Of: []string{"ops", "security"}, InOrder: true}}}},
+		{p, "s__two", Decision{Risk: Medium, Timeout: 100 * time.Second, Quorums: []Quorum{{Need: 2}}}},
+		{p, "s__why", Decision{Risk: Medium, Timeout: 100 * time.Second, RequireReason: true, Fallback: FallbackAllow}},
+		{p, "s__manual", Decision{Risk: Medium, Timeout: 100 * time.Second, Manual: true}},
+		{p, "s__maybe", Decision{Risk: Critical, Timeout: 50 * time.Second, RequireReason: true, Quorums: []Quorum{{Need: 3}, {Need: 2}}}},
 	} {
-		d := test.p.Decide(call(t, test.tool, `{}`))
-		if d.Disposition != Ask || d.Risk != test.risk || d.Timeout != test.timeout || d.Remember != test.remember ||
-			d.RequireReason != test.reason || len(d.Quorums) != test.quorums || d.Fallback != test.fallback {
-			t.Errorf("%s of %s: %s", test.tool, test.p.Name(), pretty(d))
+		want := test.want
+		want.Disposition = Ask
+		want.ReadOnly = test.tool == "s__get_x"
+		want.TimeoutExplicit = test.p == p // the other has that of the whole policy
+		if diff := cmp.Diff(want, test.p.Decide(call(t, test.tool, `{}`)), dutiesOnly); diff != "" {
+			t.Errorf("%s of %s (-want +got):\n%s", test.tool, test.p.Name(), diff)
 		}
 	}
 }
+
+// dutiesOnly leaves out of a comparison why a decision was made, and by which
+// policy.
+var dutiesOnly = cmpopts.IgnoreFields(Decision{}, "Reasons", "Profile", "Revision")
 
 func TestTableByDefault(t *testing.T) {
 	p := profile(t, `{"default": "risk", "rules": [{"tools": ["s__low"], "risk": "low"}, {"tools": ["s__medium"], "risk": "medium"},
 	  {"tools": ["s__high"], "risk": "high"}, {"tools": ["s__critical"], "risk": "critical"}]}`)
 	for name, want := range map[string]Decision{
-		"low":      {Disposition: Allow},
-		"medium":   {Disposition: Ask, Timeout: 300 * time.Second, Remember: true},
-		"high":     {Disposition: Ask, Timeout: 300 * time.Second},
-		"critical": {Disposition: Ask, Timeout: 300 * time.Second, RequireReason: true},
+		"low":      {Disposition: Allow, Risk: Low},
+		"medium":   {Disposition: Ask, Risk: Medium, Timeout: 300 * time.Second, Remember: true},
+		"high":     {Disposition: Ask, Risk: High, Timeout: 300 * time.Second},
+		"critical": {Disposition: Ask, Risk: Critical, Timeout: 300 * time.Second, RequireReason: true},
 	} {
 		d := p.Decide(call(t, "s__"+name, `{}`))
-		if d.Disposition != want.Disposition || d.Timeout != want.Timeout || d.Remember != want.Remember || d.RequireReason != want.RequireReason || d.Risk.String() != name {
-			t.Errorf("%s: %s", name, pretty(d))
+		if diff := cmp.Diff(want, d, dutiesOnly); diff != "" || d.Risk.String() != name {
+			t.Errorf("%s is of risk %s (-want +got):\n%s", name, d.Risk, diff)
 		}
 	}
 }
@@ -506,13 +510,8 @@ func TestStricter(t *testing.T) {
 		{Decision{}, allowed, Decision{Disposition: Deny, Risk: Low}},
 	} {
 		for _, got := range []Decision{Stricter(test.a, test.b), Stricter(test.b, test.a)} {
-			if got.Disposition != test.want.Disposition || got.Manual != test.want.Manual || got.Risk != test.want.Risk || got.Revision != test.want.Revision ||
-				got.GateDisabled != test.want.GateDisabled {
-				t.Errorf("got %s, want %s", pretty(got), pretty(test.want))
-			}
-			if got.Disposition == Ask && (got.Timeout != test.want.Timeout || got.Remember != test.want.Remember ||
-				got.RequireReason != test.want.RequireReason || len(got.Quorums) != len(test.want.Quorums) || got.Fallback != test.want.Fallback) {
-				t.Errorf("duties: got %s, want %s", pretty(got), pretty(test.want))
+			if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(Decision{}, "Reasons", "Profile")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		}
 	}

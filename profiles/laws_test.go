@@ -3,12 +3,12 @@ package profiles
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -442,10 +442,8 @@ func TestAgainstTheNaiveEvaluator(t *testing.T) {
 				got, want := p.Decide(c), naive(w, name, c)
 				outcomes[want.Disposition]++
 				all++
-				reasons := got.Reasons
-				got.Reasons, got.Profile, got.Revision = nil, "", ""
-				if !reflect.DeepEqual(got, want) {
-					rt.Fatalf("%s\nprofile %s, call %s(%v)\ngot  %s\nwant %s\nbecause %v", w.json(), name, c.Path(), c.Args, pretty(got), pretty(want), reasons)
+				if diff := cmp.Diff(want, got, dutiesOnly); diff != "" {
+					rt.Fatalf("%s\nprofile %s, call %s(%v) (-want +got)\n%s\nbecause %v", w.json(), name, c.Path(), c.Args, diff, got.Reasons)
 				}
 				if got.Disposition != Deny && !p.Sees(c.Server, c.Tool) {
 					rt.Fatalf("%s\nprofile %s does not see %s, which it does not deny", w.json(), name, c.Path())
@@ -475,8 +473,11 @@ func TestLawOrderHasNoMeaning(t *testing.T) {
 		c := drawCall(rt, t)
 		one, again, other := worldProfileOf(rt, t, w, "child"), worldProfileOf(rt, t, w, "child"), worldProfileOf(rt, t, shuffled, "child")
 		a, b, o := one.Decide(c), again.Decide(c), other.Decide(c)
-		if !reflect.DeepEqual(a, b) || !reflect.DeepEqual(a, one.Explain(c).Decision) {
-			rt.Fatalf("not a pure function: %s\n%s", pretty(a), pretty(b))
+		if diff := cmp.Diff(a, b); diff != "" {
+			rt.Fatalf("not a pure function:\n%s", diff)
+		}
+		if diff := cmp.Diff(a, one.Explain(c).Decision); diff != "" {
+			rt.Fatalf("explained is another decision:\n%s", diff)
 		}
 		strip := func(d Decision) Decision {
 			d.Revision = ""
@@ -489,8 +490,8 @@ func TestLawOrderHasNoMeaning(t *testing.T) {
 			d.Reasons = []Reason{{Detail: strings.Join(reasons, "\n")}}
 			return d
 		}
-		if !reflect.DeepEqual(strip(a), strip(o)) {
-			rt.Fatalf("%s\n%s\ndiffer: %s\n%s", w.json(), shuffled.json(), pretty(a), pretty(o))
+		if diff := cmp.Diff(strip(a), strip(o)); diff != "" {
+			rt.Fatalf("%s\n%s\ndiffer:\n%s", w.json(), shuffled.json(), diff)
 		}
 	})
 }
@@ -623,9 +624,8 @@ func TestLawStricter(t *testing.T) {
 		if strictness(m) != max(strictness(a), strictness(b)) || m.Risk != max(a.Risk, b.Risk) || m.Repeatable != (a.Repeatable && b.Repeatable) {
 			rt.Fatalf("stricter of %s and %s is %s", pretty(a), pretty(b), pretty(m))
 		}
-		if m.Disposition != n.Disposition || m.Manual != n.Manual || m.Timeout != n.Timeout || m.TimeoutExplicit != n.TimeoutExplicit || m.ReadOnly != n.ReadOnly || m.Repeatable != n.Repeatable || m.Remember != n.Remember ||
-			m.RequireReason != n.RequireReason || m.Fallback != n.Fallback || !reflect.DeepEqual(m.Quorums, n.Quorums) || m.GateDisabled != n.GateDisabled {
-			rt.Fatalf("the order counts: %s\n%s", pretty(m), pretty(n))
+		if diff := cmp.Diff(m, n, dutiesOnly); diff != "" {
+			rt.Fatalf("the order counts:\n%s", diff)
 		}
 		if same := Stricter(a, a); strictness(same) != strictness(a) || same.Timeout != a.Timeout || len(same.Reasons) != len(a.Reasons) {
 			rt.Fatalf("not idempotent: %s\n%s", pretty(a), pretty(same))

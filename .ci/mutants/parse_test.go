@@ -3,10 +3,11 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const entry = `A comment.
@@ -34,8 +35,8 @@ func TestParseFaults(t *testing.T) {
 		old:  "\tif denied {\n\t\treturn err\n\t}",
 		line: 3,
 	}}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(fault{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 
 	for what, change := range map[string][2]string{

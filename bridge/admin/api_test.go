@@ -16,6 +16,8 @@ import (
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/profiles"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 	"go.yaml.in/yaml/v3"
 )
@@ -125,10 +127,10 @@ func TestDecide(t *testing.T) {
 		if out.Status != row.status || out.By != "bob" {
 			t.Errorf("%s: %+v", row.word, out)
 		}
-		v := <-verdicts
-		if v.Approve != row.want.Approve || v.Scope != row.want.Scope || v.Reason != row.want.Reason || v.Stop != row.want.Stop ||
-			v.Text != row.want.Text || string(v.Args) != string(row.want.Args) || v.By != "bob" || v.Channel != "api" || !v.Strong || v.Request != e.ID {
-			t.Errorf("%s %s: the verdict is %+v", row.word, row.more, v)
+		want := row.want
+		want.Request, want.By, want.Channel, want.Strong, want.Edited = e.ID, "bob", "api", true, want.Args != nil
+		if diff := cmp.Diff(want, <-verdicts, cmpopts.IgnoreFields(approval.Verdict{}, "Roles", "Credential", "Time", "EditedArgs")); diff != "" {
+			t.Errorf("%s %s: the verdict (-want +got):\n%s", row.word, row.more, diff)
 		}
 		// A second one is harmless, and told who was first.
 		for _, name := range []string{"bob", "ada"} {
@@ -256,9 +258,15 @@ func TestEditedArgumentsAreShown(t *testing.T) {
 	var shown Request
 	answer.into(&shown)
 	was, edited := fmt.Sprint(shown.Description.Calls), shown.Edited
-	if edited == nil || edited.By != "ada" || edited.Asked != e.Items[0].Key.Args || edited.Digest == edited.Asked.String() || edited.Hidden != 2 ||
-		!strings.Contains(string(edited.Args), `"to":"carol"`) || !strings.Contains(fmt.Sprint(edited.Fields), "carol") || !strings.Contains(was, "bob") {
-		t.Errorf("asked about %s, edited %+v", was, edited)
+	want := &approval.EditedCall{By: "ada", Call: 7, Asked: e.Items[0].Key.Args, Hidden: 2}
+	if diff := cmp.Diff(want, edited, cmpopts.IgnoreFields(approval.EditedCall{}, "Digest", "Args", "Fields")); diff != "" {
+		t.Fatalf("edited (-want +got):\n%s", diff)
+	}
+	if edited.Digest == edited.Asked.String() || !strings.Contains(string(edited.Args), `"to":"carol"`) || !strings.Contains(fmt.Sprint(edited.Fields), "carol") {
+		t.Errorf("edited %+v", edited)
+	}
+	if !strings.Contains(was, "bob") {
+		t.Errorf("asked about %s", was)
 	}
 }
 
@@ -418,8 +426,15 @@ func TestProfilesAndSessions(t *testing.T) {
 	}
 	save("bob", "{}", "one").refused(403, "role")
 	save("ada", "{,}", "one").refused(422, "invalid").says("config.json:3:7")
-	if rec := b.recorded(ledger.ConfigChanged); len(rec) != 2 || rec[0].Outcome != "" || rec[1].Outcome != ledger.Refused || rec[1].Approver != "ada" || !strings.Contains(rec[1].Error, "config.json:3:7") {
-		t.Errorf("of a text that is wrong it is recorded %+v", rec)
+	tried := ledger.Record{Event: ledger.ConfigChanged, Approver: "ada", Channel: "api"}
+	refused := tried
+	refused.Outcome = ledger.Refused
+	rec := b.recorded(ledger.ConfigChanged)
+	if diff := cmp.Diff([]ledger.Record{tried, refused}, rec, cmpopts.IgnoreFields(ledger.Record{}, "Time", "Error", "Detail")); diff != "" {
+		t.Fatalf("of a text that is wrong it is recorded (-want +got)\n%s", diff)
+	}
+	if !strings.Contains(rec[1].Error, "config.json:3:7") {
+		t.Errorf("refused because of %q", rec[1].Error)
 	}
 	save("ada", "{}", "zero").refused(409, "changed")
 	b.as("ada").do("PUT", "/api/profiles", `{"text":"{}"}`).refused(422, "invalid")

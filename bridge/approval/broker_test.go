@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/canon"
@@ -206,10 +207,13 @@ func TestAnswerReachesTheCall(t *testing.T) {
 			q := only(t, b, "r1")
 			settle(t, b, q, v)
 			a := answered(t, c)
-			at, id := a.verdict.Time, a.verdict.Request
-			a.verdict.Time, a.verdict.Request = time.Time{}, ""
-			if !reflect.DeepEqual(a.verdict, v) || a.err != nil || a.took != 7*second || !at.Equal(time.Now()) || id != q.ID {
-				t.Errorf("got %+v of %s at %v, want %+v of %s", a, id, at, v, q.ID)
+			want := v
+			want.Request, want.Time = q.ID, time.Now()
+			if diff := cmp.Diff(want, a.verdict); diff != "" {
+				t.Errorf("the verdict (-want +got):\n%s", diff)
+			}
+			if a.err != nil || a.took != 7*second {
+				t.Errorf("after %v: %v", a.took, a.err)
 			}
 		})
 	}

@@ -138,12 +138,11 @@ func plainText(s string) bool {
 		!strings.ContainsRune(`"{[-0123456789`, rune(s[0]))
 }
 
+const plainLetters = "_-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 // fieldName is an argument's name: in quotes unless it is a plain word.
 func fieldName(key string) string {
-	plain := func(c rune) bool {
-		return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-	}
-	if key != "" && len(key) <= maxFieldName && strings.TrimFunc(key, plain) == "" {
+	if key != "" && len(key) <= maxFieldName && strings.Trim(key, plainLetters) == "" {
 		return key
 	}
 	var quoted strings.Builder

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 	"pgregory.net/rapid"
 )
@@ -240,8 +240,8 @@ func TestPromptShowsWhatIsSent(t *testing.T) {
 			if err := json.Unmarshal(raw, &want); err != nil {
 				t.Fatal(err)
 			}
-			if !reflect.DeepEqual(got, want) && r.Items[0].Shown.Hidden == 0 {
-				t.Errorf("shown is %q, sent is %q", got, want)
+			if diff := cmp.Diff(want, got); diff != "" && r.Items[0].Shown.Hidden == 0 {
+				t.Errorf("shown is not what is sent (-sent +shown):\n%s", diff)
 			}
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/profiles"
 )
@@ -261,8 +263,14 @@ func TestWhatAModelSays(t *testing.T) {
 		}
 		now := only(t, b, "r1")
 		kept, err := b.Requests(t.Context(), Filter{ID: q.ID})
-		if err != nil || len(kept) != 1 || kept[0].Says != now.Says || now.Says == "" || now.Digest() != q.Digest() {
+		if err != nil || len(kept) != 1 {
 			t.Fatalf("kept is %+v, %v", kept, err)
+		}
+		if diff := cmp.Diff(now.Says, kept[0].Says); diff != "" || now.Says == "" {
+			t.Fatalf("kept is another summary than %q (-want +got):\n%s", now.Says, diff)
+		}
+		if now.Digest() != q.Digest() {
+			t.Fatalf("the summary changes what a yes covers: %s, before %s", now.Digest(), q.Digest())
 		}
 		d := Describe(now, DescribeOptions{})
 		if d.Model.Says != "It deletes nothing. Why: safe" || !strings.Contains(d.Prompt(), "A model's summary, unchecked: `\"It deletes nothing. Why: safe\"`.\n") {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/profiles"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -91,8 +91,8 @@ func TestMeasure(t *testing.T) {
 		}},
 		{s.Failures, map[string]int{"timeout": 1, "audit_unavailable": 1}},
 	} {
-		if !reflect.DeepEqual(row.got, row.want) {
-			t.Errorf("got %+v, want %+v", row.got, row.want)
+		if diff := cmp.Diff(row.want, row.got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 }
@@ -104,8 +104,8 @@ func TestUnused(t *testing.T) {
 	}}}
 	s := measure(t, asked(1, "write", `{}`, "yes, once", "page", 0, asklist, "rule careful (ask) [profile work]"))
 	want := []string{`denylist: "fs__rm" [profile work]`, "rule rules/1 [profile work]"}
-	if got := s.Unused(spec); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	if diff := cmp.Diff(want, s.Unused(spec)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -347,9 +347,22 @@ func TestReportKeepsApartWhatDidNotCount(t *testing.T) {
 	_, rest, _ := strings.Cut(out.String(), "## Verdicts\n")
 	verdicts, rest, found := strings.Cut(rest, "## Verdicts that did not count\n")
 	others, _, _ := strings.Cut(rest, "##")
-	if !found || !strings.Contains(verdicts, "| bob for cat | page | fine |") || !strings.Contains(verdicts, "1 of 2 yeses") || strings.Contains(verdicts, "eve") ||
-		!strings.Contains(others, "| eve | page | let me; nobody here |") || strings.Contains(others, "bob") {
-		t.Errorf("verdicts are%sand others%s", verdicts, others)
+	if !found {
+		t.Errorf("the verdicts that did not count are missing in\n%s", out.String())
+	}
+	for _, row := range []struct {
+		part, text string
+		want       bool
+	}{
+		{verdicts, "| bob for cat | page | fine |", true},
+		{verdicts, "1 of 2 yeses", true},
+		{verdicts, "eve", false},
+		{others, "| eve | page | let me; nobody here |", true},
+		{others, "bob", false},
+	} {
+		if got := strings.Contains(row.part, row.text); got != row.want {
+			t.Errorf("says %q: %t, want %t, in%s", row.text, got, row.want, row.part)
+		}
 	}
 	if actedOn(void) || actedOn(vote) || !actedOn(record("bob", "cat", "", true)) {
 		t.Error("another verdict than the last settles the request")

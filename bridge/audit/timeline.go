@@ -306,11 +306,13 @@ func (t *Timeline) sitesOf(c *Call) (found []int) {
 	return found
 }
 
+const identifierLetters = "_$0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 // sameTool reports whether a name in a script is that of server__tool: an
 // identifier made of it, to which a suffix may have been added.
 func sameTool(name, path string) bool {
 	ident := strings.Map(func(r rune) rune {
-		if r == '_' || r == '$' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+		if strings.ContainsRune(identifierLetters, r) {
 			return r
 		}
 		return '_'

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"codemode-bridge/bridge/canon"
@@ -331,8 +331,8 @@ func stable(t interface{ Fatalf(string, ...any) }, a canon.Args) {
 	if err := dec.Decode(&want); err != nil {
 		t.Fatalf("encoding/json refuses the canonical text %s: %v", a.Bytes(), err)
 	}
-	if got := a.Value(); !reflect.DeepEqual(any(got), want) {
-		t.Fatalf("Value is %#v\nencoding/json reads %#v", got, want)
+	if diff := cmp.Diff(want, any(a.Value())); diff != "" {
+		t.Fatalf("the value of %s is not what encoding/json reads (-want +got):\n%s", a.Bytes(), diff)
 	}
 }
 

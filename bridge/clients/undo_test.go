@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -86,8 +86,8 @@ func undo(t *testing.T, p Place, text []byte, out []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(meaning(t, f, back), meaning(t, f, want)) {
-		t.Errorf("beside an edit, without %q:\n%s", out, back)
+	if diff := cmp.Diff(meaning(t, f, want), meaning(t, f, back)); diff != "" {
+		t.Errorf("beside an edit, without %q (-want +got):\n%s", out, diff)
 	}
 
 	// With nothing taken out, an edit leaves every other byte as it was.
@@ -137,8 +137,8 @@ func TestEmptyFiles(t *testing.T) {
 					members(old, p.keys(nil))
 					members(now, p.keys(nil))
 				}
-				if !reflect.DeepEqual(old, now) {
-					t.Errorf("%s %q: undone by entry: %q", p, text, back)
+				if diff := cmp.Diff(old, now); diff != "" {
+					t.Errorf("%s %q: undone by entry: %q (-before +after)\n%s", p, text, back, diff)
 				}
 			}
 		}
@@ -171,8 +171,11 @@ func TestInstallAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		back, err := s.place.Uninstall(third, s.text, r3)
-		if err != nil || !reflect.DeepEqual(meaning(t, s.place.Client.format, back), meaning(t, s.place.Client.format, s.text)) {
-			t.Errorf("%s, edited between: %v\n%s", s.path, err, back)
+		if err != nil {
+			t.Fatalf("%s, edited between: %v", s.path, err)
+		}
+		if diff := cmp.Diff(meaning(t, s.place.Client.format, s.text), meaning(t, s.place.Client.format, back)); diff != "" {
+			t.Errorf("%s, edited between (-want +got):\n%s", s.path, diff)
 		}
 	}
 }
@@ -191,8 +194,11 @@ func TestSomebodyElses(t *testing.T) {
 	}
 	r.Before = ""
 	back, err := p.Uninstall(after, nil, r)
-	if err != nil || !reflect.DeepEqual(meaning(t, c.format, back), meaning(t, c.format, text)) {
-		t.Errorf("%v\n%s", err, back)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(meaning(t, c.format, text), meaning(t, c.format, back)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -63,8 +63,15 @@ func (d *decoder) checkAuth(s *Server, at string) {
 		}
 	}
 	for i, scope := range a.Scopes {
-		if item := fmt.Sprintf("%s/scopes/%d", at, i); d.sound(item) && (scope == "" || strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' })) {
+		if item := fmt.Sprintf("%s/scopes/%d", at, i); d.sound(item) && !scopeToken(scope) {
 			d.at(item, fmt.Sprintf("%q can't be a scope", scope), "one scope an entry, without spaces")
 		}
 	}
+}
+
+// scopeToken reports whether a text is one scope as OAuth writes it (RFC 6749,
+// section 3.3).
+func scopeToken(s string) bool {
+	outside := func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"\`, r) }
+	return s != "" && !strings.ContainsFunc(s, outside)
 }

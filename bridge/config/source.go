@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strings"
 	"unicode"
@@ -272,8 +273,7 @@ func (s *source) brokenString(start int) *FieldError {
 // literal describes a bare word, number or quote that is no JSON value.
 func literal(rest []byte) (message, hint string) {
 	end := 0
-	for end < len(rest) && (rest[end] == '-' || rest[end] == '+' || rest[end] == '.' || rest[end] == '_' ||
-		rest[end] < utf8.RuneSelf && (unicode.IsLetter(rune(rest[end])) || unicode.IsDigit(rune(rest[end])))) {
+	for end < len(rest) && ofBareWord(rest[end]) {
 		end++
 	}
 	word := string(rest[:end])
@@ -282,9 +282,9 @@ func literal(rest []byte) (message, hint string) {
 		return "strings are written in double quotes", ""
 	case word == "":
 		return fmt.Sprintf("unexpected %s", visible(rest)), ""
-	case lower == "true" || lower == "false" || lower == "null":
+	case slices.Contains([]string{"true", "false", "null"}, lower):
 		return "true, false and null are written in lower case", ""
-	case lower == "none" || lower == "undefined" || lower == "nan" || lower == "infinity" || lower == "-infinity":
+	case slices.Contains([]string{"none", "undefined", "nan", "infinity", "-infinity"}, lower):
 		return "there is no such value in JSON", "leave the key out to get its default"
 	case word[0] >= '0' && word[0] <= '9' || strings.IndexByte("+-.", word[0]) >= 0:
 		if unicode.IsLetter(rune(word[len(word)-1])) {
@@ -294,6 +294,11 @@ func literal(rest []byte) (message, hint string) {
 	default:
 		return "text without quotes", "put it in double quotes"
 	}
+}
+
+// ofBareWord reports whether a word or number without quotes may have the byte.
+func ofBareWord(c byte) bool {
+	return strings.IndexByte("-+._", c) >= 0 || c < utf8.RuneSelf && (unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)))
 }
 
 // visible quotes the first character of rest so that it can be seen.

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // bench is a store, and a folder with a configuration file.
@@ -45,8 +46,11 @@ func TestRecord(t *testing.T) {
 	keep(t, s, file, "", one)
 	keep(t, s, file, "/o", two)
 	r, err := Open(s.dir).Read(file)
-	if want := map[string]Standing{"": one, "/o": two}; err != nil || !reflect.DeepEqual(r.Environments, want) {
-		t.Errorf("kept %+v, %v\nwant %+v", r.Environments, err, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]Standing{"": one, "/o": two}, r.Environments); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 	if one.InForce() != one.Confirmed || two.InForce() != taken {
 		t.Error("not what was taken over last is in force")

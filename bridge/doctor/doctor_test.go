@@ -7,12 +7,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/login"
@@ -26,8 +27,8 @@ func TestDoctorFoldsWhatIsTheSame(t *testing.T) {
 	said.Said = []string{"why"}
 	got := Fold([]Finding{fine("a", "on"), warning("b", "on", ""), fine("c", "on"), said, said, fine("", "on"), fine("", "on")})
 	want := []Finding{fine("a, c", "on"), warning("b", "on", ""), said, said, fine("", "on"), fine("", "on")}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v\nwant %+v", got, want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -94,12 +95,12 @@ func TestDoctorTried(t *testing.T) {
 		{Trial{State: "failed", Why: "starting the process: no such file"}, failing("s", "starting the process: no such file", "install the program, or write where it is")},
 	} {
 		test.trial.Name = "s"
-		if got := up.tried(test.trial, false); !reflect.DeepEqual(got, test.want) {
-			t.Errorf("got %+v, want %+v", got, test.want)
+		if diff := cmp.Diff(test.want, up.tried(test.trial, false)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 	ended := up.tried(Trial{Name: "s", State: "failed", Why: "the process ended; its stderr ends: one | two"}, false)
-	if ended.Text != "the process ended" || !reflect.DeepEqual(ended.Said, []string{"one", "two"}) || ended.Level != Fail {
+	if ended.Text != "the process ended" || !slices.Equal(ended.Said, []string{"one", "two"}) || ended.Level != Fail {
 		t.Errorf("got %+v", ended)
 	}
 }

@@ -4,28 +4,27 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func TestRead(t *testing.T) {
 	for _, row := range []struct {
-		text           string
-		isError        bool
-		result         string
-		said           []string
-		failed, denied bool
+		text    string
+		isError bool
+		want    Answer
 	}{
-		{`{"result": 7, "logs": ["a"], "notes": ["b"]}`, false, "7", []string{"a", "b"}, false, false},
-		{`{"error": {"name": "TypeError"}}`, true, "", []string{"it failed"}, true, false},
-		{`{"error": {"name": "ToolCallDeniedError"}}`, true, "", []string{"it failed"}, true, true},
+		{`{"result": 7, "logs": ["a"], "notes": ["b"]}`, false, Answer{Result: json.RawMessage("7"), Said: []string{"a", "b"}}},
+		{`{"error": {"name": "TypeError"}}`, true, Answer{Said: []string{"it failed"}, Failed: true}},
+		{`{"error": {"name": "ToolCallDeniedError"}}`, true, Answer{Said: []string{"it failed"}, Failed: true, Denied: true}},
 	} {
+		row.want.Whole = json.RawMessage(row.text)
 		got, err := Read(&mcp.CallToolResult{IsError: row.isError, StructuredContent: json.RawMessage(row.text), Content: []mcp.Content{&mcp.TextContent{Text: "it failed"}}})
-		if err != nil || string(got.Result) != row.result || !slices.Equal(got.Said, row.said) || got.Failed != row.failed || got.Denied != row.denied {
-			t.Errorf("%s: %+v, %v", row.text, got, err)
+		if diff := cmp.Diff(row.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got)\n%s", row.text, err, diff)
 		}
 	}
 	for _, content := range []any{nil, json.RawMessage(`[`)} {

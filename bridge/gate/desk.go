@@ -107,7 +107,8 @@ func (d *Settler) entry(ctx context.Context, id string) (approval.StoredRequest,
 // the person who wrote them can mend them, the script could not. The tools of
 // another configuration are not known here.
 func (d *Settler) checkEdit(e approval.StoredRequest, v approval.Verdict) error {
-	if d.Fits == nil || !v.Approve || v.Args == nil || e.ID == "" || e.Verdict != nil || d.Broker.FromOtherConfiguration(e.Request) {
+	edits, waits := v.Approve && v.Args != nil, e.ID != "" && e.Verdict == nil
+	if d.Fits == nil || !edits || !waits || d.Broker.FromOtherConfiguration(e.Request) {
 		return nil
 	}
 	if err := d.Fits(e, v.Args); err != nil {

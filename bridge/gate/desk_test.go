@@ -2,10 +2,14 @@ package gate
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
@@ -84,12 +88,17 @@ func TestWhatIsBroughtIsRecorded(t *testing.T) {
 			t.Fatalf("recorded are %+v", verdicts)
 		}
 		void, vote := verdicts[0], verdicts[1]
-		if void.Counted == nil || *void.Counted || void.Approver != "eve" || void.Comment != "as eve" || void.Error == "" || void.Outcome != ledger.Refused ||
-			void.Run != "r1" || void.Call != 3 || void.Risk != "high" || void.Disposition != "ask" || void.Configuration != "prod" || void.Principal != "ci" || string(void.Args) != `{"to":"dan"}` {
-			t.Errorf("what does not count is recorded as %+v", void)
+		call := ledger.Record{Event: ledger.Verdict, Run: "r1", Call: 3, Trace: "r1.3", Request: q.ID, Server: "mail", Tool: "send", Args: json.RawMessage(`{"to":"dan"}`),
+			Risk: "high", Disposition: "ask", Configuration: "prod", Principal: "ci", Digest: args.Digest().String(), Answer: "yes, once", Channel: "page", Durable: true}
+		wantVoid, wantVote := call, call
+		wantVoid.Counted, wantVoid.Outcome, wantVoid.Approver, wantVoid.Comment = new(false), ledger.Refused, "eve", "as eve"
+		wantVote.Counted, wantVote.Outcome, wantVote.Approver, wantVote.OnBehalfOf, wantVote.Comment = new(true), ledger.Vote, "bob", "cat", "as bob"
+		asFar := cmpopts.IgnoreFields(ledger.Record{}, "Time", "Error")
+		if diff := cmp.Diff(wantVoid, void, asFar); diff != "" || void.Error == "" {
+			t.Errorf("what does not count is recorded because of %q, as (-want +got)\n%s", void.Error, diff)
 		}
-		if vote.Counted == nil || !*vote.Counted || vote.Approver != "bob" || vote.OnBehalfOf != "cat" || vote.Comment != "as bob" || vote.Outcome != ledger.Vote {
-			t.Errorf("one of two is recorded as %+v", vote)
+		if diff := cmp.Diff(wantVote, vote, asFar); diff != "" {
+			t.Errorf("one of two is recorded as (-want +got)\n%s", diff)
 		}
 		for _, rec := range bringing.records {
 			if rec.Event != ledger.Answered {

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/ledger"
@@ -50,8 +53,10 @@ func TestSavedScript(t *testing.T) {
 		t.Errorf("recorded %s\nwant     %s", b.events(), want)
 	}
 	first, second := b.records[2], b.records[3]
-	if first.Name != "report" || first.Tool != `run("report")` || first.ScriptHash != "sha256:1" || string(first.Input) != `{"days":7}` || first.Call != 2 {
-		t.Errorf("the record: %+v", first)
+	want := ledger.Record{Event: ledger.SavedScript, Run: "r1", Session: "s1", Client: "test", Profile: "p", Call: 2, Trace: "r1.2",
+		Name: "report", Tool: `run("report")`, ScriptHash: "sha256:1", Input: json.RawMessage(`{"days":7}`), Outcome: ledger.Done}
+	if diff := cmp.Diff(want, first, cmpopts.IgnoreFields(ledger.Record{}, "Time", "Script")); diff != "" {
+		t.Errorf("the record (-want +got):\n%s", diff)
 	}
 	if !strings.Contains(first.Script, "return input.days") || strings.Contains(first.Script, "hunter22secret") || second.Script != "" {
 		t.Errorf("the script, once and redacted: %q, %q", first.Script, second.Script)

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -117,8 +117,8 @@ func TestWalkOverTheText(t *testing.T) {
 		d := json.NewDecoder(bytes.NewReader(got))
 		d.UseNumber()
 		var have any
-		if err := d.Decode(&have); err != nil || !reflect.DeepEqual(have, want) {
-			t.Fatalf("%s at %+v: %s, %v; want %v", raw, steps, got, err, want)
+		if err := d.Decode(&have); err != nil || !cmp.Equal(want, have) {
+			t.Fatalf("%s at %+v: %s, %v (-want +got)\n%s", raw, steps, got, err, cmp.Diff(want, have))
 		}
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"codemode-bridge/bridge/ledger"
@@ -111,8 +112,8 @@ func TestManyProcesses(t *testing.T) {
 			t.Fatalf("process %s: call %d is its record %d", row.Record.Run, row.Record.Call, calls[row.Record.Run])
 		}
 	}
-	if len(calls) != 4 || calls["a"] != n || calls["b"] != n || calls["c"] != n || calls["d"] != n {
-		t.Errorf("rows by process: %v", calls)
+	if diff := cmp.Diff(map[string]int{"a": n, "b": n, "c": n, "d": n}, calls); diff != "" {
+		t.Errorf("rows by process (-want +got):\n%s", diff)
 	}
 	if report, err := db.Verify(t.Context(), nil); err != nil || !report.Whole {
 		t.Errorf("verify: %+v, %v", report, err)

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -9,10 +10,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"codemode-bridge/bridge/ledger"
 )
@@ -283,8 +285,10 @@ func damageBytes(t *testing.T, times int) {
 		switch {
 		case db.Err() != nil || verr != nil || !report.Whole:
 			found++
-		case !reflect.DeepEqual(all(t, db), want):
-			t.Errorf("byte %d, bit %d: unseen", at, bit)
+		default:
+			if diff := cmp.Diff(want, all(t, db)); diff != "" {
+				t.Errorf("byte %d, bit %d: unseen (-want +got):\n%s", at, bit, diff)
+			}
 		}
 		closeStore(t, db)
 	}
@@ -484,8 +488,14 @@ func TestKey(t *testing.T) {
 	closeStore(t, db)
 	again, err := open(t, o).Key("fingerprints")
 	secret, _ := os.ReadFile(o.Key)
-	if err != nil || string(a) != string(again) || string(a) == string(b) || string(a) == string(secret) || len(a) != 32 {
-		t.Errorf("keys %x, %x, %x: %v", a, b, again, err)
+	if err != nil || len(a) != 32 {
+		t.Errorf("a key of %d bytes, %v", len(a), err)
+	}
+	if diff := cmp.Diff(a, again); diff != "" {
+		t.Errorf("another key when it is opened again (-before +after):\n%s", diff)
+	}
+	if bytes.Equal(a, b) || bytes.Equal(a, secret) {
+		t.Errorf("the key %x is that of another use, %x, or the secret itself", a, b)
 	}
 }
 

@@ -9,9 +9,10 @@ import (
 	"os"
 )
 
-// The sizes of the headers in a -wal. SQLite describes the format under "The
-// Write-Ahead Log" in fileformat2.html.
+// How a -wal begins, but for the last bit, and the sizes of its headers. SQLite
+// describes the format under "The Write-Ahead Log" in fileformat2.html.
 const (
+	walMagic    = 0x377f0682
 	walHeader   = 32
 	frameHeader = 24
 )
@@ -42,7 +43,7 @@ func spoiled(path string) (bool, error) {
 			order = binary.BigEndian
 		}
 		sum := walSum{}.add(order, header[:24])
-		if magic&^1 != 0x377f0682 || size < 512 || size > 65536 || size&(size-1) != 0 || sum != (walSum{number(24), number(28)}) {
+		if magic&^1 != walMagic || !pageSize(size) || sum != (walSum{number(24), number(28)}) {
 			info, err := f.Stat()
 			return err == nil && info.Size() > walHeader+frameHeader, err
 		}
@@ -65,6 +66,9 @@ func spoiled(path string) (bool, error) {
 		return field(8) != number(16) || field(12) != number(20) || sum != (walSum{field(16), field(20)}), nil
 	}
 }
+
+// pageSize reports whether a database can have pages of that many bytes.
+func pageSize(n uint32) bool { return 512 <= n && n <= 65536 && n&(n-1) == 0 }
 
 func unlessShort(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -1,15 +1,18 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"codemode-bridge/bridge/ledger"
 )
@@ -80,6 +83,9 @@ func journalOf(t *testing.T, s Journaled, run string) (ledger.JournaledRun, []le
 	return k, entries
 }
 
+// wholeBytes compares a body at once: some are too long to do it byte by byte.
+var wholeBytes = cmp.Comparer(func(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) })
+
 // hasEntries checks a journal's entries by kind and call.
 func hasEntries(t *testing.T, s Journaled, run string, want ...string) {
 	t.Helper()
@@ -88,8 +94,8 @@ func hasEntries(t *testing.T, s Journaled, run string, want ...string) {
 	for _, e := range entries {
 		got = append(got, fmt.Sprintf("%s %d", e.Kind, e.Call))
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("the journal of %s is %q, want %q", run, got, want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the journal of %s (-want +got):\n%s", run, diff)
 	}
 }
 
@@ -138,8 +144,8 @@ func journalComesBack(t *testing.T, a, b Journaled) {
 				got[i].Body = nil
 			}
 		}
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s reads %d entries that are not the %d that were written", name, len(got), len(want))
+		if diff := cmp.Diff(want, got, wholeBytes); diff != "" {
+			t.Errorf("%s does not read the entries that were written (-want +got):\n%s", name, diff)
 		}
 	}
 	if got := rows(t, b, ledger.Query{Runs: []string{"r"}}); len(got) != 2 || got[0].Record.Journal != nil {
@@ -205,8 +211,8 @@ func refusedEntries(t *testing.T, a, b Journaled) {
 		}
 	}
 	hasEntries(t, b, "r", "began 0")
-	if got := runsOf(t, b); !reflect.DeepEqual(got, []string{"r"}) {
-		t.Errorf("runs %q", got)
+	if diff := cmp.Diff([]string{"r"}, runsOf(t, b)); diff != "" {
+		t.Errorf("runs (-want +got):\n%s", diff)
 	}
 	if got := rows(t, a, ledger.Query{}); len(got) != 0 {
 		t.Errorf("%d records were kept without their entries", len(got))
@@ -490,10 +496,13 @@ func requested(t *testing.T, a, b Journaled) {
 	request("other", "", "bob")
 	request("r2", "", "")
 	all, err := a.LeaseRequests(t.Context(), "x")
-	if err != nil || len(all) != 2 || all[0].Run != "r1" || all[0].HandoverRequestedBy != "bridge one" || all[0].CancelRequestedBy != "" {
-		t.Errorf("requested of x: %+v, %v", all, err)
-	} else if all[1].Run != "r3" || all[1].Owner != "x" || all[1].HandoverRequestedBy != "" || all[1].CancelRequestedBy != "bob" {
-		t.Errorf("requested of x: %+v", all[1])
+	must(t, err)
+	lease := ledger.JournaledRun{Owner: "x", Lease: 1, State: ledger.Live, Configuration: "conf", Until: until.UTC(), Bytes: int64(len("script of r1"))}
+	handover, cancel := lease, lease
+	handover.Run, handover.HandoverRequestedBy = "r1", "bridge one"
+	cancel.Run, cancel.CancelRequestedBy = "r3", "bob"
+	if diff := cmp.Diff([]ledger.JournaledRun{handover, cancel}, all, cmpopts.IgnoreFields(ledger.JournaledRun{}, "Began")); diff != "" {
+		t.Errorf("requested of x (-want +got):\n%s", diff)
 	}
 	if all, err := b.LeaseRequests(t.Context(), "nobody"); err != nil || len(all) != 0 {
 		t.Errorf("requested of nobody: %+v, %v", all, err)
@@ -510,8 +519,8 @@ func runsAreListed(t *testing.T, a, b Journaled) {
 	must(t, a.Append(t.Context(), sent("c", "x", 2)))
 	must(t, b.Drop(t.Context(), "a"))
 	must(t, b.Append(t.Context(), begun("a", "y")))
-	if got := runsOf(t, a); !reflect.DeepEqual(got, []string{"c", "b", "a"}) {
-		t.Errorf("runs %q", got)
+	if diff := cmp.Diff([]string{"c", "b", "a"}, runsOf(t, a)); diff != "" {
+		t.Errorf("runs (-want +got):\n%s", diff)
 	}
 	all, err := b.Runs(t.Context())
 	must(t, err)

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/approval"
@@ -144,8 +145,8 @@ func entriesAreFiltered(t *testing.T, a, b approval.Store) {
 		for _, e := range entries(t, b, row.f) {
 			got = append(got, e.ID)
 		}
-		if !reflect.DeepEqual(got, row.want) {
-			t.Errorf("%s: %v, want %v", name, got, row.want)
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
@@ -243,14 +244,17 @@ func changesAreTold(t *testing.T, a, b approval.Store) {
 }
 
 func grantsAreKept(t *testing.T, a, b approval.Store) {
+	grant := func(id string) approval.Grant {
+		return approval.Grant{ID: id, Key: entry(1).Items[0].Key, AnyArgs: id == "g2", Script: "fs__delete", By: "ann", Made: noon, Until: noon, Left: 2}
+	}
 	for _, id := range []string{"g1", "g2", "g3"} {
-		must(t, a.AddGrant(t.Context(), approval.Grant{ID: id, Key: entry(1).Items[0].Key, AnyArgs: id == "g2", Script: "fs__delete", By: "ann", Made: noon, Until: noon, Left: 2}))
+		must(t, a.AddGrant(t.Context(), grant(id)))
 	}
 	must(t, b.DropGrants(t.Context(), func(g approval.Grant) bool { return g.AnyArgs }))
 	all, err := b.Grants(t.Context())
 	must(t, err)
-	if len(all) != 2 || all[0].ID != "g1" || all[1].ID != "g3" || all[0].Key != entry(1).Items[0].Key || !all[0].Until.Equal(noon) {
-		t.Errorf("got %+v", all)
+	if diff := cmp.Diff([]approval.Grant{grant("g1"), grant("g3")}, all); diff != "" {
+		t.Errorf("kept are (-want +got):\n%s", diff)
 	}
 }
 
@@ -322,8 +326,8 @@ func configurationIsHeld(t *testing.T, a, b approval.Store) {
 	told := b.Changed()
 	hold(one, noon)
 	<-told
-	if h := held("f"); h == nil || !reflect.DeepEqual(*h, one) {
-		t.Errorf("held: %+v, want %+v", h, one)
+	if diff := cmp.Diff(&one, held("f"), cmp.AllowUnexported(approval.Approver{})); diff != "" {
+		t.Errorf("held (-want +got):\n%s", diff)
 	}
 	tellings := 0
 	for range 10 { // whoever waits for a change and looks would never come to rest
@@ -369,8 +373,8 @@ func configurationIsHeld(t *testing.T, a, b approval.Store) {
 	must(t, approval.Reject(ctx, b, "g", "d1", no))
 	all := func(string) bool { return true }
 	must(t, approval.WithdrawConfig(ctx, a, "g", all))
-	if h := held("g"); h == nil || h.Rejected == nil || *h.Rejected != no || h.By != "" {
-		t.Errorf("rejected and let go, it is %+v", h)
+	if diff := cmp.Diff(&approval.PendingConfig{File: "g", Digest: "d1", Since: noon.UTC(), NeedsReason: true, Rejected: &no}, held("g")); diff != "" {
+		t.Errorf("rejected and let go, it is (-want +got):\n%s", diff)
 	}
 	said := silent
 	said.Text = "agreed with ops"

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"codemode-bridge/bridge/ledger"
 )
 
@@ -348,8 +350,8 @@ func verify(t *testing.T, open open) {
 	fill(t, s, 5)
 	report := whole(t, s, &early)
 	last := rows(t, s, ledger.Query{Newest: true, Limit: 1})[0]
-	if report.Rows != 15 || report.First != 1 || report.Last != 15 || report.Hash != last.Hash || !report.Sealed {
-		t.Errorf("report %+v", report)
+	if diff := cmp.Diff(ledger.Report{Whole: true, Sealed: true, Rows: 15, First: 1, Last: 15, Hash: last.Hash}, report); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
 	}
 	for _, row := range []struct {
 		name   string

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
@@ -191,8 +192,9 @@ func TestListKeepsOddToolsAndDropsNameless(t *testing.T) {
 		if len(tools) != 4+2500-100 {
 			t.Errorf("%d tools", len(tools))
 		}
-		if got := tools[0]; got.Name != "exact" || got.Title != "T" || string(got.Input) != `{"type":"object","maximum":9007199254740993}` || got.ReadOnly == nil || !*got.ReadOnly || got.Destructive != nil {
-			t.Errorf("first tool is %+v", got)
+		first := Tool{Name: "exact", Title: "T", Description: "d", Input: json.RawMessage(`{"type":"object","maximum":9007199254740993}`), ReadOnly: new(true)}
+		if diff := cmp.Diff(first, tools[0]); diff != "" {
+			t.Errorf("first tool (-want +got):\n%s", diff)
 		}
 		for i, want := range map[int]string{1: "true", 2: "", 3: `"odd"`} {
 			if got := string(tools[i].Input); got != want {

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/go/packages"
 )
 
@@ -363,8 +364,15 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.path != "p" || m.files != 3 || m.lines != 10 || m.methods["T"] != 1 || m.fields["T"] != 3 || m.knots != 1 || len(m.lengths) != 4 {
-		t.Errorf("measured %+v", m)
+	at := func(file, position string) string { return filepath.Join(dir, file) + ":" + position }
+	want := measured{
+		path: "p", lines: 10, files: 3, knots: 1,
+		methods: map[string]int{"T": 1, "U": 0},
+		fields:  map[string]int{"T": 3, "U": 0},
+		lengths: map[string]int{at("a.go", "3:1 A"): 1, at("a.go", "4:1 a"): 2, at("b.go", "3:1 b"): 1, at("c.go", "2:1 c"): 1},
+	}
+	if diff := cmp.Diff(want, m, cmp.AllowUnexported(measured{})); diff != "" {
+		t.Errorf("measured (-want +got):\n%s", diff)
 	}
 }
 
