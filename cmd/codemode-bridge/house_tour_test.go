@@ -42,6 +42,7 @@ var about = map[string]string{
 	"bridge/handles":      "keeps what a script got and a model cannot take: media and large results, read by their parts",
 	"bridge/instance":     "a shared bridge, the rendezvous where its clients meet it, and the relay between the two",
 	"bridge/ledger":       "what is written down of runs and calls",
+	"bridge/lifecycle":    "says in which phase a run is, and what may happen to it there",
 	"bridge/lines":        "fits text and tables into the width of a terminal",
 	"bridge/logfile":      "writes the log of a process to a file, and removes old ones",
 	"bridge/login":        "logs in to upstream servers: an OAuth client, and what it keeps",
