@@ -30,7 +30,7 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge/upstream
 # holds the list to that.
 RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval ./bridge/approvalview \
 	./bridge/bench ./bridge/catalog ./bridge/config ./bridge/confirmed ./bridge/doctor \
-	./bridge/elicit ./bridge/gate ./bridge/handles ./bridge/instance ./bridge/ledger ./bridge/login \
+	./bridge/elicit ./bridge/forms ./bridge/gate ./bridge/handles ./bridge/instance ./bridge/ledger ./bridge/login \
 	./bridge/mcphttp ./bridge/memstore ./bridge/notify ./bridge/observed ./bridge/openapi \
 	./bridge/pending ./bridge/pins ./bridge/provenance ./bridge/recorder ./bridge/replay ./bridge/rpc \
 	./bridge/scripts ./bridge/seal ./bridge/sqlstore ./bridge/sso ./bridge/upstream \

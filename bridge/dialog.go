@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/elicit"
+	"codemode-bridge/bridge/forms"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/seal"
 
@@ -236,7 +236,7 @@ func (a *sessionAsker) converse(q approval.Request) {
 	missing := ""
 	for {
 		asked := a.s.o.Now()
-		res, err := a.elicit(ctx, a.question(q, missing))
+		res, err := forms.Ask(ctx, a.req.Session, a.question(q, missing))
 		if err != nil && (ctx.Err() != nil || a.gone()) {
 			a.withdrew.Add(1)
 			return
@@ -245,7 +245,7 @@ func (a *sessionAsker) converse(q approval.Request) {
 			a.settle(q.ID, q.Digest(), approval.Verdict{Reason: approval.NoApprover, Channel: "elicitation", Text: "the client could not ask"})
 			return
 		}
-		if missing = a.take(q, readAnswer(q, res, a.s.o.Now().Sub(asked), true), missing != ""); missing == "" {
+		if missing = a.take(q, forms.Read(q, res, a.s.o.Now().Sub(asked), true), missing != ""); missing == "" {
 			return
 		}
 	}
@@ -253,52 +253,25 @@ func (a *sessionAsker) converse(q approval.Request) {
 
 // take does with an answer what is to be done with it. What it returns is what
 // the answer lacked, if the person is to be asked again; that happens once.
-func (a *attachment) take(q approval.Request, got formAnswer, again bool) (missing string) {
-	a.reflex().note(got)
-	if got.machine {
+func (a *attachment) take(q approval.Request, got forms.Answer, again bool) (missing string) {
+	a.reflex().Note(got)
+	if got.Machine {
 		if a.s.o.Gate.HasApprovers() { // who answer it then
 			return ""
 		}
-		got.verdict.Text += a.r.gate.Elsewhere(q.Decision)
+		got.Verdict.Text += a.r.gate.Elsewhere(q.Decision)
 	}
-	if got.missing == "" {
-		got.missing = a.settle(q.ID, q.Digest(), got.verdict)
+	if got.Missing == "" {
+		got.Missing = a.settle(q.ID, q.Digest(), got.Verdict)
 	}
 	switch {
-	case got.missing == "":
+	case got.Missing == "":
 		return ""
-	case !again && !(got.dismissed && a.s.o.Gate.Queues(q.Decision)): // else approvers have it
-		return got.missing
+	case !again && !(got.Dismissed && a.s.o.Gate.Queues(q.Decision)): // else approvers have it
+		return got.Missing
 	}
-	a.settle(q.ID, q.Digest(), approval.Verdict{Reason: approval.NoApprover, Channel: "elicitation", Text: got.missing})
+	a.settle(q.ID, q.Digest(), approval.Verdict{Reason: approval.NoApprover, Channel: "elicitation", Text: got.Missing})
 	return ""
-}
-
-// A heard is what a client answered to a form, also where the SDK finds that it
-// does not fit the form.
-type heard struct{ res *mcp.ElicitResult }
-
-type heardKey struct{}
-
-// overhear keeps what clients answer to forms for elicit.
-func overhear(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		res, err := next(ctx, method, req)
-		if h, ok := ctx.Value(heardKey{}).(*heard); ok && err == nil {
-			h.res, _ = res.(*mcp.ElicitResult)
-		}
-		return res, err
-	}
-}
-
-// elicit puts a form to the client and returns its answer, whatever that holds.
-func (a *attachment) elicit(ctx context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error) {
-	var h heard
-	res, err := a.req.Session.Elicit(context.WithValue(ctx, heardKey{}, &h), form)
-	if err != nil && h.res != nil {
-		return h.res, nil
-	}
-	return res, err
 }
 
 // untilSettled returns when nobody waits for the answer to a request of r any
@@ -351,83 +324,9 @@ func (a *attachment) settle(id string, about canon.Digest, v approval.Verdict) (
 	return ""
 }
 
-// A formAnswer is what came of a question at a client: a verdict, or what is missing
-// for one.
-type formAnswer struct {
-	verdict   approval.Verdict
-	missing   string
-	dismissed bool // the question was closed and not answered
-	atOnce    bool // faster than a person could have read it
-	machine   bool // and not meant for a yes: nobody's no
-}
-
-// instant is what a person needs at least to say no to a question. Clients are
-// known that say it by themselves to all questions.
-const instant = 300 * time.Millisecond
-
-// atOnce reports whether an answer that came so long after its question is faster
-// than a person. A time below zero says nothing: the clock was set back.
-func atOnce(after time.Duration) bool { return after >= 0 && after < instant }
-
-// readAnswer reads an elicitation's result that came so long after the question
-// was delivered. Only an accepted form with one of the choices that were offered
-// can be a yes.
-func readAnswer(q approval.Request, res *mcp.ElicitResult, after time.Duration, session bool) formAnswer {
-	got := formAnswer{verdict: approval.Verdict{Reason: approval.ElicitationDeclined, Channel: "elicitation"}, atOnce: atOnce(after)}
-	reason, _ := res.Content["reason"].(string)
-	text := canon.Escape(canon.Cut(reason, 500))
-	switch {
-	case res.Action == "accept":
-		decision, _ := res.Content["decision"].(string)
-		switch scope := approval.Scope(decision); {
-		case decision == "no", decision == "stop":
-			got.verdict.Stop, got.verdict.Text = decision == "stop", text
-		case scope == approval.Once, session && q.Decision.Remember && (scope == approval.Same || scope == approval.AnyArgs):
-			got.verdict = approval.Verdict{Approve: true, Scope: scope, Channel: "elicitation", Text: text}
-		default:
-			got.missing = "the client sent no decision"
-		}
-	case got.atOnce:
-		got.machine = true
-		got.verdict.Reason = approval.NoApprover
-		got.verdict.Text = fmt.Sprintf("the client answered by itself, %d ms after it was asked, before anybody could read the question", after.Milliseconds())
-	case res.Action == "decline":
-		got.verdict.Text = text
-	default:
-		got.missing, got.dismissed = "the question was dismissed", true
-	}
-	return got
-}
-
-// A reflex finds out whether a client answers by itself. Its two answers in a row
-// that nobody can have given say so, until one comes that somebody can.
-type reflex struct {
-	mu    sync.Mutex
-	inRow int
-}
-
-func (x *reflex) note(got formAnswer) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	switch {
-	case got.machine:
-		x.inRow++
-	case !got.atOnce:
-		x.inRow = 0
-	}
-}
-
-// byItself reports whether the client answers by itself, so that nobody can be
-// asked there.
-func (x *reflex) byItself() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.inRow >= 2
-}
-
 // reflex is of the client of this request: its session, or where it has none
 // that lasts, its principal, or at least the run.
-func (a *attachment) reflex() *reflex {
+func (a *attachment) reflex() *forms.Reflex {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
 	if sess := a.s.sessions[a.req.Session]; sess != nil && !sess.brief {
@@ -437,53 +336,25 @@ func (a *attachment) reflex() *reflex {
 }
 
 // reflexOf is the reflex of a new session.
-func (s *Server) reflexOf(brief bool, principal string) *reflex {
+func (s *Server) reflexOf(brief bool, principal string) *forms.Reflex {
 	if !brief || principal == "" {
-		return new(reflex)
+		return new(forms.Reflex)
 	}
-	x, _ := s.reflexes.LoadOrStore(principal, new(reflex))
-	return x.(*reflex)
+	x, _ := s.reflexes.LoadOrStore(principal, new(forms.Reflex))
+	return x.(*forms.Reflex)
 }
 
 // answerable reports whether a request can be put to the person at the client of
 // this attachment. One that answers by itself is asked only by a resume, which a
 // person has wished for.
 func (a *attachment) answerable(q approval.Request) bool {
-	return a.r.gate.Reach == gate.ByElicitation && !q.NeedsApprover() && (a.resumed || !a.reflex().byItself())
+	return a.r.gate.Reach == gate.ByElicitation && !q.NeedsApprover() && (a.resumed || !a.reflex().ByItself())
 }
 
-// question is a request as an elicitation: the text, with what an earlier answer
-// lacked if there was one, and a form whose one required field is the decision.
-// "No" comes first. A reason is not required even where a yes needs one, since
-// clients would not send a no without it.
+// question is a request as a form for the client of this attachment, with what an
+// earlier answer lacked if there was one.
 func (a *attachment) question(q approval.Request, missing string) *mcp.ElicitParams {
-	choices := []choice{{"no", "No"}, {"stop", "No, and stop the script"}, {"once", "Yes, once"}}
-	if q.Decision.Remember && a.lasting() {
-		choices = append(choices, choice{string(approval.Same), "Yes, and again in this session with the same arguments"},
-			choice{string(approval.AnyArgs), "Yes, and again in this session with any arguments"})
-	}
-	decision := map[string]any{"type": "string", "title": "Decision"}
-	if a.req.ProtocolVersion() >= newestSessionProtocol {
-		var one []any
-		for _, c := range choices {
-			one = append(one, map[string]any{"const": c.value, "title": c.title})
-		}
-		decision["oneOf"] = one
-	} else {
-		var values, titles []any
-		for _, c := range choices {
-			values, titles = append(values, c.value), append(titles, c.title)
-		}
-		decision["enum"], decision["enumNames"] = values, titles
-	}
-	reason := map[string]any{"type": "string", "title": "Reason", "description": "for a no: the script can read it"}
-	if q.Decision.RequireReason {
-		reason["title"], reason["description"] = "Reason (required for a yes)", "why this call is to be made; a no needs none, and the script can read it"
-	}
 	how := a.s.o.ReadAt(q.ID)
 	how.DidNotCount = missing
-	return &mcp.ElicitParams{Message: approval.Describe(q, how).Prompt(), RequestedSchema: map[string]any{"type": "object",
-		"properties": map[string]any{"decision": decision, "reason": reason}, "required": []any{"decision"}}}
+	return forms.New(q, how, forms.Options{Session: a.lasting(), Titles: a.req.ProtocolVersion() >= newestSessionProtocol})
 }
-
-type choice struct{ value, title string }

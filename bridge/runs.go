@@ -119,7 +119,7 @@ type gateHost run
 var _ gate.Host = (*gateHost)(nil)
 
 func (h *gateHost) Profiles() []string  { return h.server.addedProfiles(h.session) }
-func (h *gateHost) AnswersItself() bool { return h.session.reflex.byItself() }
+func (h *gateHost) AnswersItself() bool { return h.session.reflex.ByItself() }
 func (h *gateHost) ApproveAt() string   { return h.server.o.ApproveAt(h.id) }
 func (h *gateHost) Stop(why error)      { (*run)(h).stop(why) }
 

@@ -21,6 +21,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/elicit"
+	"codemode-bridge/bridge/forms"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/seal"
@@ -107,7 +108,7 @@ type Server struct {
 	levels      elicit.Levels // of logging, that clients want
 	dialogs     *dialogs
 	withdrawals withdrawals // of dialogs in HTTP sessions
-	reflexes    sync.Map    // principal -> *reflex, of stateless clients
+	reflexes    sync.Map    // principal -> *forms.Reflex, of stateless clients
 
 	runs        sync.WaitGroup
 	mu          sync.Mutex
@@ -181,7 +182,7 @@ func New(o Options) *Server {
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Logging: &mcp.LoggingCapabilities{}},
 	})
 	s.mcp.AddReceivingMiddleware(strict, clampInitialize, s.levels.Middleware, s.awaitTools)
-	s.mcp.AddSendingMiddleware(overhear)
+	s.mcp.AddSendingMiddleware(forms.Overhear)
 	s.retool()
 	ctx, stop := context.WithCancel(context.Background()) // ends with Close
 	s.stopLeases, s.leasesEnded = stop, make(chan struct{})

@@ -38,6 +38,7 @@ var about = map[string]string{
 	"bridge/elicit":       "brings what upstream servers say and ask in the middle of a call to the client of the run",
 	"bridge/evalview":     "reads what an eval tool answered, for the command line",
 	"bridge/filelock":     "locks files against other processes",
+	"bridge/forms":        "asks a person by a form in their MCP client, and reads the answer",
 	"bridge/gate":         "is the one door between a script and a tool",
 	"bridge/handles":      "keeps what a script got and a model cannot take: media and large results, read by their parts",
 	"bridge/instance":     "a shared bridge, the rendezvous where its clients meet it, and the relay between the two",
