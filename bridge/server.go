@@ -25,6 +25,7 @@ import (
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/seal"
+	"codemode-bridge/bridge/surface"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/sandbox"
 
@@ -175,7 +176,7 @@ func New(o Options) *Server {
 		panic("bridge: AES is missing: " + err.Error()) // it is part of Go
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "codemode", Title: "codemode-bridge", Version: o.Version}, &mcp.ServerOptions{
-		Instructions:       instructions,
+		Instructions:       surface.Instructions,
 		InitializedHandler: func(_ context.Context, req *mcp.InitializedRequest) { s.greet(req) },
 		Logger:             o.Logger.With("part", "mcp"),
 		//lint:ignore SA1019 logging is deprecated by the newest protocol; servers use it

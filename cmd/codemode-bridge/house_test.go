@@ -45,7 +45,7 @@ var table = map[string][]string{
 	"sandbox/wire":   {"analysis"},
 	"sandbox/worker": {"analysis", "sandbox/realm", "sandbox/values", "sandbox/wire"},
 
-	"bridge":              {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/elicit", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/replay", "bridge/seal", "bridge/upstream", "profiles", "sandbox"},
+	"bridge":              {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/elicit", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/replay", "bridge/seal", "bridge/surface", "bridge/upstream", "profiles", "sandbox"},
 	"bridge/admin":        {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/webguard", "profiles"},
 	"bridge/alive":        {"bridge/filelock"},
 	"bridge/approval":     {"analysis", "bridge/canon", "profiles"},
@@ -92,6 +92,7 @@ var table = map[string][]string{
 	"bridge/sso":          {},
 	"bridge/ssotest":      {},
 	"bridge/storetest":    {"analysis", "bridge/approval", "bridge/canon", "bridge/ledger", "profiles"},
+	"bridge/surface":      {"bridge/catalog"},
 	"bridge/tsdecl":       {},
 	"bridge/upstream":     {"bridge/upstream/tap"},
 	"bridge/upstream/tap": {},

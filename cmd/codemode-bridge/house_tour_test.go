@@ -67,6 +67,7 @@ var about = map[string]string{
 	"bridge/sso":          "finds out who somebody is by an OpenID Connect provider",
 	"bridge/ssotest":      "an OpenID Connect provider, for tests",
 	"bridge/storetest":    "the one suite that every store passes",
+	"bridge/surface":      "has the tools as models see them: names, descriptions, schemas",
 	"bridge/tsdecl":       "writes a JSON Schema as a TypeScript type",
 	"bridge/upstream":     "keeps one live MCP session per upstream server",
 	"bridge/upstream/tap": "reads the wire below the SDK: messages as bytes, bounded, each with the call it belongs to",
