@@ -445,6 +445,16 @@ func (r *run) pass(ctx context.Context, c sandbox.Call, call gate.Call) (sandbox
 	return answer.Reply.(scriptReply).Reply, nil
 }
 
+// observe tells of an answer whose type is not declared.
+func (s *Server) observe(name string, answer gate.Answer) {
+	if s.o.Observed == nil || answer.IsError {
+		return
+	}
+	if tool, ok := s.o.Gate.View().Catalog.Lookup(name); ok && tool.Server != "" && len(tool.Output) == 0 {
+		s.o.Observed(tool, answer)
+	}
+}
+
 // A scriptReply is what the script gets for a call that passed the gate, and what its
 // handles stand for.
 type scriptReply struct {
@@ -480,7 +490,7 @@ func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s 
 		if err != nil {
 			return sandbox.Reply{}, err
 		}
-		return savedReply(script.Name, script.Source, false)
+		return sandbox.SavedReply(script.Name, script.Source)
 	case sandbox.OpRead:
 		var args struct {
 			Handle handles.Ref `json:"handle"`
