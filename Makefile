@@ -29,7 +29,7 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge/upstream
 # statement, a channel or something of sync. A test in cmd/codemode-bridge
 # holds the list to that.
 RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval ./bridge/approvalview \
-	./bridge/bench ./bridge/catalog ./bridge/config ./bridge/confirmed ./bridge/doctor \
+	./bridge/bench ./bridge/catalog ./bridge/config ./bridge/confirmed ./bridge/dialogs ./bridge/doctor \
 	./bridge/elicit ./bridge/forms ./bridge/gate ./bridge/handles ./bridge/instance ./bridge/ledger ./bridge/login \
 	./bridge/mcphttp ./bridge/memstore ./bridge/notify ./bridge/observed ./bridge/openapi \
 	./bridge/pending ./bridge/pins ./bridge/provenance ./bridge/recorder ./bridge/replay ./bridge/rpc \

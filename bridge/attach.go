@@ -68,7 +68,7 @@ func (s *Server) newAttachment(req *mcp.CallToolRequest, r *run, resumed bool) *
 	if req.ProtocolVersion() >= statelessProtocol {
 		a.asker = &statelessAsker{attachment: a}
 	} else {
-		a.asker = &sessionAsker{attachment: a, withdrawn: s.withdrawals.of(req.Session.ID())}
+		a.asker = &sessionAsker{attachment: a, withdrawn: s.withdrawals.Of(req.Session.ID())}
 	}
 	return a
 }
@@ -238,7 +238,7 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 		body["approve_at"] = at
 	}
 	now := time.Now()
-	dialog := a.s.dialogs.of(a.req.Session, a.r.id)
+	dialog := a.s.dialogs.Of(a.req.Session, a.r.id)
 	if !a.pipe() { // it ends with this answer
 		dialog = time.Time{}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/dialogs"
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/forms"
 	"codemode-bridge/bridge/gate"
@@ -27,103 +28,6 @@ import (
 // One that no longer counts is withdrawn (notifications/cancelled). An answer
 // that is neither a yes that counts nor a no is asked for once more, with what
 // was missing; then it is a no for that reason.
-
-// dialogs are the open ones of a server.
-type dialogs struct {
-	mu     sync.Mutex
-	closed bool
-	left   map[*mcp.ServerSession]bool // connections that are being closed
-	open   map[place]openDialog
-	under  sync.WaitGroup // one for each
-}
-
-// A place is where a question is open: at a connection.
-type place struct {
-	conn    *mcp.ServerSession
-	request string
-}
-
-// An openDialog is of a run and stays until a time, unless it is withdrawn.
-type openDialog struct {
-	run      string
-	until    time.Time
-	ctx      context.Context
-	withdraw context.CancelFunc
-}
-
-func newDialogs() *dialogs {
-	return &dialogs{open: map[place]openDialog{}, left: map[*mcp.ServerSession]bool{}}
-}
-
-// begin notes a dialog that is about to be opened, and reports whether it may
-// be: the question is not open at that connection.
-func (d *dialogs) begin(at place, one openDialog) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if _, open := d.open[at]; open || d.closed || d.left[at.conn] {
-		return false
-	}
-	d.open[at] = one
-	d.under.Add(1)
-	return true
-}
-
-// end notes that a dialog is over.
-func (d *dialogs) end(at place) {
-	d.mu.Lock()
-	delete(d.open, at)
-	d.mu.Unlock()
-	d.under.Done()
-}
-
-// way returns the context of an open dialog, and what withdraws it.
-func (d *dialogs) way(at place) (context.Context, context.CancelFunc) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.open[at].ctx, d.open[at].withdraw
-}
-
-// of returns until when the last of a run's dialogs at a connection stays open;
-// zero if there is none.
-func (d *dialogs) of(conn *mcp.ServerSession, run string) (until time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for at, one := range d.open {
-		if at.conn == conn && one.run == run && one.until.After(until) {
-			until = one.until
-		}
-	}
-	return until
-}
-
-// leave withdraws the dialogs at a connection that is about to be closed, which
-// would wait for their answers. What it returns is to be called afterwards.
-func (d *dialogs) leave(conn *mcp.ServerSession) (closed func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.left[conn] = true
-	for at, one := range d.open {
-		if at.conn == conn {
-			one.withdraw()
-		}
-	}
-	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.left, conn)
-	}
-}
-
-// close withdraws all dialogs, and returns when they are over.
-func (d *dialogs) close() {
-	d.mu.Lock()
-	d.closed = true
-	for _, one := range d.open {
-		one.withdraw()
-	}
-	d.mu.Unlock()
-	d.under.Wait()
-}
 
 // pipe reports whether the request came over a connection that is the client's
 // alone, on which questions may follow at any time.
@@ -154,7 +58,7 @@ func (a *sessionAsker) ask(ctx context.Context, fresh []approval.Request) *mcp.C
 		}
 		a.asked[q.ID] = true
 		if a.pipe() {
-			go a.converse(q) // dialogs.close waits for it
+			go a.converse(q) // dialogs.Close waits for it
 		} else {
 			a.asking.Go(func() { a.converse(q) })
 		}
@@ -175,7 +79,7 @@ func (a *sessionAsker) answer(ctx context.Context, st seal.State) {
 
 // patience reports whether the client takes progress and has a dialog open.
 func (a *sessionAsker) patience() bool {
-	return a.req.Params.GetProgressToken() != nil && !a.s.dialogs.of(a.req.Session, a.r.id).IsZero()
+	return a.req.Params.GetProgressToken() != nil && !a.s.dialogs.Of(a.req.Session, a.r.id).IsZero()
 }
 
 // gone reports whether the client does not answer a ping.
@@ -193,7 +97,7 @@ const pingFor = time.Second
 func (a *sessionAsker) withdraw(request context.Context) {
 	a.r.session.prompts.Forget(a.r.id) // what is still being asked is not, from here on
 	if n := int(a.withdrew.Load()); n > 0 && !a.pipe() {
-		a.s.withdrawals.wait(request, a.req.Session.ID(), a.withdrawn+n)
+		a.s.withdrawals.Wait(request, a.req.Session.ID(), a.withdrawn+n)
 	}
 }
 
@@ -201,13 +105,13 @@ func (a *sessionAsker) withdraw(request context.Context) {
 // way of this request, and reports whether it may be: it is not before them
 // already.
 func (a *sessionAsker) begin(ctx context.Context, q approval.Request) bool {
-	one := openDialog{run: q.Run, until: q.Until}
+	one := dialogs.Dialog{Run: q.Run, Until: q.Until}
 	if a.pipe() { // the request may end before it
 		ctx = context.WithoutCancel(ctx)
 	}
-	one.ctx, one.withdraw = context.WithDeadline(ctx, q.Until)
-	if !a.s.dialogs.begin(place{a.req.Session, q.ID}, one) {
-		one.withdraw()
+	one.Ctx, one.Withdraw = context.WithDeadline(ctx, q.Until)
+	if !a.s.dialogs.Begin(dialogs.Place{Conn: a.req.Session, Request: q.ID}, one) {
+		one.Withdraw()
 		return false
 	}
 	a.r.session.prompts.AddDialogs(1)
@@ -216,7 +120,7 @@ func (a *sessionAsker) begin(ctx context.Context, q approval.Request) bool {
 
 // end notes that it no longer is.
 func (a *sessionAsker) end(q approval.Request) {
-	a.s.dialogs.end(place{a.req.Session, q.ID})
+	a.s.dialogs.End(dialogs.Place{Conn: a.req.Session, Request: q.ID})
 	a.r.session.prompts.AddDialogs(-1) // whoever looks now finds it closed
 }
 
@@ -225,7 +129,7 @@ func (a *sessionAsker) end(q approval.Request) {
 // in the time that it said, the question stays open for whoever attaches next.
 func (a *sessionAsker) converse(q approval.Request) {
 	defer a.end(q)
-	ctx, withdraw := a.s.dialogs.way(place{a.req.Session, q.ID})
+	ctx, withdraw := a.s.dialogs.Way(dialogs.Place{Conn: a.req.Session, Request: q.ID})
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer withdraw()

@@ -20,6 +20,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/dialogs"
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/forms"
 	"codemode-bridge/bridge/gate"
@@ -107,9 +108,9 @@ type Server struct {
 	seal *seal.Seal
 
 	levels      elicit.Levels // of logging, that clients want
-	dialogs     *dialogs
-	withdrawals withdrawals // of dialogs in HTTP sessions
-	reflexes    sync.Map    // principal -> *forms.Reflex, of stateless clients
+	dialogs     *dialogs.Open
+	withdrawals dialogs.Withdrawals // of dialogs in HTTP sessions
+	reflexes    sync.Map            // principal -> *forms.Reflex, of stateless clients
 
 	runs        sync.WaitGroup
 	mu          sync.Mutex
@@ -162,7 +163,7 @@ func New(o Options) *Server {
 		live:     make(map[string]*run),
 		tools:    make(map[string]string),
 		began:    o.Now(),
-		dialogs:  newDialogs(),
+		dialogs:  dialogs.New(),
 		seed:     func(seed *[32]byte) { rand.Read(seed[:]) },
 	}
 	if s.o.JournalBytes == 0 {
@@ -216,7 +217,7 @@ func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
 		return err
 	case <-ctx.Done():
 	}
-	defer s.dialogs.leave(conn)()
+	defer s.dialogs.Leave(conn)()
 	_ = conn.Close() // what goes wrong now changes nothing
 	<-ended
 	return context.Cause(ctx)
@@ -225,7 +226,7 @@ func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
 // Close refuses new runs, gives those under way grace to end, stops the rest,
 // and returns when all have ended. What is still open at clients is withdrawn.
 func (s *Server) Close(grace time.Duration) {
-	defer s.dialogs.close()
+	defer s.dialogs.Close()
 	s.mu.Lock()
 	s.closed = true
 	live := slices.Collect(maps.Values(s.live))

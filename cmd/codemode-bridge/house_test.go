@@ -45,7 +45,7 @@ var table = map[string][]string{
 	"sandbox/wire":   {"analysis"},
 	"sandbox/worker": {"analysis", "sandbox/realm", "sandbox/values", "sandbox/wire"},
 
-	"bridge":              {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/elicit", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/replay", "bridge/seal", "bridge/surface", "bridge/upstream", "profiles", "sandbox"},
+	"bridge":              {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/dialogs", "bridge/elicit", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/replay", "bridge/seal", "bridge/surface", "bridge/upstream", "profiles", "sandbox"},
 	"bridge/admin":        {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/webguard", "profiles"},
 	"bridge/alive":        {"bridge/filelock"},
 	"bridge/approval":     {"analysis", "bridge/canon", "profiles"},
@@ -59,6 +59,7 @@ var table = map[string][]string{
 	"bridge/clients":      {"bridge/atomicfile"},
 	"bridge/config":       {"bridge/watch", "profiles"},
 	"bridge/confirmed":    {"bridge/atomicfile", "bridge/filelock"},
+	"bridge/dialogs":      {},
 	"bridge/doctor":       {"bridge/canon", "bridge/clients", "bridge/lines", "bridge/login", "bridge/setup", "bridge/upstream"},
 	"bridge/elicit":       {"bridge/approval", "bridge/canon", "bridge/upstream"},
 	"bridge/evalview":     {"bridge/canon"},

@@ -34,6 +34,7 @@ var about = map[string]string{
 	"bridge/clients":      "reads and edits the configuration files of MCP clients, and undoes that",
 	"bridge/config":       "reads, checks and watches the configuration file",
 	"bridge/confirmed":    "keeps what was last confirmed of each configuration file",
+	"bridge/dialogs":      "knows which questions are open before the people at clients that have a session",
 	"bridge/doctor":       "looks at everything that a bridge depends on, and says what is wrong and what to do",
 	"bridge/elicit":       "brings what upstream servers say and ask in the middle of a call to the client of the run",
 	"bridge/evalview":     "reads what an eval tool answered, for the command line",
