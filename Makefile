@@ -29,13 +29,14 @@ LONGEST      = ./cmd/codemode-bridge ./sandbox ./bridge/upstream
 # statement, a channel or something of sync. A test in cmd/codemode-bridge
 # holds the list to that.
 RACE = ./.ci/mutants ./bridge ./bridge/admin ./bridge/approval ./bridge/approvalview \
-	./bridge/bench ./bridge/catalog ./bridge/config ./bridge/confirmed ./bridge/doctor \
-	./bridge/elicit ./bridge/gate ./bridge/handles ./bridge/instance ./bridge/ledger ./bridge/login \
-	./bridge/mcphttp ./bridge/memstore ./bridge/notify ./bridge/observed ./bridge/openapi \
-	./bridge/pending ./bridge/pins ./bridge/provenance ./bridge/recorder ./bridge/replay ./bridge/rpc \
-	./bridge/scripts ./bridge/seal ./bridge/sqlstore ./bridge/sso ./bridge/upstream \
-	./bridge/upstream/tap ./bridge/view ./bridge/watch ./bridge/webguard ./cmd/codemode-bridge \
-	./profiles ./sandbox ./sandbox/intl ./sandbox/realm ./sandbox/web ./sandbox/wire ./sandbox/worker
+	./bridge/bench ./bridge/catalog ./bridge/config ./bridge/confirmed ./bridge/dialogs \
+	./bridge/doctor ./bridge/elicit ./bridge/forms ./bridge/gate ./bridge/handles ./bridge/instance \
+	./bridge/ledger ./bridge/login ./bridge/mcphttp ./bridge/memstore ./bridge/notify \
+	./bridge/observed ./bridge/openapi ./bridge/pending ./bridge/pins ./bridge/provenance \
+	./bridge/recorder ./bridge/replay ./bridge/rpc ./bridge/scripts ./bridge/seal ./bridge/sqlstore \
+	./bridge/sso ./bridge/upstream ./bridge/upstream/tap ./bridge/view ./bridge/watch \
+	./bridge/webguard ./cmd/codemode-bridge ./profiles ./sandbox ./sandbox/intl ./sandbox/realm \
+	./sandbox/web ./sandbox/wire ./sandbox/worker
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test check fmt lint vuln race cross test-real soak bench mutants fuzz frozen pictures clean

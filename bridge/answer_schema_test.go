@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"codemode-bridge/bridge/surface"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -17,7 +18,7 @@ import (
 // meetsAnswerSchema says what keeps an eval tool's structured content from
 // meeting the schema that the tool declares; nil if nothing does.
 func meetsAnswerSchema(structured any) error {
-	declared, err := jsonschema.UnmarshalJSON(strings.NewReader(answerSchema))
+	declared, err := jsonschema.UnmarshalJSON(strings.NewReader(surface.AnswerSchema))
 	if err != nil {
 		return err
 	}
@@ -110,12 +111,5 @@ func TestAnswersMeetTheirSchema(t *testing.T) {
 		if meetsAnswerSchema(json.RawMessage(wrong)) == nil {
 			t.Errorf("the schema allows %s", wrong)
 		}
-	}
-}
-
-// Every client has the schema in its context, once for each eval tool.
-func TestAnswerSchemaIsSmall(t *testing.T) {
-	if len(answerSchema) > 512 {
-		t.Errorf("it has %d bytes", len(answerSchema))
 	}
 }

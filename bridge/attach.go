@@ -12,6 +12,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/elicit"
+	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/seal"
 	"codemode-bridge/profiles"
 
@@ -67,7 +68,7 @@ func (s *Server) newAttachment(req *mcp.CallToolRequest, r *run, resumed bool) *
 	if req.ProtocolVersion() >= statelessProtocol {
 		a.asker = &statelessAsker{attachment: a}
 	} else {
-		a.asker = &sessionAsker{attachment: a, withdrawn: s.withdrawals.of(req.Session.ID())}
+		a.asker = &sessionAsker{attachment: a, withdrawn: s.withdrawals.Of(req.Session.ID())}
 	}
 	return a
 }
@@ -101,11 +102,11 @@ func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 	for {
 		select {
 		case <-a.r.done:
-			if at := a.r.now(); at.phase == suspended && !at.leaseLost {
+			if at := a.r.now(); at.Phase == lifecycle.Suspended && !at.LeaseLost {
 				return a.paused("a person has not answered yet")
 			}
 			if ctx.Err() == nil {
-				a.r.update(event{kind: delivers})
+				a.r.update(lifecycle.Event{Kind: lifecycle.Delivers})
 			}
 			return a.r.answer()
 		case <-ctx.Done():
@@ -181,7 +182,7 @@ func (a *attachment) put(ctx context.Context, open []approval.Request) *mcp.Call
 // leaves a run that waits for approvers to them.
 func (a *attachment) clientGone() {
 	switch {
-	case a.r.now().attached > 1:
+	case a.r.now().Attached > 1:
 	case a.queued() && a.asker.gone():
 		a.s.leave(a.r)
 	default:
@@ -237,7 +238,7 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 		body["approve_at"] = at
 	}
 	now := time.Now()
-	dialog := a.s.dialogs.of(a.req.Session, a.r.id)
+	dialog := a.s.dialogs.Of(a.req.Session, a.r.id)
 	if !a.pipe() { // it ends with this answer
 		dialog = time.Time{}
 	}
@@ -256,7 +257,7 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 	if until := a.until(); dialog.IsZero() && !until.IsZero() {
 		body["next"] = body["next"].(string) + "; without an answer it is a no at " + approval.Clock(until, now, nil)
 	}
-	if a.r.now().journal != wholeJournal {
+	if a.r.now().Journal != lifecycle.WholeJournal {
 		body["lasts"] = "until the bridge ends, not longer: more was answered than runs.journal keeps, or there is no audit log to keep it in"
 	}
 	text, err := canon.JSON(body)
@@ -315,8 +316,8 @@ func (s *Server) attach(ctx context.Context, a *attachment) (*mcp.CallToolResult
 		}
 		a.asker.answer(ctx, st)
 	}
-	r.update(event{kind: attaches})
-	defer r.update(event{kind: detaches})
+	r.update(lifecycle.Event{Kind: lifecycle.Attaches})
+	defer r.update(lifecycle.Event{Kind: lifecycle.Detaches})
 	defer s.report(ctx, req, r)()
 	return a.wait(ctx), nil
 }

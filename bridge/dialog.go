@@ -3,14 +3,15 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
+	"codemode-bridge/bridge/dialogs"
 	"codemode-bridge/bridge/elicit"
+	"codemode-bridge/bridge/forms"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/seal"
 
@@ -27,103 +28,6 @@ import (
 // One that no longer counts is withdrawn (notifications/cancelled). An answer
 // that is neither a yes that counts nor a no is asked for once more, with what
 // was missing; then it is a no for that reason.
-
-// dialogs are the open ones of a server.
-type dialogs struct {
-	mu     sync.Mutex
-	closed bool
-	left   map[*mcp.ServerSession]bool // connections that are being closed
-	open   map[place]openDialog
-	under  sync.WaitGroup // one for each
-}
-
-// A place is where a question is open: at a connection.
-type place struct {
-	conn    *mcp.ServerSession
-	request string
-}
-
-// An openDialog is of a run and stays until a time, unless it is withdrawn.
-type openDialog struct {
-	run      string
-	until    time.Time
-	ctx      context.Context
-	withdraw context.CancelFunc
-}
-
-func newDialogs() *dialogs {
-	return &dialogs{open: map[place]openDialog{}, left: map[*mcp.ServerSession]bool{}}
-}
-
-// begin notes a dialog that is about to be opened, and reports whether it may
-// be: the question is not open at that connection.
-func (d *dialogs) begin(at place, one openDialog) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if _, open := d.open[at]; open || d.closed || d.left[at.conn] {
-		return false
-	}
-	d.open[at] = one
-	d.under.Add(1)
-	return true
-}
-
-// end notes that a dialog is over.
-func (d *dialogs) end(at place) {
-	d.mu.Lock()
-	delete(d.open, at)
-	d.mu.Unlock()
-	d.under.Done()
-}
-
-// way returns the context of an open dialog, and what withdraws it.
-func (d *dialogs) way(at place) (context.Context, context.CancelFunc) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.open[at].ctx, d.open[at].withdraw
-}
-
-// of returns until when the last of a run's dialogs at a connection stays open;
-// zero if there is none.
-func (d *dialogs) of(conn *mcp.ServerSession, run string) (until time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for at, one := range d.open {
-		if at.conn == conn && one.run == run && one.until.After(until) {
-			until = one.until
-		}
-	}
-	return until
-}
-
-// leave withdraws the dialogs at a connection that is about to be closed, which
-// would wait for their answers. What it returns is to be called afterwards.
-func (d *dialogs) leave(conn *mcp.ServerSession) (closed func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.left[conn] = true
-	for at, one := range d.open {
-		if at.conn == conn {
-			one.withdraw()
-		}
-	}
-	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.left, conn)
-	}
-}
-
-// close withdraws all dialogs, and returns when they are over.
-func (d *dialogs) close() {
-	d.mu.Lock()
-	d.closed = true
-	for _, one := range d.open {
-		one.withdraw()
-	}
-	d.mu.Unlock()
-	d.under.Wait()
-}
 
 // pipe reports whether the request came over a connection that is the client's
 // alone, on which questions may follow at any time.
@@ -154,7 +58,7 @@ func (a *sessionAsker) ask(ctx context.Context, fresh []approval.Request) *mcp.C
 		}
 		a.asked[q.ID] = true
 		if a.pipe() {
-			go a.converse(q) // dialogs.close waits for it
+			go a.converse(q) // dialogs.Close waits for it
 		} else {
 			a.asking.Go(func() { a.converse(q) })
 		}
@@ -175,7 +79,7 @@ func (a *sessionAsker) answer(ctx context.Context, st seal.State) {
 
 // patience reports whether the client takes progress and has a dialog open.
 func (a *sessionAsker) patience() bool {
-	return a.req.Params.GetProgressToken() != nil && !a.s.dialogs.of(a.req.Session, a.r.id).IsZero()
+	return a.req.Params.GetProgressToken() != nil && !a.s.dialogs.Of(a.req.Session, a.r.id).IsZero()
 }
 
 // gone reports whether the client does not answer a ping.
@@ -193,7 +97,7 @@ const pingFor = time.Second
 func (a *sessionAsker) withdraw(request context.Context) {
 	a.r.session.prompts.Forget(a.r.id) // what is still being asked is not, from here on
 	if n := int(a.withdrew.Load()); n > 0 && !a.pipe() {
-		a.s.withdrawals.wait(request, a.req.Session.ID(), a.withdrawn+n)
+		a.s.withdrawals.Wait(request, a.req.Session.ID(), a.withdrawn+n)
 	}
 }
 
@@ -201,13 +105,13 @@ func (a *sessionAsker) withdraw(request context.Context) {
 // way of this request, and reports whether it may be: it is not before them
 // already.
 func (a *sessionAsker) begin(ctx context.Context, q approval.Request) bool {
-	one := openDialog{run: q.Run, until: q.Until}
+	one := dialogs.Dialog{Run: q.Run, Until: q.Until}
 	if a.pipe() { // the request may end before it
 		ctx = context.WithoutCancel(ctx)
 	}
-	one.ctx, one.withdraw = context.WithDeadline(ctx, q.Until)
-	if !a.s.dialogs.begin(place{a.req.Session, q.ID}, one) {
-		one.withdraw()
+	one.Ctx, one.Withdraw = context.WithDeadline(ctx, q.Until)
+	if !a.s.dialogs.Begin(dialogs.Place{Conn: a.req.Session, Request: q.ID}, one) {
+		one.Withdraw()
 		return false
 	}
 	a.r.session.prompts.AddDialogs(1)
@@ -216,7 +120,7 @@ func (a *sessionAsker) begin(ctx context.Context, q approval.Request) bool {
 
 // end notes that it no longer is.
 func (a *sessionAsker) end(q approval.Request) {
-	a.s.dialogs.end(place{a.req.Session, q.ID})
+	a.s.dialogs.End(dialogs.Place{Conn: a.req.Session, Request: q.ID})
 	a.r.session.prompts.AddDialogs(-1) // whoever looks now finds it closed
 }
 
@@ -225,7 +129,7 @@ func (a *sessionAsker) end(q approval.Request) {
 // in the time that it said, the question stays open for whoever attaches next.
 func (a *sessionAsker) converse(q approval.Request) {
 	defer a.end(q)
-	ctx, withdraw := a.s.dialogs.way(place{a.req.Session, q.ID})
+	ctx, withdraw := a.s.dialogs.Way(dialogs.Place{Conn: a.req.Session, Request: q.ID})
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer withdraw()
@@ -236,7 +140,7 @@ func (a *sessionAsker) converse(q approval.Request) {
 	missing := ""
 	for {
 		asked := a.s.o.Now()
-		res, err := a.elicit(ctx, a.question(q, missing))
+		res, err := forms.Ask(ctx, a.req.Session, a.question(q, missing))
 		if err != nil && (ctx.Err() != nil || a.gone()) {
 			a.withdrew.Add(1)
 			return
@@ -245,7 +149,7 @@ func (a *sessionAsker) converse(q approval.Request) {
 			a.settle(q.ID, q.Digest(), approval.Verdict{Reason: approval.NoApprover, Channel: "elicitation", Text: "the client could not ask"})
 			return
 		}
-		if missing = a.take(q, readAnswer(q, res, a.s.o.Now().Sub(asked), true), missing != ""); missing == "" {
+		if missing = a.take(q, forms.Read(q, res, a.s.o.Now().Sub(asked), true), missing != ""); missing == "" {
 			return
 		}
 	}
@@ -253,52 +157,25 @@ func (a *sessionAsker) converse(q approval.Request) {
 
 // take does with an answer what is to be done with it. What it returns is what
 // the answer lacked, if the person is to be asked again; that happens once.
-func (a *attachment) take(q approval.Request, got formAnswer, again bool) (missing string) {
-	a.reflex().note(got)
-	if got.machine {
+func (a *attachment) take(q approval.Request, got forms.Answer, again bool) (missing string) {
+	a.reflex().Note(got)
+	if got.Machine {
 		if a.s.o.Gate.HasApprovers() { // who answer it then
 			return ""
 		}
-		got.verdict.Text += a.r.gate.Elsewhere(q.Decision)
+		got.Verdict.Text += a.r.gate.Elsewhere(q.Decision)
 	}
-	if got.missing == "" {
-		got.missing = a.settle(q.ID, q.Digest(), got.verdict)
+	if got.Missing == "" {
+		got.Missing = a.settle(q.ID, q.Digest(), got.Verdict)
 	}
 	switch {
-	case got.missing == "":
+	case got.Missing == "":
 		return ""
-	case !again && !(got.dismissed && a.s.o.Gate.Queues(q.Decision)): // else approvers have it
-		return got.missing
+	case !again && !(got.Dismissed && a.s.o.Gate.Queues(q.Decision)): // else approvers have it
+		return got.Missing
 	}
-	a.settle(q.ID, q.Digest(), approval.Verdict{Reason: approval.NoApprover, Channel: "elicitation", Text: got.missing})
+	a.settle(q.ID, q.Digest(), approval.Verdict{Reason: approval.NoApprover, Channel: "elicitation", Text: got.Missing})
 	return ""
-}
-
-// A heard is what a client answered to a form, also where the SDK finds that it
-// does not fit the form.
-type heard struct{ res *mcp.ElicitResult }
-
-type heardKey struct{}
-
-// overhear keeps what clients answer to forms for elicit.
-func overhear(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		res, err := next(ctx, method, req)
-		if h, ok := ctx.Value(heardKey{}).(*heard); ok && err == nil {
-			h.res, _ = res.(*mcp.ElicitResult)
-		}
-		return res, err
-	}
-}
-
-// elicit puts a form to the client and returns its answer, whatever that holds.
-func (a *attachment) elicit(ctx context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error) {
-	var h heard
-	res, err := a.req.Session.Elicit(context.WithValue(ctx, heardKey{}, &h), form)
-	if err != nil && h.res != nil {
-		return h.res, nil
-	}
-	return res, err
 }
 
 // untilSettled returns when nobody waits for the answer to a request of r any
@@ -351,83 +228,9 @@ func (a *attachment) settle(id string, about canon.Digest, v approval.Verdict) (
 	return ""
 }
 
-// A formAnswer is what came of a question at a client: a verdict, or what is missing
-// for one.
-type formAnswer struct {
-	verdict   approval.Verdict
-	missing   string
-	dismissed bool // the question was closed and not answered
-	atOnce    bool // faster than a person could have read it
-	machine   bool // and not meant for a yes: nobody's no
-}
-
-// instant is what a person needs at least to say no to a question. Clients are
-// known that say it by themselves to all questions.
-const instant = 300 * time.Millisecond
-
-// atOnce reports whether an answer that came so long after its question is faster
-// than a person. A time below zero says nothing: the clock was set back.
-func atOnce(after time.Duration) bool { return after >= 0 && after < instant }
-
-// readAnswer reads an elicitation's result that came so long after the question
-// was delivered. Only an accepted form with one of the choices that were offered
-// can be a yes.
-func readAnswer(q approval.Request, res *mcp.ElicitResult, after time.Duration, session bool) formAnswer {
-	got := formAnswer{verdict: approval.Verdict{Reason: approval.ElicitationDeclined, Channel: "elicitation"}, atOnce: atOnce(after)}
-	reason, _ := res.Content["reason"].(string)
-	text := canon.Escape(canon.Cut(reason, 500))
-	switch {
-	case res.Action == "accept":
-		decision, _ := res.Content["decision"].(string)
-		switch scope := approval.Scope(decision); {
-		case decision == "no", decision == "stop":
-			got.verdict.Stop, got.verdict.Text = decision == "stop", text
-		case scope == approval.Once, session && q.Decision.Remember && (scope == approval.Same || scope == approval.AnyArgs):
-			got.verdict = approval.Verdict{Approve: true, Scope: scope, Channel: "elicitation", Text: text}
-		default:
-			got.missing = "the client sent no decision"
-		}
-	case got.atOnce:
-		got.machine = true
-		got.verdict.Reason = approval.NoApprover
-		got.verdict.Text = fmt.Sprintf("the client answered by itself, %d ms after it was asked, before anybody could read the question", after.Milliseconds())
-	case res.Action == "decline":
-		got.verdict.Text = text
-	default:
-		got.missing, got.dismissed = "the question was dismissed", true
-	}
-	return got
-}
-
-// A reflex finds out whether a client answers by itself. Its two answers in a row
-// that nobody can have given say so, until one comes that somebody can.
-type reflex struct {
-	mu    sync.Mutex
-	inRow int
-}
-
-func (x *reflex) note(got formAnswer) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	switch {
-	case got.machine:
-		x.inRow++
-	case !got.atOnce:
-		x.inRow = 0
-	}
-}
-
-// byItself reports whether the client answers by itself, so that nobody can be
-// asked there.
-func (x *reflex) byItself() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.inRow >= 2
-}
-
 // reflex is of the client of this request: its session, or where it has none
 // that lasts, its principal, or at least the run.
-func (a *attachment) reflex() *reflex {
+func (a *attachment) reflex() *forms.Reflex {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
 	if sess := a.s.sessions[a.req.Session]; sess != nil && !sess.brief {
@@ -437,53 +240,25 @@ func (a *attachment) reflex() *reflex {
 }
 
 // reflexOf is the reflex of a new session.
-func (s *Server) reflexOf(brief bool, principal string) *reflex {
+func (s *Server) reflexOf(brief bool, principal string) *forms.Reflex {
 	if !brief || principal == "" {
-		return new(reflex)
+		return new(forms.Reflex)
 	}
-	x, _ := s.reflexes.LoadOrStore(principal, new(reflex))
-	return x.(*reflex)
+	x, _ := s.reflexes.LoadOrStore(principal, new(forms.Reflex))
+	return x.(*forms.Reflex)
 }
 
 // answerable reports whether a request can be put to the person at the client of
 // this attachment. One that answers by itself is asked only by a resume, which a
 // person has wished for.
 func (a *attachment) answerable(q approval.Request) bool {
-	return a.r.gate.Reach == gate.ByElicitation && !q.NeedsApprover() && (a.resumed || !a.reflex().byItself())
+	return a.r.gate.Reach == gate.ByElicitation && !q.NeedsApprover() && (a.resumed || !a.reflex().ByItself())
 }
 
-// question is a request as an elicitation: the text, with what an earlier answer
-// lacked if there was one, and a form whose one required field is the decision.
-// "No" comes first. A reason is not required even where a yes needs one, since
-// clients would not send a no without it.
+// question is a request as a form for the client of this attachment, with what an
+// earlier answer lacked if there was one.
 func (a *attachment) question(q approval.Request, missing string) *mcp.ElicitParams {
-	choices := []choice{{"no", "No"}, {"stop", "No, and stop the script"}, {"once", "Yes, once"}}
-	if q.Decision.Remember && a.lasting() {
-		choices = append(choices, choice{string(approval.Same), "Yes, and again in this session with the same arguments"},
-			choice{string(approval.AnyArgs), "Yes, and again in this session with any arguments"})
-	}
-	decision := map[string]any{"type": "string", "title": "Decision"}
-	if a.req.ProtocolVersion() >= newestSessionProtocol {
-		var one []any
-		for _, c := range choices {
-			one = append(one, map[string]any{"const": c.value, "title": c.title})
-		}
-		decision["oneOf"] = one
-	} else {
-		var values, titles []any
-		for _, c := range choices {
-			values, titles = append(values, c.value), append(titles, c.title)
-		}
-		decision["enum"], decision["enumNames"] = values, titles
-	}
-	reason := map[string]any{"type": "string", "title": "Reason", "description": "for a no: the script can read it"}
-	if q.Decision.RequireReason {
-		reason["title"], reason["description"] = "Reason (required for a yes)", "why this call is to be made; a no needs none, and the script can read it"
-	}
 	how := a.s.o.ReadAt(q.ID)
 	how.DidNotCount = missing
-	return &mcp.ElicitParams{Message: approval.Describe(q, how).Prompt(), RequestedSchema: map[string]any{"type": "object",
-		"properties": map[string]any{"decision": decision, "reason": reason}, "required": []any{"decision"}}}
+	return forms.New(q, how, forms.Options{Session: a.lasting(), Titles: a.req.ProtocolVersion() >= newestSessionProtocol})
 }
-
-type choice struct{ value, title string }

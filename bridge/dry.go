@@ -115,7 +115,7 @@ func (o *onlooker) lacks(c sandbox.Call) {
 		return
 	}
 	time.AfterFunc(replay.Patience, func() {
-		waits := (*run)(o.workerHost).now().idle > 0
+		waits := (*run)(o.workerHost).now().Idle > 0
 		switch {
 		case o.ctx.Err() != nil: // it is over
 		case waits:

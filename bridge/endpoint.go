@@ -31,5 +31,5 @@ func (s *Server) Abandon(id, owner string) {
 // Events wraps the store of what is sent to HTTP sessions, to see what clients
 // are told.
 func (s *Server) Events(store mcp.EventStore) mcp.EventStore {
-	return &events{store, &s.withdrawals}
+	return s.withdrawals.Events(store)
 }

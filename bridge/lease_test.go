@@ -12,6 +12,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/lifecycle"
 )
 
 // A run at which a request waits is not handed over to another bridge, however long that
@@ -21,8 +22,8 @@ func TestARunThatIsAttendedIsNotHandedOver(t *testing.T) {
 	first := f.bridge(t, "one", queued())
 	id := f.startPaused(t, first, pauses, 2)
 	r, _ := first.lookup(id)
-	r.update(event{kind: attaches})
-	defer r.update(event{kind: detaches})
+	r.update(lifecycle.Event{Kind: lifecycle.Attaches})
+	defer r.update(lifecycle.Event{Kind: lifecycle.Detaches})
 	var seconds atomic.Int64
 	second := f.bridge(t, "two", queued(), func(o *Options) {
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(seconds.Add(1)) * time.Second) }
@@ -86,7 +87,7 @@ func TestARunThatSendsIsNotSuspended(t *testing.T) {
 	close(answer)
 	waitUntil(t, r.suspend)
 	<-r.done
-	if r.now().phase != suspended {
+	if r.now().Phase != lifecycle.Suspended {
 		t.Errorf("it ended: %v", r.err)
 	}
 }
@@ -256,7 +257,7 @@ func TestRunsThatWereLeftMakeRoom(t *testing.T) {
 	}
 	b.MakeRoom()
 	<-all[0].done
-	if all[0].now().phase != suspended {
+	if all[0].now().Phase != lifecycle.Suspended {
 		t.Errorf("the first ended: %v", all[0].err)
 	}
 	select {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"codemode-bridge/bridge/lifecycle"
 )
 
 // Bounds on runs that no request waits at. A run that its request has left while
@@ -28,7 +30,7 @@ var errCrowdedOut = errors.New("the run expired: too many runs were waiting for 
 // waited longest is suspended, or ends if it cannot be.
 func (s *Server) leave(r *run) {
 	s.o.Gate.Broker().Extend(r.id, s.o.Now().Add(s.o.Gate.View().Profiles.PausedFor()))
-	r.update(event{kind: leaves, at: time.Now()})
+	r.update(lifecycle.Event{Kind: lifecycle.Leaves, At: time.Now()})
 	left := s.left(r)
 	if len(left) > leftMax && !left[0].evict() {
 		left[0].stop(errCrowdedOut)
@@ -43,8 +45,8 @@ func (s *Server) left(also *run) []*run {
 	var left []*run
 	since := map[*run]time.Time{}
 	for _, r := range s.live {
-		if at := r.now(); !at.left.IsZero() && (at.attached == 0 || r == also) {
-			left, since[r] = append(left, r), at.left
+		if at := r.now(); !at.Left.IsZero() && (at.Attached == 0 || r == also) {
+			left, since[r] = append(left, r), at.Left
 		}
 	}
 	slices.SortFunc(left, func(a, b *run) int { return since[a].Compare(since[b]) })
@@ -63,7 +65,7 @@ func (s *Server) MakeRoom() {
 
 // keepLocked keeps the answer of a run that its request has left.
 func (s *Server) keepLocked(r *run) {
-	if at := r.now(); at.phase == suspended || at.left.IsZero() && !r.fetched {
+	if at := r.now(); at.Phase == lifecycle.Suspended || at.Left.IsZero() && !r.fetched {
 		return // its answer is to come from elsewhere, or was delivered
 	}
 	s.ended = append(s.ended, r)
@@ -137,7 +139,7 @@ func (s *Server) reattachHere(sess *session, principal, profile string, args eva
 	for _, r := range append(slices.Collect(maps.Values(s.live)), s.ended...) {
 		same := r.session.id == sess.id || sess.brief && r.session.brief && principal != "" && r.principal == principal
 		at := r.now()
-		if same && !at.left.IsZero() && !at.delivered && at.attached == 0 && r.gate.Profile == profile &&
+		if same && !at.Left.IsZero() && !at.Delivered && at.Attached == 0 && r.gate.Profile == profile &&
 			r.gate.Script == args.Code && bytes.Equal(r.gate.Input, args.Input) {
 			return r
 		}

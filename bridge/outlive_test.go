@@ -17,6 +17,7 @@ import (
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/memstore"
 	"codemode-bridge/profiles"
 
@@ -443,7 +444,7 @@ func pausedEverywhere(t *testing.T, code, want string, calls []string) {
 		}
 		waitUntil(t, func() bool { return isClosed(r.done) || r.suspend() })
 		<-r.done
-		if r.now().phase != suspended {
+		if r.now().Phase != lifecycle.Suspended {
 			text, _ := r.answer().StructuredContent.(json.RawMessage)
 			got := answerOf(t, text)
 			if want != "" && got != want || strings.Contains(got, `"error"`) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/replay"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
@@ -91,7 +92,7 @@ func newReplay(r *run, p past) *replayed {
 		Parallel: func() int { return r.parallel },
 		CaughtUp: func() {
 			r.journal.replayed(len(p.turns))
-			r.update(event{kind: begins})
+			r.update(lifecycle.Event{Kind: lifecycle.Begins})
 		},
 		Diverged: func(err *replay.DivergedError) { r.stop(err) },
 	}

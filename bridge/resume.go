@@ -15,6 +15,7 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/replay"
 	"codemode-bridge/profiles"
 	"codemode-bridge/sandbox"
@@ -139,9 +140,9 @@ func (s *Server) keepJournal(r *run, b beginning, names *sandbox.Names) {
 		return
 	}
 	r.journal = newJournal(r.id, s.o.Bridge, s.o.JournalBytes)
-	r.life.journal = wholeJournal
-	r.journal.lost = func() { r.update(event{kind: losesLease}) }
-	r.journal.outgrown = func() { r.update(event{kind: outgrows}) }
+	r.life.Journal = lifecycle.WholeJournal
+	r.journal.lost = func() { r.update(lifecycle.Event{Kind: lifecycle.LosesLease}) }
+	r.journal.outgrown = func() { r.update(lifecycle.Event{Kind: lifecycle.Outgrows}) }
 	r.journal.profiles = func() []string { return s.addedProfiles(r.session) }
 	r.journal.began = func() ledger.JournalEntry {
 		b.Servers, b.Trusted = r.gate.Servers(), r.gate.Trusted()
@@ -374,14 +375,14 @@ func (s *Server) runAgain(ctx context.Context, id string, lease int64, p past, c
 	r := s.newRun(id, sess, p.Principal, p.Profile, p.Fetched)
 	r.started = p.Started
 	if c.left {
-		r.update(event{kind: leaves, at: time.Now()})
+		r.update(lifecycle.Event{Kind: lifecycle.Leaves, At: time.Now()})
 	}
 	if r.secretHash = p.Secret; c.knows(p.Secret) {
 		r.secret = c.secret
 	}
 	s.keepJournal(r, p.beginning, p.names)
 	r.journal.lease, r.journal.open, r.journal.bytes = lease, true, p.bytes
-	r.replay, r.life.resumed = newReplay(r, p), true
+	r.replay, r.life.Resumed = newReplay(r, p), true
 	o := gate.Origin{Profile: p.Profile, Policy: p.policy, Servers: p.Servers, Trusted: p.Trusted, Folder: p.Folder, Reach: c.reach}
 	if c.reach == gate.Nobody && p.Fetched {
 		o.Reach = gate.ByApprovers
@@ -411,8 +412,8 @@ func (s *Server) Resume(ctx context.Context, id, by string, unasked func(*approv
 	if err != nil {
 		return nil, err
 	}
-	r.update(event{kind: attaches}) // and it is not handed over
-	defer r.update(event{kind: detaches})
+	r.update(lifecycle.Event{Kind: lifecycle.Attaches}) // and it is not handed over
+	defer r.update(lifecycle.Event{Kind: lifecycle.Detaches})
 	select {
 	case <-r.done:
 	case <-ctx.Done():
@@ -422,9 +423,9 @@ func (s *Server) Resume(ctx context.Context, id, by string, unasked func(*approv
 		<-r.done
 	}
 	switch at := r.now(); {
-	case at.phase != suspended:
+	case at.Phase != lifecycle.Suspended:
 		return r.answer(), nil
-	case !at.leaseLost && ctx.Err() != nil:
+	case !at.LeaseLost && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	default:
 		return nil, errLeaseLost

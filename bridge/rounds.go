@@ -8,6 +8,7 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/elicit"
+	"codemode-bridge/bridge/forms"
 	"codemode-bridge/bridge/seal"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -132,7 +133,7 @@ func (a *statelessAsker) settleAnswers(ctx context.Context, st seal.State, u *se
 		if !form {
 			res = &mcp.ElicitResult{Action: "cancel"}
 		}
-		if missing := a.take(q, readAnswer(q, res, after, a.lasting()), st.Missed[id] != ""); missing != "" {
+		if missing := a.take(q, forms.Read(q, res, after, a.lasting()), st.Missed[id] != ""); missing != "" {
 			u.Missed[id] = missing
 		} else {
 			u.Left = append(u.Left, id) // if it is open still, approvers answer it

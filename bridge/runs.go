@@ -17,6 +17,7 @@ import (
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/handles"
+	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/replay"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/profiles"
@@ -56,7 +57,7 @@ type run struct {
 	err    error
 
 	lifeMu sync.Mutex
-	life   lifecycle // guarded by lifeMu; changed by update
+	life   lifecycle.State // guarded by lifeMu; changed by update
 
 	mu       sync.Mutex
 	media    []emitted
@@ -118,21 +119,23 @@ type gateHost run
 var _ gate.Host = (*gateHost)(nil)
 
 func (h *gateHost) Profiles() []string  { return h.server.addedProfiles(h.session) }
-func (h *gateHost) AnswersItself() bool { return h.session.reflex.byItself() }
+func (h *gateHost) AnswersItself() bool { return h.session.reflex.ByItself() }
 func (h *gateHost) ApproveAt() string   { return h.server.o.ApproveAt(h.id) }
 func (h *gateHost) Stop(why error)      { (*run)(h).stop(why) }
 
 func (h *gateHost) Attended() bool {
 	at := (*run)(h).now()
-	return h.fetched || at.attended()
+	return h.fetched || at.Attended()
 }
 
 func (h *gateHost) Sends(call int) bool {
-	return (*run)(h).update(event{kind: sends, call: call})
+	return (*run)(h).update(lifecycle.Event{Kind: lifecycle.Sends, Call: call})
 }
 
-func (h *gateHost) Returns(call int) { (*run)(h).update(event{kind: returns, call: call}) }
-func (h *gateHost) Suspended() bool  { return (*run)(h).now().phase == suspended }
+func (h *gateHost) Returns(call int) {
+	(*run)(h).update(lifecycle.Event{Kind: lifecycle.Returns, Call: call})
+}
+func (h *gateHost) Suspended() bool { return (*run)(h).now().Phase == lifecycle.Suspended }
 
 func (h *gateHost) Unasked(denied *approval.DeniedError) {
 	if h.unasked != nil {
@@ -199,7 +202,7 @@ func (s *Server) carryOut(r *run, script sandbox.Script) {
 	select {
 	case r.session.slots <- struct{}{}:
 		if r.replay == nil { // else it begins once it is where it was
-			r.update(event{kind: begins})
+			r.update(lifecycle.Event{Kind: lifecycle.Begins})
 		}
 		r.result, r.err = r.session.sandbox.Run(upstream.WithClient(ctx, r.elicit), script, (*workerHost)(r))
 		<-r.session.slots
@@ -213,7 +216,7 @@ func (s *Server) carryOut(r *run, script sandbox.Script) {
 			r.err = err
 		}
 	}
-	if !r.update(event{kind: ends}) && !s.finishSuspension(ctx, r) {
+	if !r.update(lifecycle.Event{Kind: lifecycle.Ends}) && !s.finishSuspension(ctx, r) {
 		return // it goes on elsewhere
 	}
 	why := ""
@@ -229,7 +232,7 @@ func (s *Server) carryOut(r *run, script sandbox.Script) {
 // whether the run ends here instead: that could not be written down, or somebody
 // wanted its end in the same moment.
 func (s *Server) finishSuspension(ctx context.Context, r *run) (ends bool) {
-	if r.now().leaseLost {
+	if r.now().LeaseLost {
 		r.err = errLeaseLost
 		return false
 	}
@@ -242,7 +245,7 @@ func (s *Server) finishSuspension(ctx context.Context, r *run) (ends bool) {
 		s.o.Logger.Error("suspending a run", "run", r.id, "err", err)
 		err = fmt.Errorf("the run could not be suspended: %w", err)
 	}
-	if !r.update(event{kind: failsToSuspend}) {
+	if !r.update(lifecycle.Event{Kind: lifecycle.FailsToSuspend}) {
 		r.err = errLeaseLost
 		return false
 	}
@@ -264,7 +267,7 @@ func limitOf(err error) *sandbox.LimitError {
 // quiet reports whether the script can do nothing until people answer.
 func (r *run) quiet() bool {
 	at := r.now()
-	return at.quiet()
+	return at.Quiet()
 }
 
 // deref is what p points at, or zero.
@@ -340,7 +343,7 @@ func (h *workerHost) Preview(report analysis.Report) {
 
 // Idle is told when only answers can move the script on.
 func (h *workerHost) Idle(open int) {
-	(*run)(h).update(event{kind: idles, calls: open})
+	(*run)(h).update(lifecycle.Event{Kind: lifecycle.Idles, Calls: open})
 	if h.replay != nil {
 		h.replay.Idles(open)
 	}
@@ -391,7 +394,7 @@ func (r *run) count(made, settled int) {
 }
 
 // moves notes that an answer moves the script, which says when it is idle again.
-func (r *run) moves() { r.update(event{kind: moves}) }
+func (r *run) moves() { r.update(lifecycle.Event{Kind: lifecycle.Moves}) }
 
 // serve answers one call of the script. Tools are behind the gate; the rest
 // concerns only what this session already has.
@@ -442,6 +445,16 @@ func (r *run) pass(ctx context.Context, c sandbox.Call, call gate.Call) (sandbox
 	return answer.Reply.(scriptReply).Reply, nil
 }
 
+// observe tells of an answer whose type is not declared.
+func (s *Server) observe(name string, answer gate.Answer) {
+	if s.o.Observed == nil || answer.IsError {
+		return
+	}
+	if tool, ok := s.o.Gate.View().Catalog.Lookup(name); ok && tool.Server != "" && len(tool.Output) == 0 {
+		s.o.Observed(tool, answer)
+	}
+}
+
 // A scriptReply is what the script gets for a call that passed the gate, and what its
 // handles stand for.
 type scriptReply struct {
@@ -477,7 +490,7 @@ func (r *run) serveLocal(ctx context.Context, c sandbox.Call, call gate.Call, s 
 		if err != nil {
 			return sandbox.Reply{}, err
 		}
-		return savedReply(script.Name, script.Source, false)
+		return sandbox.SavedReply(script.Name, script.Source)
 	case sandbox.OpRead:
 		var args struct {
 			Handle handles.Ref `json:"handle"`

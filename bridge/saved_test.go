@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/profiles"
-	"codemode-bridge/sandbox"
 )
 
 // withSaved adds saved scripts to a bench.
@@ -89,24 +87,5 @@ func TestAnswersAreObserved(t *testing.T) {
 	defer mu.Unlock()
 	if got := strings.Join(seen, "; "); got != `a__echo {"n":1}; b__echo b{}` {
 		t.Errorf("observed %s", got)
-	}
-}
-
-func TestCheckScript(t *testing.T) {
-	b := newBench(t, profiles.Spec{})
-	if err := CheckScript(t.Context(), b.o.Pool, "for (;;) await codemode.a__echo({}); // never run"); err != nil {
-		t.Errorf("a good script: %v", err)
-	}
-	var script *sandbox.ScriptError
-	err := CheckScript(t.Context(), b.o.Pool, "// description: x\nconst = 1")
-	if !errors.As(err, &script) || script.Position.Line != 2 || script.Position.Column != 7 || script.Message != `expected identifier but found "="` {
-		t.Errorf("a bad script: %v", err)
-	}
-	err = CheckScript(t.Context(), b.o.Pool, "please make a report of it")
-	if !errors.As(err, &script) || script.Position.Line != 0 || script.Message != "this looks like plain text, not JavaScript" {
-		t.Errorf("no script: %v", err)
-	}
-	if made := b.up.made(); len(made) > 0 {
-		t.Errorf("calls were made: %v", made)
 	}
 }

@@ -20,10 +20,13 @@ import (
 
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/catalog"
+	"codemode-bridge/bridge/dialogs"
 	"codemode-bridge/bridge/elicit"
+	"codemode-bridge/bridge/forms"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/ledger"
 	"codemode-bridge/bridge/seal"
+	"codemode-bridge/bridge/surface"
 	"codemode-bridge/bridge/upstream"
 	"codemode-bridge/sandbox"
 
@@ -105,9 +108,9 @@ type Server struct {
 	seal *seal.Seal
 
 	levels      elicit.Levels // of logging, that clients want
-	dialogs     *dialogs
-	withdrawals withdrawals // of dialogs in HTTP sessions
-	reflexes    sync.Map    // principal -> *reflex, of stateless clients
+	dialogs     *dialogs.Open
+	withdrawals dialogs.Withdrawals // of dialogs in HTTP sessions
+	reflexes    sync.Map            // principal -> *forms.Reflex, of stateless clients
 
 	runs        sync.WaitGroup
 	mu          sync.Mutex
@@ -160,7 +163,7 @@ func New(o Options) *Server {
 		live:     make(map[string]*run),
 		tools:    make(map[string]string),
 		began:    o.Now(),
-		dialogs:  newDialogs(),
+		dialogs:  dialogs.New(),
 		seed:     func(seed *[32]byte) { rand.Read(seed[:]) },
 	}
 	if s.o.JournalBytes == 0 {
@@ -174,14 +177,14 @@ func New(o Options) *Server {
 		panic("bridge: AES is missing: " + err.Error()) // it is part of Go
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "codemode", Title: "codemode-bridge", Version: o.Version}, &mcp.ServerOptions{
-		Instructions:       instructions,
+		Instructions:       surface.Instructions,
 		InitializedHandler: func(_ context.Context, req *mcp.InitializedRequest) { s.greet(req) },
 		Logger:             o.Logger.With("part", "mcp"),
 		//lint:ignore SA1019 logging is deprecated by the newest protocol; servers use it
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Logging: &mcp.LoggingCapabilities{}},
 	})
 	s.mcp.AddReceivingMiddleware(strict, clampInitialize, s.levels.Middleware, s.awaitTools)
-	s.mcp.AddSendingMiddleware(overhear)
+	s.mcp.AddSendingMiddleware(forms.Overhear)
 	s.retool()
 	ctx, stop := context.WithCancel(context.Background()) // ends with Close
 	s.stopLeases, s.leasesEnded = stop, make(chan struct{})
@@ -214,7 +217,7 @@ func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
 		return err
 	case <-ctx.Done():
 	}
-	defer s.dialogs.leave(conn)()
+	defer s.dialogs.Leave(conn)()
 	_ = conn.Close() // what goes wrong now changes nothing
 	<-ended
 	return context.Cause(ctx)
@@ -223,7 +226,7 @@ func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
 // Close refuses new runs, gives those under way grace to end, stops the rest,
 // and returns when all have ended. What is still open at clients is withdrawn.
 func (s *Server) Close(grace time.Duration) {
-	defer s.dialogs.close()
+	defer s.dialogs.Close()
 	s.mu.Lock()
 	s.closed = true
 	live := slices.Collect(maps.Values(s.live))

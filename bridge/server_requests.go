@@ -80,7 +80,6 @@ func (a *statelessAsker) serverRequestAnswered(st seal.State) {
 // too tells whether a person is there.
 func (a *attachment) noteServerForm(asked time.Time) func(*mcp.ElicitResult) {
 	return func(res *mcp.ElicitResult) {
-		after := a.s.o.Now().Sub(asked)
-		a.reflex().note(formAnswer{atOnce: atOnce(after), machine: atOnce(after) && res.Action != "accept"})
+		a.reflex().NoteServerForm(res, a.s.o.Now().Sub(asked))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/elicit"
+	"codemode-bridge/bridge/forms"
 	"codemode-bridge/bridge/handles"
 	"codemode-bridge/sandbox"
 
@@ -24,7 +25,7 @@ type session struct {
 	handles *handles.Store
 	slots   chan struct{}    // holds one token for each script that runs
 	prompts *elicit.Queue    // whose questions are before the person
-	reflex  *reflex          // whether the client answers them by itself
+	reflex  *forms.Reflex    // whether the client answers them by itself
 	can     elicit.Abilities // what the client does for servers that ask
 	// A stateless client has said with its first request how much it wants to
 	// hear of servers' logs.
@@ -103,7 +104,7 @@ func (s *Server) greet(req *mcp.InitializedRequest) {
 // time, and leave nothing for later ones.
 func (s *Server) loose(client string) *session {
 	return &session{id: newID("s"), client: client, brief: true, started: s.o.Now(),
-		sandbox: s.o.Pool.Session(), handles: handles.New(s.o.Now), slots: make(chan struct{}, 1), prompts: elicit.NewQueue(), reflex: new(reflex)}
+		sandbox: s.o.Pool.Session(), handles: handles.New(s.o.Now), slots: make(chan struct{}, 1), prompts: elicit.NewQueue(), reflex: new(forms.Reflex)}
 }
 
 // closeSession gives back what a session holds once its connection is over and its

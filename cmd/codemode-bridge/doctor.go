@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"time"
 
-	"codemode-bridge/bridge"
 	"codemode-bridge/bridge/config"
 	"codemode-bridge/bridge/doctor"
 	"codemode-bridge/bridge/ledger"
@@ -204,7 +203,7 @@ func trySandbox(ctx context.Context, cfg *config.Config) (steps map[string]strin
 		return nil, &doctor.Problem{Text: err.Error()}
 	}
 	defer pool.Close()
-	if err := bridge.CheckScript(ctx, pool, "return 1"); err != nil {
+	if err := pool.Check(ctx, "return 1"); err != nil {
 		return nil, &doctor.Problem{Text: "no script can run: " + err.Error(), Do: "install codemode-bridge and codemode-worker from the same release into one folder"}
 	}
 	return pool.Status().Hardening, nil

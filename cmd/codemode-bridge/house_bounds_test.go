@@ -41,7 +41,6 @@ const grown = "older than the bound"
 
 // exceptions are what may be over a bound, by rule, with the reason.
 var exceptions = map[string]map[string]string{
-	"a package can be read in a day": {"bridge": grown},
 	"a type is one thing": {"bridge.gateHost": grown,
 		"bridge/ledger.Record":        "plain data: one line of the audit log",
 		"bridge/config.Server":        "plain data: a server as the file has it",

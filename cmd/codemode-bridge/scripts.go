@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"codemode-bridge/bridge"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/bridge/config"
@@ -157,7 +156,7 @@ func checkScripts(ctx context.Context, con *console, names []string) error {
 
 // parsed has a worker parse a script, and returns what it complains of.
 func parsed(ctx context.Context, pool *sandbox.Pool, s scripts.Script) *scripts.Problem {
-	err := bridge.CheckScript(ctx, pool, s.Source)
+	err := pool.Check(ctx, s.Source)
 	var wrong *sandbox.ScriptError
 	switch {
 	case err == nil:

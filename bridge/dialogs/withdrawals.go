@@ -1,4 +1,4 @@
-package bridge
+package dialogs
 
 import (
 	"bytes"
@@ -12,22 +12,22 @@ import (
 // Withdrawals counts the dialogs that the clients of HTTP sessions have been told
 // to close. The SDK tells them in the background, and drops what comes after the
 // answer to the call that the dialog came with: that answer waits until it is told.
-type withdrawals struct {
+type Withdrawals struct {
 	mu      sync.Mutex
 	told    map[string]int // by session
 	changed chan struct{}  // closed at the next one; nil until somebody waits
 }
 
-// of returns how many there were in a session.
-func (w *withdrawals) of(session string) int {
+// Of returns how many there were in a session.
+func (w *Withdrawals) Of(session string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.told[session]
 }
 
-// wait returns when there were n in a session, or ctx ends, or a client that
+// Wait returns when there were n in a session, or ctx ends, or a client that
 // cannot be told has had its time.
-func (w *withdrawals) wait(ctx context.Context, session string, n int) {
+func (w *Withdrawals) Wait(ctx context.Context, session string, n int) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	for {
@@ -49,7 +49,7 @@ func (w *withdrawals) wait(ctx context.Context, session string, n int) {
 	}
 }
 
-func (w *withdrawals) note(session string) {
+func (w *Withdrawals) note(session string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.told == nil {
@@ -62,17 +62,20 @@ func (w *withdrawals) note(session string) {
 	}
 }
 
-func (w *withdrawals) forget(session string) {
+func (w *Withdrawals) forget(session string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.told, session)
 }
 
-// Events are what is sent to HTTP sessions, in the order in which it is sent: the
-// SDK holds the stream from Append on until it is written.
+// Events is a store of what is sent to HTTP sessions that counts their withdrawals.
+func (w *Withdrawals) Events(store mcp.EventStore) mcp.EventStore { return &events{store, w} }
+
+// events are in the order in which they are sent: the SDK holds the stream from
+// Append on until they are written.
 type events struct {
 	mcp.EventStore
-	withdrawals *withdrawals
+	withdrawals *Withdrawals
 }
 
 func (e *events) Append(ctx context.Context, session, stream string, data []byte) error {

@@ -1,4 +1,4 @@
-package bridge
+package lifecycle
 
 import (
 	"flag"
@@ -48,20 +48,20 @@ is not written down, its lease is lost     -          -          -          -   
 `
 
 // circumstances are what the rows of transitions say after the comma.
-var circumstances = map[string]func(*lifecycle){
-	"and none was attached":     func(l *lifecycle) { l.attached = 0 },
-	"and a request is attached": func(l *lifecycle) { l.attached = 1 },
-	"and is run again":          func(l *lifecycle) { l.resumed = true },
-	"and its script may move":   func(l *lifecycle) { l.idle = 0 },
-	"its lease is lost":         func(l *lifecycle) { l.leaseLost = true },
+var circumstances = map[string]func(*State){
+	"and none was attached":     func(l *State) { l.Attached = 0 },
+	"and a request is attached": func(l *State) { l.Attached = 1 },
+	"and is run again":          func(l *State) { l.Resumed = true },
+	"and its script may move":   func(l *State) { l.Idle = 0 },
+	"its lease is lost":         func(l *State) { l.LeaseLost = true },
 }
 
 // A transition is a cell of the table.
 type transition struct {
-	event    event
+	event    Event
 	label    string // the row
-	given    func(*lifecycle)
-	from, to phase
+	given    func(*State)
+	from, to Phase
 	refused  bool
 }
 
@@ -76,11 +76,11 @@ func readTransitions(t *testing.T) (all []transition) {
 			continue
 		}
 		name, circumstance, _ := strings.Cut(label, ", ")
-		e, given := event{calls: 1, call: 7, at: time.Unix(1, 0)}, circumstances[circumstance]
+		e, given := Event{Calls: 1, Call: 7, At: time.Unix(1, 0)}, circumstances[circumstance]
 		if name == "asks nobody any more" {
-			e.kind, e.calls = asksPeople, 0
+			e.Kind, e.Calls = AsksPeople, 0
 		} else if i := slices.Index(eventKinds, name); i >= 0 {
-			e.kind = eventKind(i)
+			e.Kind = EventKind(i)
 		} else {
 			t.Fatalf("there is no event %q", name)
 		}
@@ -88,9 +88,9 @@ func readTransitions(t *testing.T) (all []transition) {
 			t.Fatalf("cannot read %q", line)
 		}
 		for from, cell := range cells {
-			one := transition{event: e, label: label, given: given, from: phase(from), to: phase(from), refused: cell == "-"}
+			one := transition{event: e, label: label, given: given, from: Phase(from), to: Phase(from), refused: cell == "-"}
 			if cell != "-" && cell != "." {
-				one.to = phase(slices.Index(phases, cell))
+				one.to = Phase(slices.Index(phases, cell))
 			}
 			all = append(all, one)
 		}
@@ -100,36 +100,36 @@ func readTransitions(t *testing.T) (all []transition) {
 
 // lifeIn is a run in a phase, whose script does nothing until a person answers
 // if it is one that waits.
-func lifeIn(p phase, e eventKind) lifecycle {
-	l := lifecycle{phase: p, journal: wholeJournal}
-	if e == detaches {
-		l.attached = 1
+func lifeIn(p Phase, e EventKind) State {
+	l := State{Phase: p, Journal: WholeJournal}
+	if e == Detaches {
+		l.Attached = 1
 	}
-	if p == waiting {
-		l.people, l.idle = 1, 1
+	if p == Waiting {
+		l.people, l.Idle = 1, 1
 	}
 	return l
 }
 
 func TestEveryTransition(t *testing.T) {
-	walked := map[eventKind]bool{}
+	walked := map[EventKind]bool{}
 	for _, one := range readTransitions(t) {
-		walked[one.event.kind] = true
-		l := lifeIn(one.from, one.event.kind)
+		walked[one.event.Kind] = true
+		l := lifeIn(one.from, one.event.Kind)
 		if one.given != nil {
 			one.given(&l)
 		}
 		before := fmt.Sprintf("%+v", l)
-		happened := l.step(one.event)
-		if happened == one.refused || l.phase != one.to {
-			t.Errorf("a run that is %v %s: happened %v, and is %v now, want %v", one.from, one.label, happened, l.phase, one.to)
+		happened := l.Step(one.event)
+		if happened == one.refused || l.Phase != one.to {
+			t.Errorf("a run that is %v %s: happened %v, and is %v now, want %v", one.from, one.label, happened, l.Phase, one.to)
 		}
 		if after := fmt.Sprintf("%+v", l); !happened && after != before {
 			t.Errorf("a run that is %v %s: refused, and changed from %s to %s", one.from, one.label, before, after)
 		}
 	}
 	for i, name := range eventKinds {
-		if !walked[eventKind(i)] {
+		if !walked[EventKind(i)] {
 			t.Errorf("no row says what happens when a run %s", name)
 		}
 	}
@@ -138,39 +138,39 @@ func TestEveryTransition(t *testing.T) {
 // What keeps a run from being suspended, however that is wished for, and ends
 // when it is over.
 func TestWhatIsNotSuspended(t *testing.T) {
-	for name, row := range map[string]struct{ before, after []event }{
-		"a call is at a server":      {[]event{{kind: sends, call: 7}}, []event{{kind: returns, call: 7}}},
-		"two calls are at a server":  {[]event{{kind: sends, call: 7}, {kind: sends, call: 8}, {kind: returns, call: 7}}, []event{{kind: returns, call: 8}}},
-		"it is to end":               {[]event{{kind: stops}}, nil},
-		"its journal is too large":   {[]event{{kind: outgrows}}, nil},
-		"people have answered":       {[]event{{kind: asksPeople, calls: 0}}, []event{{kind: asksPeople, calls: 1}}},
-		"one call waits for a timer": {[]event{{kind: idles, calls: 2}}, []event{{kind: asksPeople, calls: 2}}},
-		"its script moves":           {[]event{{kind: moves}}, []event{{kind: idles, calls: 1}}},
+	for name, row := range map[string]struct{ before, after []Event }{
+		"a call is at a server":      {[]Event{{Kind: Sends, Call: 7}}, []Event{{Kind: Returns, Call: 7}}},
+		"two calls are at a server":  {[]Event{{Kind: Sends, Call: 7}, {Kind: Sends, Call: 8}, {Kind: Returns, Call: 7}}, []Event{{Kind: Returns, Call: 8}}},
+		"it is to end":               {[]Event{{Kind: Stops}}, nil},
+		"its journal is too large":   {[]Event{{Kind: Outgrows}}, nil},
+		"people have answered":       {[]Event{{Kind: AsksPeople, Calls: 0}}, []Event{{Kind: AsksPeople, Calls: 1}}},
+		"one call waits for a timer": {[]Event{{Kind: Idles, Calls: 2}}, []Event{{Kind: AsksPeople, Calls: 2}}},
+		"its script moves":           {[]Event{{Kind: Moves}}, []Event{{Kind: Idles, Calls: 1}}},
 	} {
-		for _, kind := range []eventKind{suspends, handsOver, evicts} {
-			mayMove := kind == evicts && (name == "one call waits for a timer" || name == "its script moves")
-			l := lifeIn(waiting, kind)
+		for _, kind := range []EventKind{Suspends, HandsOver, Evicts} {
+			mayMove := kind == Evicts && (name == "one call waits for a timer" || name == "its script moves")
+			l := lifeIn(Waiting, kind)
 			for _, e := range row.before {
-				l.step(e)
+				l.Step(e)
 			}
-			if l.step(event{kind: kind}) != mayMove {
+			if l.Step(Event{Kind: kind}) != mayMove {
 				t.Errorf("%s: a run that %s: %v, want %v", name, kind, !mayMove, mayMove)
 			}
 			for _, e := range row.after {
-				l.step(e)
+				l.Step(e)
 			}
-			if !mayMove && l.step(event{kind: kind}) != (row.after != nil) {
+			if !mayMove && l.Step(Event{Kind: kind}) != (row.after != nil) {
 				t.Errorf("%s no more: a run that %s: %v", name, kind, row.after == nil)
 			}
 		}
 	}
-	if l := (lifecycle{phase: waiting, people: 1, idle: 1}); l.step(event{kind: suspends}) {
+	if l := (State{Phase: Waiting, people: 1, Idle: 1}); l.Step(Event{Kind: Suspends}) {
 		t.Error("a run without a journal is suspended")
 	}
 }
 
 const (
-	pictureBegins = "<!-- the phases of a run: go test ./bridge -run TestTourShowsPhases -update -->\n"
+	pictureBegins = "<!-- the phases of a run: go test ./bridge/lifecycle -run TestTourShowsPhases -update -->\n"
 	pictureEnds   = "<!-- end of the phases -->\n"
 )
 
@@ -198,7 +198,7 @@ func picture(all []transition) string {
 }
 
 func TestTourShowsPhases(t *testing.T) {
-	const file = "../docs/tour.md"
+	const file = "../../docs/tour.md"
 	tour, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,110 @@
+// Package forms asks a person by a form in their MCP client (an elicitation), and
+// reads what the client answers. It keeps no questions and settles nothing: who asks
+// brings the verdict to the broker.
+//
+//	New    a request as a form: what is asked, and the choices
+//	Ask    puts it to a client with a session
+//	Read   the answer: a verdict, or what it lacks for one
+//	Reflex whether the client answers by itself, with nobody there
+//
+// A person decides by the form's field "decision": "no", "stop" (which ends the
+// script too), or the scope of a yes: "once", and in a session, where the policy lets
+// a yes count again, "session" and "session_any".
+package forms
+
+import (
+	"fmt"
+	"time"
+
+	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/canon"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Options say what the client can take.
+type Options struct {
+	Session bool // it has a session in which a yes can count again
+	Titles  bool // it knows choices with titles ("oneOf") instead of "enumNames"
+}
+
+// New is a request as an elicitation: the text, described as how says, and a form
+// whose one required field is the decision. "No" comes first. A reason is not
+// required even where a yes needs one, since clients would not send a no without it.
+func New(q approval.Request, how approval.DescribeOptions, o Options) *mcp.ElicitParams {
+	choices := []choice{{"no", "No"}, {"stop", "No, and stop the script"}, {"once", "Yes, once"}}
+	if q.Decision.Remember && o.Session {
+		choices = append(choices, choice{string(approval.Same), "Yes, and again in this session with the same arguments"},
+			choice{string(approval.AnyArgs), "Yes, and again in this session with any arguments"})
+	}
+	decision := map[string]any{"type": "string", "title": "Decision"}
+	if o.Titles {
+		var one []any
+		for _, c := range choices {
+			one = append(one, map[string]any{"const": c.value, "title": c.title})
+		}
+		decision["oneOf"] = one
+	} else {
+		var values, titles []any
+		for _, c := range choices {
+			values, titles = append(values, c.value), append(titles, c.title)
+		}
+		decision["enum"], decision["enumNames"] = values, titles
+	}
+	reason := map[string]any{"type": "string", "title": "Reason", "description": "for a no: the script can read it"}
+	if q.Decision.RequireReason {
+		reason["title"], reason["description"] = "Reason (required for a yes)", "why this call is to be made; a no needs none, and the script can read it"
+	}
+	return &mcp.ElicitParams{Message: approval.Describe(q, how).Prompt(), RequestedSchema: map[string]any{"type": "object",
+		"properties": map[string]any{"decision": decision, "reason": reason}, "required": []any{"decision"}}}
+}
+
+type choice struct{ value, title string }
+
+// An Answer is what came of a question at a client: a verdict, or what is missing
+// for one.
+type Answer struct {
+	Verdict   approval.Verdict
+	Missing   string
+	Dismissed bool // the question was closed and not answered
+	AtOnce    bool // faster than a person could have read it
+	Machine   bool // and not meant for a yes: nobody's no
+}
+
+// instant is what a person needs at least to say no to a question. Clients are
+// known that say it by themselves to all questions.
+const instant = 300 * time.Millisecond
+
+// atOnce reports whether an answer that came so long after its question is faster
+// than a person. A time below zero says nothing: the clock was set back.
+func atOnce(after time.Duration) bool { return after >= 0 && after < instant }
+
+// Read reads an elicitation's result that came so long after the question
+// was delivered. Only an accepted form with one of the choices that were offered
+// can be a yes.
+func Read(q approval.Request, res *mcp.ElicitResult, after time.Duration, session bool) Answer {
+	got := Answer{Verdict: approval.Verdict{Reason: approval.ElicitationDeclined, Channel: "elicitation"}, AtOnce: atOnce(after)}
+	reason, _ := res.Content["reason"].(string)
+	text := canon.Escape(canon.Cut(reason, 500))
+	switch {
+	case res.Action == "accept":
+		decision, _ := res.Content["decision"].(string)
+		switch scope := approval.Scope(decision); {
+		case decision == "no", decision == "stop":
+			got.Verdict.Stop, got.Verdict.Text = decision == "stop", text
+		case scope == approval.Once, session && q.Decision.Remember && (scope == approval.Same || scope == approval.AnyArgs):
+			got.Verdict = approval.Verdict{Approve: true, Scope: scope, Channel: "elicitation", Text: text}
+		default:
+			got.Missing = "the client sent no decision"
+		}
+	case got.AtOnce:
+		got.Machine = true
+		got.Verdict.Reason = approval.NoApprover
+		got.Verdict.Text = fmt.Sprintf("the client answered by itself, %d ms after it was asked, before anybody could read the question", after.Milliseconds())
+	case res.Action == "decline":
+		got.Verdict.Text = text
+	default:
+		got.Missing, got.Dismissed = "the question was dismissed", true
+	}
+	return got
+}

@@ -1,0 +1,43 @@
+package forms
+
+import (
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Reflex finds out whether a client answers by itself. Its two answers in a row
+// that nobody can have given say so, until one comes that somebody can.
+type Reflex struct {
+	mu    sync.Mutex
+	inRow int
+}
+
+// Note notes an answer to a form of ours.
+func (x *Reflex) Note(got Answer) { x.note(got.AtOnce, got.Machine) }
+
+// NoteServerForm notes how long after its question a server's form was answered:
+// that too tells whether a person is there.
+func (x *Reflex) NoteServerForm(res *mcp.ElicitResult, after time.Duration) {
+	x.note(atOnce(after), atOnce(after) && res.Action != "accept")
+}
+
+func (x *Reflex) note(atOnce, machine bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case machine:
+		x.inRow++
+	case !atOnce:
+		x.inRow = 0
+	}
+}
+
+// ByItself reports whether the client answers by itself, so that nobody can be
+// asked there.
+func (x *Reflex) ByItself() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.inRow >= 2
+}

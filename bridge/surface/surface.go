@@ -1,0 +1,135 @@
+// Package surface has what a client's model reads of the bridge before it calls
+// anything: the names, descriptions and schemas of its tools, and the instructions
+// of the server. Who serves them adds the handlers.
+//
+//	eval, codemode_eval_PROFILE       run a script
+//	search_tools, get_tools           find tools without one
+//	eval_resume                       goes on with a paused run
+//	get_tool_schema, codemode_status  with the full surface only
+//
+// All of it is in the model's context whether it is used or not, so it is short: a
+// description is at most maxDescription bytes, and the same bytes for the same tools.
+package surface
+
+import (
+	"encoding/json"
+	"strings"
+
+	"codemode-bridge/bridge/catalog"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxDescription bounds an eval tool's description, in bytes: some clients
+// cut what is longer.
+const maxDescription = 2048
+
+// Instructions are the server's own, for clients that show them to the model.
+const Instructions = "Write one script for many tool calls: search_tools finds tools, eval runs JavaScript or TypeScript that calls them as codemode.server__tool(args). Return only what is needed."
+
+// Eval is a tool that runs scripts, which call what sees shows.
+func Eval(name, title string, sees *catalog.View, readOnly bool) *mcp.Tool {
+	return &mcp.Tool{
+		Name: name, Title: title,
+		Description: describe(sees),
+		InputSchema: json.RawMessage(evalSchema), OutputSchema: json.RawMessage(AnswerSchema),
+		Annotations: &mcp.ToolAnnotations{Title: title, ReadOnlyHint: readOnly, DestructiveHint: new(!readOnly), OpenWorldHint: new(true)},
+	}
+}
+
+// Discovery are the discovery functions as tools. Scripts have the same functions
+// under the same names.
+func Discovery(full bool) (all []*mcp.Tool) {
+	for _, t := range discoveryTools {
+		if full || !t.full {
+			all = append(all, &mcp.Tool{Name: t.name, Title: t.title, Description: t.description, InputSchema: json.RawMessage(t.schema), Annotations: looking()})
+		}
+	}
+	return all
+}
+
+// Resume is the tool that goes on with a paused run.
+func Resume() *mcp.Tool {
+	return &mcp.Tool{Name: "eval_resume", Title: "Go on with a paused run",
+		Description:  "Goes on with a run that was paused to wait for a person, by the run and resume that the paused answer gave. It approves nothing.",
+		InputSchema:  json.RawMessage(`{"type":"object","properties":{"run":{"type":"string"},"resume":{"type":"string","description":"from the same paused answer, if it has one"}},"required":["run"],"additionalProperties":false}`),
+		OutputSchema: json.RawMessage(AnswerSchema),
+		Annotations:  &mcp.ToolAnnotations{Title: "Go on with a paused run", OpenWorldHint: new(true)}}
+}
+
+// Status is the tool that says how the bridge is.
+func Status() *mcp.Tool {
+	return &mcp.Tool{Name: "codemode_status", Title: "Status of the bridge",
+		Description: "Which servers are connected, which are not and why, their tool counts, the sandbox, the profiles, and this session's own requests that wait for a person.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`), Annotations: looking()}
+}
+
+// looking says that a tool changes nothing and stays in the bridge.
+func looking() *mcp.ToolAnnotations {
+	return &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)}
+}
+
+const evalSchema = `{"type":"object","properties":{` +
+	`"code":{"type":"string","description":"JavaScript or TypeScript; top-level await and return work"},` +
+	`"input":{"description":"any JSON value; the script's global variable input"}},` +
+	`"required":["code"],"additionalProperties":false}`
+
+// AnswerSchema is what the eval tools answer, however a script ends: a success, a
+// failed and a paused answer all meet it. Clients refuse an answer without
+// structured content, or with one that the schema does not allow, and every
+// client has the schema in its model's context: it is short and forbids nothing
+// that may be added.
+const AnswerSchema = `{"type":"object","properties":{` +
+	`"result":{"description":"what the script returned"},` +
+	`"error":{"type":"object","properties":{"name":{"type":"string"},"message":{"type":"string"}},"required":["name","message"]},` +
+	`"effects":{"type":"array","items":{"type":"object"},"description":"calls that a failed script made"},` +
+	`"logs":{"type":"array","items":{"type":"string"}},` +
+	`"status":{"const":"paused"},"run":{"type":"string"},"resume":{"type":"string"}}}`
+
+var discoveryTools = []struct {
+	name, title, description, schema string
+	full                             bool // only with surface "full"
+}{
+	{name: "search_tools", title: "Search tools",
+		description: "Finds tools of the connected servers by keywords and returns their names, summaries and, when few fit, TypeScript declarations, best first. Returns none when nothing fits. Use what it finds in eval.",
+		schema: `{"type":"object","properties":{"query":{"type":"string","description":"keywords, such as \"create issue\""},` +
+			`"server":{"type":"string","description":"only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":50}},"required":["query"],"additionalProperties":false}`},
+	{name: "get_tools", title: "List tools",
+		description: "Lists the connected servers with their tool counts, or the tools of one server, a page at a time.",
+		schema: `{"type":"object","properties":{"server":{"type":"string","description":"list the tools of this server"},` +
+			`"cursor":{"type":"string","description":"next of the page before"},"limit":{"type":"integer","minimum":1,"maximum":200}},"additionalProperties":false}`},
+	{name: "get_tool_schema", title: "Declaration of a tool", full: true,
+		description: "Returns the TypeScript declaration of one tool, with comments.",
+		schema:      `{"type":"object","properties":{"name":{"type":"string","description":"as search_tools names it"}},"required":["name"],"additionalProperties":false}`},
+}
+
+const (
+	describeHead = "Run JavaScript/TypeScript that calls the tools of connected MCP servers. One script may make many calls (chain, loop, filter, Promise.all). Only what you return enters the conversation: return just what is needed.\n"
+	describeFind = "FIND: await codemode.search_tools({query:\"create issue\", server:\"github\"}) -> [{name, summary, declaration}], best first, [] if nothing fits. Never guess names or arguments. If unsure, return the declarations and call in your next script.\n"
+	describeCall = `CALL: await codemode.server__tool({arg: 1}). Most tools return TEXT; json(x) turns JSON text into a value and leaves objects alone.
+EXAMPLE
+const [open, mine] = (await Promise.all([
+  codemode.github__list_issues({owner:"a", repo:"b", state:"open"}), codemode.linear__list_issues({assignee:"me"})])).map(json);
+return open.filter(i => !mine.some(m => m.title === i.title)).map(i => ({n: i.number, t: i.title}));
+RULES
+- Tool failures throw ToolError: catch it to go on with the rest.
+- Some calls wait for a person. ToolCallDeniedError is final unless .retryable; take no other route; tell the user its reason.
+- {status:"paused", run} is not an error: tell the user and stop. Call eval_resume only after they say they are ready.
+- A failed script lists "effects": the calls already made, and which not to make again.
+- Large results come back as {shape, sample, handle}; next script: codemode.read(handle, "items[0:50]").
+- Media arrive as handles; emit(handle) shows one to the user.
+- Resources, prompts: codemode.resources.list(server?), .read(server, uri); codemode.prompts.list(server?), .get(server, name, args).
+- No fetch, import, process or files here: use a server's tool. Nothing is kept between scripts; pass data in ` + "`input`. Build long text with array.join."
+)
+
+// describe writes an eval tool's description: the same bytes for the same
+// tools. Where every declaration fits, they stand in place of the way to find
+// them.
+func describe(view *catalog.View) string {
+	room := maxDescription - len(describeHead) - len(describeCall)
+	if all, ok := view.Declarations(room - len("TOOLS\n\n")); ok && all != "" {
+		return describeHead + "TOOLS\n" + strings.TrimRight(all, "\n") + "\n" + describeCall
+	}
+	servers := view.Describe(room - len(describeFind) - 1)
+	return describeHead + strings.TrimRight(servers, "\n") + "\n" + describeFind + describeCall
+}
