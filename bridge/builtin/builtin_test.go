@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
@@ -133,8 +135,9 @@ func TestDefinitions(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := tool.Annotations
-			if a == nil || !a.ReadOnlyHint || a.OpenWorldHint == nil || *a.OpenWorldHint || a.DestructiveHint == nil || *a.DestructiveHint {
-				t.Errorf("%s %s: annotations %+v", name, tool.Name, a)
+			harmless := &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(false), DestructiveHint: new(false)}
+			if diff := cmp.Diff(harmless, a, cmpopts.IgnoreFields(mcp.ToolAnnotations{}, "Title", "IdempotentHint")); diff != "" {
+				t.Errorf("%s %s: annotations (-want +got)\n%s", name, tool.Name, diff)
 			} else if a.IdempotentHint == slices.Contains(clocked, tool.Name) {
 				t.Errorf("%s %s: idempotent is %v", name, tool.Name, a.IdempotentHint)
 			}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/go-cmp/cmp"
 )
 
 const minimal = `{"openapi": "3.0.0", "info": {"title": "t", "version": "1"}, "paths": {"/x": {"get": {"operationId": "x", "responses": {"200": {"description": "d"}}}}}}`
@@ -255,8 +256,11 @@ func TestOperationsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, left, err := operations(t.Context(), doc, a)
-	if err != nil || len(all) != 1 || all[0].path != "/most" || len(left) != 1 || left[0] != "GET /many: it has more than 200 parameters" {
-		t.Errorf("%v: got %d, left %q", err, len(all), left)
+	if err != nil || len(all) != 1 || all[0].path != "/most" {
+		t.Errorf("%v: got %d", err, len(all))
+	}
+	if diff := cmp.Diff([]string{"GET /many: it has more than 200 parameters"}, left); diff != "" {
+		t.Errorf("left out (-want +got):\n%s", diff)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

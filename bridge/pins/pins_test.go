@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/profiles"
 )
@@ -131,8 +134,12 @@ func TestAPersonAccepts(t *testing.T) {
 		observe(t, s, usual, a)
 		observe(t, s, usual, b)
 		waiting, err := s.Unreviewed([]string{"fs", "other"})
-		if err != nil || len(waiting) != 1 || waiting[0].State != Changed || waiting[0].Was != a.Digest() || waiting[0].Digest != b.Digest() {
-			t.Fatalf("%+v, %v", waiting, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []UnreviewedTool{{Server: "fs", Tool: "read", State: Changed, Was: a.Digest(), Digest: b.Digest()}}
+		if diff := cmp.Diff(want, waiting, cmpopts.IgnoreFields(UnreviewedTool{}, "Since", "AcceptedAt", "Difference", "Notices")); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
 		}
 		observe(t, s, usual, c)
 		if err := s.Accept("fs", "read", b.Digest(), "ann", later); !errors.Is(err, ErrChanged) {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -302,19 +304,22 @@ func TestAnAdminAcceptsTools(t *testing.T) {
 	if out := b.does(annsToken, "tools", "review", "--block", "web__fetch", "--token-stdin"); !strings.Contains(out, "web__fetch is blocked by ann") {
 		t.Errorf("blocking said %q", out)
 	}
-	var rows []struct {
+	type reviewed struct {
 		Server, Tool, Approver, Channel string
 		Detail                          struct {
 			Was string `json:"old_definition"`
 			Is  string `json:"new_definition"`
 		}
 	}
+	var rows []reviewed
 	if err := json.Unmarshal([]byte(b.does("", "audit", "query", "--json", "--event-type", "tool_accepted", "--event-type", "tool_blocked")), &rows); err != nil || len(rows) != 2 {
 		t.Fatalf("%d records: %v", len(rows), err)
 	}
+	want := reviewed{Server: "web", Tool: "fetch", Approver: "ann"}
+	want.Detail.Is = fetch.Digest
 	for _, r := range rows {
-		if r.Server != "web" || r.Tool != "fetch" || r.Approver != "ann" || r.Detail.Is != fetch.Digest || r.Channel == "" {
-			t.Errorf("the record is %+v", r)
+		if diff := cmp.Diff(want, r, cmpopts.IgnoreFields(reviewed{}, "Channel", "Detail.Was")); diff != "" || r.Channel == "" {
+			t.Errorf("the record, over %q (-want +got):\n%s", r.Channel, diff)
 		}
 	}
 }
