@@ -4,9 +4,9 @@
 // without end, overflow the parser's stack, or break out of its runtime. So
 // nothing in this process parses, runs or formats it. A Pool keeps a few
 // codemode-worker processes ready. A Session, which belongs to one client,
-// takes one at its first run, keeps it while it is in use, and never gives
-// it back: what a script leaves behind in a worker can only ever meet
-// scripts of the same client.
+// takes one at its first run, keeps it while it is in use, and never returns it
+// to the pool: whatever a script leaves behind in a worker can only affect scripts
+// of the same client.
 //
 //	pool, err := sandbox.NewPool(sandbox.Options{Worker: "/usr/lib/codemode-worker"})
 //	...
@@ -18,9 +18,9 @@
 // Time spent waiting for answers counts against no limit.
 //
 // A worker is treated as hostile: each of its frames is bounded and checked
-// against what may come at that moment, and a worker that breaks the
-// protocol or a limit is killed, which ends its run and no other. The
-// package wire describes the frames; sandbox/worker is the other end.
+// against what may come at that moment, and a worker that breaks the protocol or a
+// limit is killed, which ends only its own run. Package wire describes the frames;
+// sandbox/worker is the other end.
 package sandbox
 
 import (

@@ -1,39 +1,37 @@
-// Package admin is where approvers are at home: a page with the requests that
-// wait for an answer, an HTTP API for other programs, a stream of events, and
-// webhooks that tell others that somebody is needed.
+// Package admin serves approvers: a page of the requests that wait for an answer,
+// an HTTP API for other programs, a stream of events, and webhooks that announce
+// new requests elsewhere.
 //
 // A [Site] serves all of it on a listener of its own:
 //
 //	/            the page: Pending, and its tabs /runs /grants /servers /tools /profiles /history
-//	/r/{id}      one request, all of it
+//	/r/{id}      one request in full
 //	/api/...     the API, described in docs/reference/openapi.yaml
 //	/assets/...  the page's style, script and icon
 //
-// # Who comes in
+// # Authentication
 //
-// An approver, by a token: a program sends it with each request as a bearer
-// token, a person types it on the page, once, and has a cookie from then on.
-// Where there is
-// single sign-on (see [SignOn]), a person comes by that instead of a token.
-// Where nobody configured may answer, the person who starts the bridge on their
-// own machine follows a link instead, which [Site.LoginURL] makes: it carries a
-// code that is good once, in the fragment, which browsers send nowhere.
+// Approvers authenticate with a token. A program sends it with each request as a
+// bearer token; a person types it on the page once and has a cookie from then on.
+// With single sign-on (see [SignOn]), people use that instead of a token. Where
+// no approvers are configured, the person who starts the bridge on their own
+// machine follows a link made by [Site.LoginURL]: it carries a one-time code in
+// its fragment, which browsers do not send.
 //
-// The cookie alone can look and change nothing. Whatever changes something
-// wants a second secret in a header, which the page's script was given when
-// it came in and keeps where only pages of this very origin can read it.
+// The cookie alone only allows reading. Every change also needs a second secret in
+// a header; the page's script receives it at login and keeps it where only pages of
+// this origin can read it.
 //
-// What somebody may do, once they are in, is in approval.Approver.May, and
-// whether their yes counts is for approval.Approvers.Sign and the gate to say:
-// this package has no opinion of its own. It settles through [Settler], which is
-// the gate, like every other channel.
+// approval.Approver.May says what an approver may do, and approval.Approvers.Sign
+// and the gate say whether their approval counts: this package decides neither. It
+// settles through [Settler], which is the gate, like every other channel.
 //
-// # What it shows
+// # What the page shows
 //
-// Requests are shown as approval.Describe words them, in text that nothing
-// from outside can break out of: templates escape it, the policy of the page
-// (see [contentPolicy]) lets no script, style or request in that is not the
-// page's own, and the page's script writes text as text.
+// Requests are shown in the words of approval.Describe. Outside text cannot become
+// markup or code: templates escape it, the page's content security policy
+// ([contentPolicy]) allows only the page's own scripts, styles and requests, and the
+// page's script inserts text only as text.
 package admin
 
 import (

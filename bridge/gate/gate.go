@@ -1,13 +1,18 @@
 // Package gate is the one door between a script and a tool.
 //
-// Every call that a script makes, whatever name or trick it was made with,
-// ends in [Gate.Call]. There the arguments are frozen, the tool is looked up,
-// policy decides on exactly the bytes that will be sent, what was decided is
-// written down, and only then is the call sent. Nothing else in the program
-// holds a way to call a tool: the gate sees upstreams through the one-method
-// interface [Caller], and keeps it to itself.
+// Every call that a script makes, however it was made, goes through [Gate.Call],
+// which freezes the arguments, looks the tool up, lets policy decide on exactly
+// the bytes that will be sent, records the decision, and only then sends the call.
+// Nothing else in the program can call a tool: the gate reaches upstreams through
+// the one-method interface [Caller] and does not share it.
 //
-// A failure on the way, of whatever kind, refuses the call.
+// Any failure on the way refuses the call.
+//
+// A [Gate] decides on a [View], one policy with one catalogue, which
+// [Gate.Replace] swaps. A [Run] is one execution of a script as the gate sees it:
+// where it comes from ([Origin]), who runs its script ([Host]), and what its calls
+// have done so far ([Effect]). A [Call] ends in an [Answer] or in one of the typed
+// errors. Verdicts reach the gate's broker through a [Settler].
 package gate
 
 import (

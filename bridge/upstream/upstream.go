@@ -1,27 +1,26 @@
 // Package upstream keeps one live MCP session per upstream server.
 //
-// A [Set] is told what servers there should be ([Set.Apply]) and keeps a
-// session with each: it starts the child process or opens the HTTP connection
-// in the background, lists the tools, listens for changes, connects again with
-// growing pauses after a failure, and ends everything politely, then firmly.
-// A server that is missing, slow, crashing, silent or that prints garbage
-// costs its own tools and nothing else; [Set.Status] says what is wrong with
-// it, with the last lines of its stderr.
+// [Set.Apply] tells a [Set] which servers there should be, and the Set keeps a
+// session with each: it starts the child process or opens the HTTP connection in
+// the background, lists the tools, listens for changes, reconnects with growing
+// pauses after a failure, and shuts servers down politely, then firmly. A server
+// that is missing, slow, crashing, silent or printing garbage affects only its own
+// tools; [Set.Status] says what is wrong with it, with the last lines of its stderr.
 //
 // # What goes over the wire
 //
-// The protocol is the SDK's: its client makes the handshake, negotiates the
-// version and counts the requests. Package tap stands between it and the wire. It
-// keeps results as the bytes that came, where the SDK would round large numbers,
-// and sets bounds that a hostile server cannot pass.
+// The SDK speaks the protocol: its client makes the handshake, negotiates the
+// version and numbers the requests. Package tap stands between it and the wire. It
+// keeps results as the bytes that arrived, where the SDK would round large numbers,
+// and enforces bounds against hostile servers.
 //
 // So [Set.Call] returns the whole CallToolResult as the exact JSON that the
 // server sent, and sends the arguments as the exact JSON that it was given.
 //
-// # Who runs
+// # Goroutines
 //
-// One goroutine per server owns connecting, listing, waiting and connecting
-// again (see server.run). Calls are made in the caller's goroutine.
+// One goroutine per server owns connecting, listing, waiting and reconnecting
+// (see server.run). Calls are made in the caller's goroutine.
 package upstream
 
 import (
