@@ -30,7 +30,7 @@ type UnreviewedTool struct {
 	Tool   string `json:"tool"`  // the raw name, as Accept and Block take it
 	State  string `json:"state"` // new, changed or blocked
 	Then   string `json:"then"`  // how its calls are treated meanwhile: ask or quarantine
-	// Since is when it was first seen as it is, and Digest is of that.
+	// Since is when its present definition was first seen, and Digest is of that.
 	Since  time.Time `json:"since"`
 	Digest string    `json:"digest"`
 	// Was is the digest of what was accepted; empty if nothing was. AcceptedBy
