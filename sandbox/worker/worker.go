@@ -69,9 +69,9 @@ func Main() {
 	os.Exit(verdict(w.serve()))
 }
 
-// Serve runs a worker on any pair of pipes until in ends, for tests that have
-// their workers in their own process: nothing confines it, and of its limits
-// those do not hold that only the end of a process can keep.
+// Serve runs a worker on any pair of pipes until in ends, for tests that have their
+// workers in their own process: nothing confines it, and the limits that can only be
+// enforced by ending the process do not apply.
 func Serve(in io.Reader, out io.Writer) error {
 	w := newWorker(wire.New(in, out), func(int) {}, func(int64) map[string]string { return nil })
 	w.guest = true
@@ -185,7 +185,7 @@ func (w *worker) serve() error {
 	}
 }
 
-// notGone is err, but nil for the end of the pipe: between runs, that is how a
+// notGone returns err, but nil for the end of the pipe: between runs, that is how a
 // worker is told to end.
 func notGone(err error) error {
 	if errors.Is(err, errGone) {
