@@ -8,7 +8,7 @@ import (
 	"codemode-bridge/sandbox/wire"
 )
 
-// The way of an answer: given, queued, written.
+// An answer is given, queued, and written.
 
 // drainTimeout is how long a worker may take, after a run, to read what
 // was being written to it.
@@ -24,8 +24,8 @@ func (r *run) answerer(number int) func(Reply) {
 	}
 }
 
-// answerLocked queues the answer to an open call, and begins the next one that
-// waited for its place. A call that is answered already is left alone.
+// answerLocked queues the answer to an open call, and begins the next call that
+// waited for its place. A call that was already answered is left alone.
 func (r *run) answerLocked(number int, reply Reply) {
 	if r.ended {
 		return
@@ -43,10 +43,9 @@ func (r *run) answerLocked(number int, reply Reply) {
 	}
 }
 
-// deliverLocked sees to it that the queue is written: here and now, if the
-// worker has taken all that was sent before and thus has room for a little
-// more, and otherwise by a goroutine, since a worker that runs a script does
-// not read.
+// deliverLocked has the queue written: at once, if the worker has taken all that was
+// sent before and thus has room for a little more, and otherwise by a goroutine,
+// since a worker that runs a script does not read.
 func (r *run) deliverLocked() {
 	if r.ended || !r.queue.waits() {
 		return
@@ -81,7 +80,7 @@ func (r *run) deliverLaterLocked() {
 // has set writing.
 func (r *run) writeBatchLocked() {
 	batch := r.queue.take()
-	r.startClockLocked(time.Now()) // from here on the worker may have something to do
+	r.startClockLocked(time.Now()) // from here on the worker may be busy
 	r.mu.Unlock()
 	var err error
 	for _, f := range batch {
@@ -98,8 +97,8 @@ func (r *run) writeBatchLocked() {
 	r.mu.Lock()
 }
 
-// unwritten ends the worker because something could not be written. The
-// error of the pipe is not the reason: the reader says what the worker died of.
+// unwritten ends the worker because something could not be written. The pipe's error
+// is not the reason: the reader finds out why the worker died.
 func (r *run) unwritten(err error) {
 	if unsent := (*wire.FrameError)(nil); errors.As(err, &unsent) {
 		r.fail(fmt.Errorf("running script: %w", err))

@@ -10,8 +10,8 @@ import (
 	"codemode-bridge/sandbox/wire"
 )
 
-// openCalls are the calls that a script has made and that are not answered
-// yet, its timers included. A run has one, under its lock.
+// openCalls are the calls of a script that are not answered yet, including its
+// timers. A run has one, under its lock.
 type openCalls struct {
 	limits   Limits
 	made     int               // calls made so far, timers included
@@ -33,7 +33,7 @@ type openCall struct {
 // calls returns how many calls were made, timers not counted.
 func (o *openCalls) calls() int { return o.made - o.timers }
 
-// add checks a call against what may come now, and opens it.
+// add checks whether a call may come now, and opens it.
 func (o *openCalls) add(c wire.Call, args []byte) (Call, error) {
 	if c.Number != o.made+1 {
 		return Call{}, bad("call number %d after %d", c.Number, o.made)
@@ -67,8 +67,8 @@ func (o *openCalls) admit(c Call) bool {
 	return true
 }
 
-// remove closes a call because it is answered, and returns it with the call
-// that may begin in its place. Both are nil where there is none.
+// remove closes a call because it is answered, and returns it with the call that may
+// begin in its place. Either is nil if there is none.
 func (o *openCalls) remove(number int) (answered *openCall, next *Call) {
 	answered = o.byNumber[number]
 	if answered == nil {
@@ -101,7 +101,7 @@ func (o *openCalls) onlyTimers() bool {
 	return true
 }
 
-// newestTimer returns where the open timer was set that was set last.
+// newestTimer returns where in the script the newest open timer was set.
 func (o *openCalls) newestTimer() (at analysis.Position) {
 	newest := 0
 	for n, c := range o.byNumber {
@@ -112,10 +112,9 @@ func (o *openCalls) newestTimer() (at analysis.Position) {
 	return at
 }
 
-// note remarks on calls that nobody answered. Answers that the
-// worker has not read when its script ends are answers all the same: one
-// refusal may end a script that waits for several calls, and it is refused
-// them all.
+// note makes a remark about calls that nobody answered. Answers that the worker has not
+// read when its script ends still count: one refusal may end a script that waits for
+// several calls, all of which were refused.
 func (o *openCalls) note() string {
 	var numbers []int
 	for n, c := range o.byNumber {

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A delegation is a folder of the control group tree that was given to us:
-// the groups of workers are made in it, one each, beside our own.
+// A delegation is a folder of the control group tree that was delegated to us: each
+// worker gets a group in it, beside our own.
 //
-// It is the folder above our own group. A group with processes in it can't
-// hand memory on to others, so the one that starts us has to put us one below
-// what it gives us; systemd does with
+// It is the folder above our own group. A group that contains processes can't enable
+// the memory controller for its children, so whoever starts us must put us one level
+// below what it delegates; systemd does with
 //
 //	Delegate=memory pids
 //	DelegateSubgroup=bridge
@@ -59,8 +59,8 @@ func findDelegation(root, own string) delegation {
 	return delegation{err: errNotDelegated}
 }
 
-// isDelegated reports whether a folder was given to us. Root may write
-// anywhere, which is no sign; systemd marks what it gives away.
+// isDelegated reports whether a folder was delegated to us. Root may write anywhere,
+// so being able to write proves nothing; systemd marks what it delegates.
 func isDelegated(folder string) bool {
 	for _, mark := range []string{"user.delegate", "trusted.delegate"} {
 		value := make([]byte, 8)
@@ -72,7 +72,7 @@ func isDelegated(folder string) bool {
 		unix.Access(filepath.Join(folder, "cgroup.subtree_control"), unix.W_OK) == nil
 }
 
-// handOn makes the folder's groups have limits of memory and processes.
+// handOn enables limits of memory and processes for the folder's groups.
 func handOn(folder string) error {
 	control := filepath.Join(folder, "cgroup.subtree_control")
 	b, err := os.ReadFile(control)
@@ -86,7 +86,7 @@ func handOn(folder string) error {
 	return put(control, "+memory +pids")
 }
 
-// put writes to a file that is there.
+// put writes to an existing file.
 func put(name, text string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
@@ -122,7 +122,7 @@ func (d delegation) newGroup(memory int64) (*cgroup, error) {
 	}{
 		{"memory.max", strconv.FormatInt(memory, 10), false},
 		{"pids.max", strconv.Itoa(maxThreads), false},
-		{"memory.swap.max", "0", true}, // not there where there is no swap
+		{"memory.swap.max", "0", true}, // missing on systems without swap
 		{"memory.oom.group", "1", true},
 	} {
 		err := put(filepath.Join(path, limit.file), limit.value)

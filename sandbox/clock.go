@@ -11,19 +11,19 @@ const (
 	// grace is how much longer than Limits.CPU a worker may run, so that it
 	// can stop the script itself and say where it was.
 	grace = 500 * time.Millisecond
-	// sampleEvery is how often a worker's real processor time is compared
-	// with what it admits to.
+	// sampleEvery is how often a worker's real processor time is compared with the time
+	// that it claims.
 	sampleEvery = time.Second
 )
 
-// A scriptClock measures how long a script runs: on the wall while the worker
-// is not idle, and in processor time where the system tells it. The clock
-// stands while the worker waits. A run has one, under its lock.
+// A scriptClock measures how long a script runs: in wall time while the worker is not
+// idle, and in processor time where the system reports it. The clock stands still while
+// the worker waits. A run has one, under its lock.
 type scriptClock struct {
 	limit   time.Duration // Limits.CPU and the grace
 	cpu     func() (time.Duration, bool)
 	cpuAt   time.Duration // processor time of the worker when the run began
-	metered bool          // the system tells: if not, the worker alone holds Limits.CPU
+	metered bool          // the system reports it; if not, only the worker enforces Limits.CPU
 
 	running bool
 	since   time.Time     // when it last began to run
@@ -64,10 +64,10 @@ func (c *scriptClock) shown(now time.Time) time.Duration {
 	return c.used
 }
 
-// charged returns what counts as CPU time: the clock's time, with what the
-// worker used beyond that, but no more than the processor time that the system
-// knows of. A script that waits for a processor is not charged for that, and one
-// whose worker collects garbage on other processors not for more than its time.
+// charged returns what counts as CPU time: the clock's time plus what the worker used
+// beyond it, but no more than the processor time that the system reports. So a script
+// is not charged for waiting for a processor, nor for garbage collection on other
+// processors beyond its own time.
 func (c *scriptClock) charged(now time.Time) time.Duration {
 	shown := c.shown(now) + c.burnt
 	if cpu, ok := c.cpu(); ok && c.metered {
@@ -76,10 +76,10 @@ func (c *scriptClock) charged(now time.Time) time.Duration {
 	return shown
 }
 
-// exceeded returns the limit that the script has exceeded, empty if none. The
-// system is asked for the processor time only when the clock alone does not
-// rule out that the limit is reached; how far apart the two were is kept, so
-// that it is asked again no sooner than necessary.
+// exceeded returns the limit that the script has exceeded, empty if none. The system is
+// asked for the processor time only if the limit may have been reached by the clock;
+// the difference between the two is kept, so that the system is asked again no sooner
+// than necessary.
 func (c *scriptClock) exceeded(now time.Time) (limit string) {
 	shown := c.shown(now)
 	if c.metered && shown+c.burnt-c.spare >= c.limit {
@@ -95,7 +95,7 @@ func (c *scriptClock) exceeded(now time.Time) (limit string) {
 	return ""
 }
 
-// next returns when the clock has to be looked at again.
+// next returns when the clock must be checked again.
 func (c *scriptClock) next(now time.Time) time.Time {
 	if !c.running {
 		return c.nextSample
@@ -107,10 +107,10 @@ func (c *scriptClock) next(now time.Time) time.Time {
 	return earlier(c.nextSample, now.Add(end-c.shown(now)))
 }
 
-// sample compares, when it is time to, the worker's processor time with the
-// clock. A worker that says Idle and works on is charged for what it really
-// uses. A twentieth of a processor is free, and three while it runs: it
-// collects garbage and watches its own memory.
+// sample compares, when it is due, the worker's processor time with the clock. A worker
+// that says Idle but keeps working is charged for what it really uses. A twentieth of a
+// processor is free, and three while it runs, for collecting garbage and watching its
+// own memory.
 func (c *scriptClock) sample(now time.Time) {
 	if c.nextSample.After(now) {
 		return
@@ -128,9 +128,9 @@ func (c *scriptClock) sample(now time.Time) {
 	c.sampled, c.sampledAt = sample{now, cpu}, shown
 }
 
-// A waitClock measures how long a script has waited for nothing but its own
-// timers: a worker is not held for a script that only lets time pass. A run
-// has one, under its lock.
+// A waitClock measures how long a script has waited for nothing but its own timers, so
+// that no script occupies a worker just by letting time pass. A run has one, under its
+// lock.
 type waitClock struct {
 	limit   time.Duration // Limits.Waiting
 	running bool
@@ -156,12 +156,11 @@ func (w *waitClock) end() time.Time {
 }
 
 // An alarm calls a function no later than at the time that it was last set to.
-// Set to a later time, it still comes at the earlier one, finds nothing to do
-// and is set again: that is cheaper than to set it anew whenever a script
-// pauses.
+// Set to a later time, it still goes off at the earlier one, finds nothing to do and is
+// set again: that is cheaper than resetting it whenever a script pauses.
 type alarm struct {
 	timer *time.Timer
-	at    time.Time // zero if it will not come
+	at    time.Time // zero if it will not go off
 }
 
 func (a *alarm) set(now, at time.Time, f func()) {
@@ -176,11 +175,11 @@ func (a *alarm) set(now, at time.Time, f func()) {
 	a.at = at
 }
 
-// came notes that the alarm went off: it will not come again unless it is set.
+// came notes that the alarm went off: it does not go off again unless it is set.
 func (a *alarm) came() { a.at = time.Time{} }
 
-// A scriptTimer is a timer of the script. Timers end in the order of their
-// times, those of one time in the order in which they were set.
+// A scriptTimer is a timer of the script. Timers fire in the order of their times, and
+// those with the same time in the order in which they were set.
 type scriptTimer struct {
 	at     time.Time
 	number int

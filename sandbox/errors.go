@@ -54,7 +54,7 @@ type LimitError struct {
 	Actual string // what there was instead, where that is known: "300 KB"
 	Waited string // how long the run waited in vain to begin, if that is why: "30 s"
 
-	// Where the script stood, if that is known; see ScriptError.
+	// Where the script was, if known; see ScriptError.
 	Position analysis.Position
 	Frame    string
 	Stack    []string
@@ -108,17 +108,16 @@ func (e *LimitError) Hint() string {
 	return ""
 }
 
-// A WorkerError is the end of a run for a reason that lies neither in the
-// script's own errors nor in a limit: its worker ended, or broke the
-// protocol and was ended. Other runs are not affected, and the same script
-// may be run again.
+// A WorkerError ends a run for a reason other than an error of the script or a limit:
+// its worker ended, or broke the protocol and was killed. Other runs are not affected,
+// and the same script may be run again.
 type WorkerError struct {
 	Reason string
 }
 
 func (e *WorkerError) Error() string { return "sandbox worker: " + e.Reason }
 
-// size writes a number of bytes as a limit is spoken of: 256 MB, 1.5 KB.
+// size formats a number of bytes for messages about limits: 256 MB, 1.5 KB.
 func size(n int64) string {
 	units := []string{"bytes", "KB", "MB", "GB", "TB"}
 	f, u := float64(n), 0
@@ -133,7 +132,7 @@ func size(n int64) string {
 	return strings.TrimSuffix(s, ".0") + " " + units[u]
 }
 
-// count writes a number with its thousands apart: 1,000.
+// count formats a number with thousands separators: 1,000.
 func count(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -142,7 +141,7 @@ func count(n int) string {
 	return s
 }
 
-// duration writes a time as a limit is spoken of: 10 s, 60 s, 250 ms, 2 min.
+// duration formats a time for messages about limits: 10 s, 60 s, 250 ms, 2 min.
 func duration(d time.Duration) string {
 	for _, u := range []struct {
 		unit time.Duration

@@ -9,8 +9,8 @@ import (
 	"codemode-bridge/sandbox/wire"
 )
 
-// serveHere starts a worker in this process, on two pipes in memory. To kill it
-// is to close them, which it heeds when it next reads or writes.
+// serveHere starts a worker in this process, on two pipes in memory. Killing it means
+// closing them, which it notices when it next reads or writes.
 func serveHere(serve func(in io.Reader, out io.Writer) error, heap int64) *process {
 	in, out := newMemoryPipe(), newMemoryPipe()
 	served := make(chan error, 1)
@@ -35,8 +35,8 @@ func serveHere(serve func(in io.Reader, out io.Writer) error, heap int64) *proce
 	}
 }
 
-// A memoryPipe is what os.Pipe makes, without the system: it holds some bytes
-// for a reader who is busy, and a writer waits for more room.
+// A memoryPipe behaves like os.Pipe, without the system: it buffers some bytes for a
+// busy reader, and a writer waits for more room.
 type memoryPipe struct {
 	mu      sync.Mutex
 	turned  sync.Cond
@@ -53,7 +53,7 @@ func newMemoryPipe() *memoryPipe {
 	return p
 }
 
-// Read takes what is there, and waits if that is nothing.
+// Read takes what is there, and waits if there is nothing.
 func (p *memoryPipe) Read(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

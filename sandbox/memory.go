@@ -2,9 +2,9 @@ package sandbox
 
 import "time"
 
-// All workers share one budget of memory, Options.Memory. What counts is what
-// they use, as the system says, and not what each may: most scripts need a
-// hundredth of their heap's limit.
+// All workers share one budget of memory, Options.Memory. What counts is the memory
+// that they use, as reported by the system, and not their limits: most scripts need a
+// hundredth of their heap limit.
 //
 //   - A worker is started only if what all use, each counted with at least
 //     reserve, leaves room for the reserve of one more. Until then the run waits
@@ -13,20 +13,20 @@ import "time"
 //     the budget, workers without a run are ended and, where that is not enough,
 //     the run whose worker uses most, with a *LimitError.
 //
-// Where the system does not tell (macOS, Windows), a worker counts with the limit
-// of its heap from its start to its end, and no run is ended for what others use.
+// Where the system does not report it (macOS, Windows), a worker counts with its heap
+// limit from start to end, and no run is ended for what others use.
 
 const (
-	// reserve is what a worker counts with at least: what a small script makes of
-	// it, and some room to grow until it is measured.
+	// reserve is the least that a worker counts with: what it uses with a small script, and
+	// some room to grow until it is measured.
 	reserve = 64 << 20
 	// weighEvery is how often the use is measured while scripts run.
 	weighEvery = 100 * time.Millisecond
-	// unknownMemory is what the machine is taken to have where it does not say.
+	// unknownMemory is the assumed memory of a machine that does not report it.
 	unknownMemory = 4 << 30
 )
 
-// defaultMemory is half of what this program may use of the machine.
+// defaultMemory is half of the machine's memory that this program may use.
 func defaultMemory() int64 {
 	if all, ok := machineMemory(); ok {
 		return all / 2
@@ -42,7 +42,7 @@ func (w *process) counts() int64 {
 	return max(w.used, min(reserve, w.heap))
 }
 
-// need is what a worker with so much heap counts with before it is measured.
+// need is what a worker with such a heap limit counts with before it is measured.
 func need(heap int64) int64 {
 	if !measuresMemory {
 		return heap
@@ -64,9 +64,9 @@ func (p *Pool) fitsLocked(heap int64) bool {
 	return all <= p.options.Memory
 }
 
-// weighLocked measures what the workers use, now and then while scripts run or
-// wait, and makes them keep the budget. It returns when to do so again; the zero
-// time if there is no need.
+// weighLocked measures from time to time what the workers use while scripts run or
+// wait, and enforces the budget. It returns when to do so again; the zero time if there
+// is no need.
 func (p *Pool) weighLocked(now time.Time) (next time.Time) {
 	if p.stats.Running == 0 && len(p.queue) == 0 || p.options.Serve != nil { // what is served here is measured with the bridge
 		return time.Time{}
@@ -97,7 +97,7 @@ func (p *Pool) weighLocked(now time.Time) (next time.Time) {
 	return now.Add(weighEvery)
 }
 
-// largestLocked is the worker that uses most, of those that are not ending.
+// largestLocked returns the worker that uses most, among those that are not ending.
 func (p *Pool) largestLocked() (largest *process) {
 	for w := range p.workers {
 		if !w.makesRoom() && (largest == nil || w.used > largest.used) {
@@ -107,5 +107,5 @@ func (p *Pool) largestLocked() (largest *process) {
 	return largest
 }
 
-// makesRoom reports whether the worker was killed for the sake of others.
+// makesRoom reports whether the worker was killed to make room for others.
 func (w *process) makesRoom() bool { return w.evicted || w.overran.Load() != 0 }

@@ -17,9 +17,9 @@ type Options struct {
 	// that serves as a worker on its standard input and output. An Env it
 	// sets is kept; without one the worker's environment is empty.
 	Command func() *exec.Cmd
-	// Serve, if set, takes the place of both, for tests: it serves one worker,
-	// in this process and without any confinement, until in ends. A script that
-	// it runs cannot be ended before it pauses.
+	// Serve, if set, replaces both, for tests: it serves one worker in this process,
+	// without any confinement, until in ends. A script that it runs cannot be ended
+	// before it pauses.
 	Serve func(in io.Reader, out io.Writer) error
 	// Limits bound every run.
 	Limits Limits
@@ -36,16 +36,16 @@ type Options struct {
 	// means 30 s.
 	MemoryWait time.Duration
 	// Crowded, if not nil, is called by each run that has to wait for a worker and
-	// finds none to take over, so that the caller can end a run that it can do
-	// without. It must not wait for that.
+	// finds none to take over, so that the caller can end a dispensable run. It must
+	// not wait for that.
 	Crowded func()
 	// IdleTimeout is how long a session keeps its worker without a run. Zero
 	// means 5 minutes.
 	IdleTimeout time.Duration
 	// Fresh gives every run a worker of its own.
 	Fresh bool
-	// Logger hears of workers that could not be started or ended in a way
-	// they should not. Nil discards.
+	// Logger reports workers that could not be started or ended unexpectedly. Nil
+	// discards.
 	Logger *slog.Logger
 }
 

@@ -4,9 +4,9 @@
 // without end, overflow the parser's stack, or break out of its runtime. So
 // nothing in this process parses, runs or formats it. A Pool keeps a few
 // codemode-worker processes ready. A Session, which belongs to one client,
-// takes one at its first run, keeps it while it is in use, and never gives
-// it back: what a script leaves behind in a worker can only ever meet
-// scripts of the same client.
+// takes one at its first run, keeps it while it is in use, and never returns it
+// to the pool: whatever a script leaves behind in a worker can only affect scripts
+// of the same client.
 //
 //	pool, err := sandbox.NewPool(sandbox.Options{Worker: "/usr/lib/codemode-worker"})
 //	...
@@ -18,9 +18,9 @@
 // Time spent waiting for answers counts against no limit.
 //
 // A worker is treated as hostile: each of its frames is bounded and checked
-// against what may come at that moment, and a worker that breaks the
-// protocol or a limit is killed, which ends its run and no other. The
-// package wire describes the frames; sandbox/worker is the other end.
+// against what may come at that moment, and a worker that breaks the protocol or a
+// limit is killed, which ends only its own run. Package wire describes the frames;
+// sandbox/worker is the other end.
 package sandbox
 
 import (
@@ -118,9 +118,9 @@ func newPool(o Options, launch func(heap int64) (*process, error)) *Pool {
 	return p
 }
 
-// Close ends all sessions with their runs, and all workers. It returns when
-// every process and goroutine of the pool has ended, and always nil. It must
-// not be called by a Host.
+// Close ends all sessions with their runs, and all workers. It returns when every
+// process and goroutine of the pool has ended; the result is always nil. It must not
+// be called by a Host.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -217,7 +217,7 @@ func (p *Pool) acquire(ctx context.Context, heap int64) (*process, error) {
 	if p.leaveLocked(w) {
 		return nil, fmt.Errorf("waiting for a worker: %w", context.Cause(ctx))
 	}
-	// It was granted in the same moment: give it back.
+	// It was granted at the same moment: return it.
 	if got := <-w.granted; got != nil {
 		p.warm = append(p.warm, got)
 	} else {
@@ -248,10 +248,10 @@ func (p *Pool) leaveLocked(w *waiter) bool {
 	return true
 }
 
-// dispatchLocked gives workers, or room to start one, to the runs that wait,
-// in their order. Where there is no room, by number or by memory, it makes some:
-// by the workers that sessions keep without a run, the longest idle first, or by a
-// ready one that does not fit.
+// dispatchLocked gives workers, or room to start one, to the waiting runs in their
+// order. If there is no room, by number or by memory, it makes some: it ends the
+// workers that sessions keep without a run, the longest idle first, or a ready one
+// that does not fit.
 func (p *Pool) dispatchLocked() {
 	for len(p.queue) > 0 {
 		w := p.queue[0]
@@ -337,7 +337,7 @@ func (p *Pool) start(ctx context.Context, heap int64) (*process, error) {
 	return w, nil
 }
 
-// reap waits for the end of a process and makes its slot free.
+// reap waits for the end of a process and frees its slot.
 func (p *Pool) reap(w *process) {
 	w.ending = w.wait()
 	close(w.exited)
@@ -349,7 +349,7 @@ func (p *Pool) reap(w *process) {
 	if w.evicted {
 		p.evicting--
 	}
-	// Did it end where nobody expected it?
+	// Did it end unexpectedly?
 	for i := range p.warm {
 		if p.warm[i] == w {
 			p.warm = append(p.warm[:i:i], p.warm[i+1:]...)
@@ -418,8 +418,8 @@ func (p *Pool) wakeKeeper() {
 	}
 }
 
-// keep keeps workers ready, ends those that were idle for too long, and keeps the
-// budget of memory, until the pool is closed.
+// keep keeps workers ready, ends those that were idle for too long, and enforces the
+// memory budget, until the pool is closed.
 func (p *Pool) keep() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -489,8 +489,8 @@ func (p *Pool) delayLocked() {
 	p.retryAt = time.Now().Add(p.retry)
 }
 
-// expireLocked ends workers that were idle for too long, or are not idle at
-// all, and returns when to look again; the zero time if never.
+// expireLocked ends workers that were idle for too long, or that are busy without a
+// run, and returns when to check again; the zero time if never.
 func (p *Pool) expireLocked(now time.Time) (next time.Time) {
 	for i := 0; i < len(p.idle); {
 		s := p.idle[i]
@@ -514,9 +514,8 @@ func (p *Pool) expireLocked(now time.Time) (next time.Time) {
 	return next
 }
 
-// busy reports whether a process that nothing was asked of has used more than
-// a tenth of a processor since it was last looked at, which it is at most
-// every idleSampleEvery.
+// busy reports whether a process without a task has used more than a tenth of a
+// processor since it was last sampled, which happens at most every idleSampleEvery.
 func (p *process) busy(now time.Time) bool {
 	last := p.sampled
 	if now.Sub(last.at) < idleSampleEvery {

@@ -30,9 +30,9 @@ type process struct {
 	kill func()
 	// wait returns when the process has ended and its pipes are closed.
 	wait func() ending
-	// cpu returns the processor time it has used, if the system tells.
+	// cpu returns the processor time it has used, if the system reports it.
 	cpu func() (time.Duration, bool)
-	// memory returns how much memory it uses, in bytes, if the system tells.
+	// memory returns how much memory it uses, in bytes, if the system reports it.
 	memory func() (int64, bool)
 	// overran is the pool's budget of memory if it was killed to keep that, else 0.
 	overran atomic.Int64
@@ -92,9 +92,9 @@ func (o Options) launcher() (func(heap int64) (*process, error), error) {
 	}, nil
 }
 
-// memoryMax is how much memory the system gives a worker with so much heap:
-// the garbage collector needs as much again, and the rest is for tables,
-// stacks, and what is free and not yet given back.
+// memoryMax returns the system's memory limit for a worker with such a heap limit: the
+// garbage collector needs as much again, and the rest is for tables, stacks, and freed
+// memory that is not yet returned.
 func memoryMax(heap int64) int64 { return 2*heap + 128<<20 }
 
 // launch starts a process in the tightest cage that the system allows.
@@ -125,7 +125,7 @@ func launchIn(c *cage, cmd *exec.Cmd) (p *process, again bool, err error) {
 	c.confine(cmd)
 	stderr := new(excerpt)
 	cmd.Stderr = stderr
-	// Something the worker started, if it could, must not hold us by its stderr.
+	// A child of the worker, if it could start one, must not block us by its stderr.
 	cmd.WaitDelay = time.Second
 
 	// Plain pipes instead of cmd.StdoutPipe: Wait would close that one under
@@ -225,9 +225,9 @@ func readReady(conn *wire.Conn) (wire.Ready, error) {
 	return ready, nil
 }
 
-// death says, after the process has ended unasked, what that means for its
-// run: a limit, if one was the cause. What a worker wrote on stderr is read
-// only to find the cause: it is a Go crash report at best, and never shown.
+// death says what it means for its run that the process ended unasked: a limit, if one
+// was the cause. What a worker wrote on stderr is read only to find the cause: it is a
+// Go crash report at best, and never shown.
 func (p *process) death() error {
 	e := p.ending
 	has := func(texts ...string) bool {
@@ -279,8 +279,7 @@ func (p *process) death() error {
 // killed is the status of a process that SIGKILL has ended.
 const killed = "signal: killed"
 
-// fault reports whether a process ended as one does that runs into memory
-// that is not there.
+// fault reports whether a process ended as if it had accessed unmapped memory.
 func fault(status string) bool {
 	for _, s := range []string{"segmentation fault", "bus error", "aborted", "0xc0000005"} { // the last on Windows
 		if strings.Contains(status, s) {
@@ -290,8 +289,8 @@ func fault(status string) bool {
 	return false
 }
 
-// An excerpt keeps the beginning and the end of what is written to it. A Go
-// crash says its cause at the beginning.
+// An excerpt keeps the beginning and the end of what is written to it. A Go crash
+// report names its cause at the beginning.
 type excerpt struct {
 	head, tail []byte
 	cut        bool

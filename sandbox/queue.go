@@ -36,8 +36,8 @@ type queuedReply struct {
 	body  []byte
 }
 
-// add puts the answer to a call into the queue and returns the time that the
-// script's clock will show with it, which never goes back.
+// add queues the answer to a call and returns the time that the script's clock will
+// show with it, which never goes back.
 func (q *replyQueue) add(number int, c *openCall, reply Reply) time.Time {
 	if reply.Time.IsZero() {
 		reply.Time = time.Now()
@@ -75,7 +75,7 @@ func (q *replyQueue) frame(number int, reply Reply) queuedReply {
 	return f
 }
 
-// waits reports whether there is something that nobody is writing.
+// waits reports whether the queue holds anything that nobody is writing.
 func (q *replyQueue) waits() bool { return len(q.replies) > 0 && !q.writing }
 
 // small reports whether what is in the queue fits into a pipe.

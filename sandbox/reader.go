@@ -31,9 +31,8 @@ func (t *readerTurn) due() time.Time {
 	return t.inCall.Add(takeOverAfter)
 }
 
-// received is what a worker has sent in one run so far: of every kind of frame
-// only so many may come, and no rate needs a limit. A run has one, under its
-// lock.
+// received counts what a worker has sent in one run so far. The number of frames of
+// each kind is bounded, so their rate needs no limit. A run has one, under its lock.
 type received struct {
 	previewed bool
 	idles     int
@@ -58,8 +57,8 @@ func (r *run) read() {
 		case errors.As(err, &broken):
 			err = bad("%v", broken)
 		default:
-			// The pipe ended. The process has too, or will: what it says by its
-			// exit is the reason.
+			// The pipe ended. The process has ended too, or will: its exit says
+			// why.
 			r.p.kill()
 			<-r.p.exited
 			err = r.p.death()
@@ -76,7 +75,7 @@ func (r *run) read() {
 	}
 }
 
-// handle does what a frame says. An error is the end of run and worker.
+// handle does what a frame says. An error ends the run and the worker.
 func (r *run) handle(f wire.Frame) error {
 	if f.Kind != wire.KindIdle {
 		r.startNewest()
@@ -304,9 +303,8 @@ func (r *run) done(v wire.Done, body []byte) error {
 	return nil
 }
 
-// limitError names the limit that the worker says was exceeded. The value is
-// ours: nothing here is taken from the worker but which limit it was, and
-// where.
+// limitError names the limit that the worker says was exceeded. Only the name of the
+// limit and the position are taken from the worker; the value is ours.
 func (r *run) limitError(f *wire.Failure) *LimitError {
 	return &LimitError{Limit: f.Name, Value: r.limits.text(f.Name), Position: f.Position, Frame: f.Frame, Stack: f.Stack}
 }
@@ -322,7 +320,7 @@ func scriptError(f *wire.Failure) *ScriptError {
 	return e
 }
 
-// startNewest hands the newest call to the host, if that has not been done.
+// startNewest passes the newest call to the host, unless that has been done.
 func (r *run) startNewest() {
 	if c := r.newest; c != nil {
 		r.newest = nil

@@ -23,15 +23,15 @@ const maxOpenArgs = 64 << 20
 //	                alarm: script timers, limits of CPU time and waiting
 //
 // reader.go checks each frame against what may come at that moment; calls.go
-// knows which calls are open; answers.go and queue.go bring answers back, in the
-// one order in which the script sees them; clock.go measures. A call, the clock
-// and the queue change together (an idle worker's clock stands unless an answer
-// is on its way), so they have one lock, which is the run's.
+// knows which calls are open; answers.go and queue.go deliver answers, in the one
+// order in which the script sees them; clock.go measures. A call, the clock and the
+// queue change together (an idle worker's clock stands still unless an answer is on
+// its way), so they share one lock, which is the run's.
 //
-// Most time between a script and its answers goes into waking threads, so
-// there are two short cuts. A call that is the only thing that the script waits
-// for is done by the reader itself, which has nothing to read meanwhile. And an
-// answer that finds the worker waiting is written by whoever gives it.
+// Most of the time between a script and its answers is spent waking threads, so
+// there are two shortcuts. If the script waits for a single call and nothing else, the
+// reader makes that call itself, since it has nothing to read meanwhile. And an answer
+// that finds the worker waiting is written by whoever gives it.
 type run struct {
 	p      *process
 	id     uint64
@@ -168,9 +168,8 @@ func (r *run) stopClockLocked(now time.Time) {
 	r.setAlarmLocked(now)
 }
 
-// waitingEndsLocked returns when the script has waited for nothing but its
-// timers for too long; zero for never. With an answer queued the worker is about
-// to run again.
+// waitingEndsLocked returns when the script will have waited for only its timers for
+// too long; zero for never. With an answer queued the worker is about to run again.
 func (r *run) waitingEndsLocked() time.Time {
 	if len(r.queue.replies) > 0 {
 		return time.Time{}
@@ -219,8 +218,8 @@ func (r *run) tick() {
 // passed reports whether a moment has come; the zero time never does.
 func passed(t, now time.Time) bool { return !t.IsZero() && !t.After(now) }
 
-// endLocked ends the run for the given reason, or by Done if it is nil. Only
-// the first end counts; it reports whether this was it.
+// endLocked ends the run for the given reason; nil means that Done ended it. Only the
+// first end counts; endLocked reports whether this was it.
 func (r *run) endLocked(err error) bool {
 	if r.ended {
 		return false
@@ -251,7 +250,7 @@ func (r *run) failLocked(err error) {
 	}
 }
 
-// bad is the reason of an end because of what the worker sent.
+// bad returns the reason for ending a run because of what the worker sent.
 func bad(format string, args ...any) error {
 	return &WorkerError{"broke the protocol: " + fmt.Sprintf(format, args...)}
 }

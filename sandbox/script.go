@@ -43,16 +43,15 @@ type Names struct {
 // A Host serves one run. Its methods are called while Session.Run is
 // running, never after it returned.
 type Host interface {
-	// Preview tells what could be read from the script before it ran. It is
-	// called at most once, before the first Call, from the goroutine that reads
+	// Preview passes the calls that could be read from the script before it ran. It
+	// is called at most once, before the first Call, from the goroutine that reads
 	// the worker's pipe: it must not block.
 	Preview(analysis.Report)
 
-	// Call does one call of the script and answers it through answer. It may
-	// block, or return before the answer is there. Run waits for it to return,
-	// so it must obey ctx, which ends with the run. It has a goroutine of its
-	// own, or, while the script does nothing but wait for this call, that of
-	// Run.
+	// Call makes one call of the script and answers it through answer. It may
+	// block, or return before the answer is there. Run waits for it to return, so
+	// it must obey ctx, which ends with the run. It runs in a goroutine of its own
+	// or, while the script only waits for this call, in that of Run.
 	//
 	// answer does not wait for the script: it queues the answer, or writes it
 	// where the worker has room for it. It may be called from any goroutine,
@@ -64,10 +63,10 @@ type Host interface {
 	// at a time; further ones wait until one of those is answered.
 	Call(ctx context.Context, c Call, answer func(Reply))
 
-	// Idle tells that only answers can move the script on, and how many calls
-	// are open: unanswered, waiting ones and timers included. A host that
-	// knows its own open calls thus knows whether any timers run. It is
-	// called like Preview and must not block.
+	// Idle says that only answers can make the script continue, and how many calls
+	// are open, that is unanswered, including waiting ones and timers. A host that
+	// knows its own open calls thus knows whether any timers run. It is called like
+	// Preview and must not block.
 	Idle(open int)
 }
 
@@ -119,9 +118,8 @@ type ReplyError struct {
 	Fields  json.RawMessage // a JSON object whose members become properties; dropped beyond wire.MaxFields bytes
 }
 
-// A Result is what is known of a run. Run returns one with every error too,
-// without a Value: the logs so far, calls and time belong to a failure's
-// report just as well.
+// A Result is what is known about a run. Run also returns one, without a Value, with
+// every error: the logs so far, calls and time belong in the report of a failure, too.
 type Result struct {
 	Value       json.RawMessage // valid JSON; nil means undefined
 	Logs        []Log           // what the script wrote with console.*

@@ -7,11 +7,11 @@ import (
 	"codemode-bridge/sandbox/wire"
 )
 
-// unheard are the calls of a run that failed, in the order in which they were
-// answered. A script that does not await a call may end before its answer
-// comes: the answer is then in nobody's hands, and becomes a note.
+// unheard are the failed calls of a run, in the order in which they were answered. A
+// script that does not await a call may end before the answer comes: the failure would
+// then go unnoticed, so it becomes a note.
 type unheard struct {
-	answers int // given so far, those that went well and timers included
+	answers int // given so far, including successful ones and timers
 	failed  []failedCall
 }
 
@@ -30,7 +30,7 @@ func (u *unheard) answered(number int, c *openCall, reply Reply) {
 	u.answers++
 }
 
-// notes remarks on failures beyond the answers that the script was given.
+// notes returns remarks about failures beyond the answers that the script was given.
 func (u *unheard) notes(taken int) (notes []string) {
 	for _, f := range u.failed {
 		if f.answer < taken {

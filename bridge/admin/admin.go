@@ -1,39 +1,37 @@
-// Package admin is where approvers are at home: a page with the requests that
-// wait for an answer, an HTTP API for other programs, a stream of events, and
-// webhooks that tell others that somebody is needed.
+// Package admin serves approvers: a page of the requests that wait for an answer,
+// an HTTP API for other programs, a stream of events, and webhooks that announce
+// new requests elsewhere.
 //
 // A [Site] serves all of it on a listener of its own:
 //
 //	/            the page: Pending, and its tabs /runs /grants /servers /tools /profiles /history
-//	/r/{id}      one request, all of it
+//	/r/{id}      one request in full
 //	/api/...     the API, described in docs/reference/openapi.yaml
 //	/assets/...  the page's style, script and icon
 //
-// # Who comes in
+// # Authentication
 //
-// An approver, by a token: a program sends it with each request as a bearer
-// token, a person types it on the page, once, and has a cookie from then on.
-// Where there is
-// single sign-on (see [SignOn]), a person comes by that instead of a token.
-// Where nobody configured may answer, the person who starts the bridge on their
-// own machine follows a link instead, which [Site.LoginURL] makes: it carries a
-// code that is good once, in the fragment, which browsers send nowhere.
+// Approvers authenticate with a token. A program sends it with each request as a
+// bearer token; a person types it on the page once and has a cookie from then on.
+// With single sign-on (see [SignOn]), people use that instead of a token. Where
+// no approvers are configured, the person who starts the bridge on their own
+// machine follows a link made by [Site.LoginURL]: it carries a one-time code in
+// its fragment, which browsers do not send.
 //
-// The cookie alone can look and change nothing. Whatever changes something
-// wants a second secret in a header, which the page's script was given when
-// it came in and keeps where only pages of this very origin can read it.
+// The cookie alone only allows reading. Every change also needs a second secret in
+// a header; the page's script receives it at login and keeps it where only pages of
+// this origin can read it.
 //
-// What somebody may do, once they are in, is in approval.Approver.May, and
-// whether their yes counts is for approval.Approvers.Sign and the gate to say:
-// this package has no opinion of its own. It settles through [Settler], which is
-// the gate, like every other channel.
+// approval.Approver.May says what an approver may do, and approval.Approvers.Sign
+// and the gate say whether their approval counts: this package decides neither. It
+// settles through [Settler], which is the gate, like every other channel.
 //
-// # What it shows
+// # What the page shows
 //
-// Requests are shown as approval.Describe words them, in text that nothing
-// from outside can break out of: templates escape it, the policy of the page
-// (see [contentPolicy]) lets no script, style or request in that is not the
-// page's own, and the page's script writes text as text.
+// Requests are shown in the words of approval.Describe. Outside text cannot become
+// markup or code: templates escape it, the page's content security policy
+// ([contentPolicy]) allows only the page's own scripts, styles and requests, and the
+// page's script inserts text only as text.
 package admin
 
 import (
@@ -51,13 +49,13 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// A Settler takes verdicts. It is the gate.
+// A Settler takes verdicts: the gate.
 type Settler interface {
 	Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.StoredRequest, error)
 }
 
-// Requests are what was put to people, and what they allowed for longer. It is
-// the broker.
+// Requests are the requests put to people, and the grants that they gave: the
+// broker.
 type Requests interface {
 	Requests(ctx context.Context, f approval.Filter) ([]approval.StoredRequest, error)
 	Changed() <-chan struct{}
@@ -72,21 +70,20 @@ type Records interface {
 
 // Runs are the runs of this bridge. Any number of goroutines may call it.
 type Runs interface {
-	// Start begins a run of a script under a profile, whose requester is the
-	// approver of that name, and returns its id without waiting for it. The
-	// empty profile is what binds `eval`. An error says what is wrong with
-	// what was asked.
+	// Start begins a run of a script under a profile, with the named approver as
+	// its requester, and returns its id without waiting for it. The empty profile
+	// is what binds `eval`. An error says what is wrong with the parameters.
 	Start(ctx context.Context, profile, code string, input json.RawMessage, requester string) (id string, err error)
-	// Run returns a run that is live or paused, or ended lately.
+	// Run returns a run that is live, paused or recently ended.
 	Run(ctx context.Context, id string) (Run, bool)
 	// List returns those runs, the newest first.
 	List(context.Context) []Run
-	// Stop ends a run, and Resume goes on with one that is paused. By is who.
+	// Stop ends a run, and Resume continues a paused one. By says who did it.
 	// ErrUnknown means that there is no such run.
 	Stop(ctx context.Context, id, by string) error
 	Resume(ctx context.Context, id, by string) error
 	// Changed returns a channel that is closed after the next change of any
-	// run: one that starts, waits, goes on or ends.
+	// run: when one starts, waits, continues or ends.
 	Changed() <-chan struct{}
 }
 
@@ -104,18 +101,18 @@ type Run struct {
 	Result json.RawMessage `json:"-"`
 }
 
-// A RunState is how far a run is.
+// A RunState is the phase of a run, as the API shows it.
 type RunState string
 
 const (
 	Running RunState = "running"
 	Waiting RunState = "waiting" // for a person
-	Paused  RunState = "paused"  // the same, and no bridge has it: it goes on when it is resumed
+	Paused  RunState = "paused"  // the same, but no bridge runs it: it continues when it is resumed
 	Done    RunState = "done"
 	Failed  RunState = "failed"
 	Stopped RunState = "stopped"
-	// Interrupted is one whose bridge ended without a word: it goes on when it is
-	// resumed.
+	// Interrupted means that the run's bridge ended unexpectedly: the run continues
+	// when it is resumed.
 	Interrupted RunState = "interrupted"
 )
 
@@ -125,10 +122,10 @@ func (s RunState) Over() bool { return s == Done || s == Failed || s == Stopped 
 // Sessions are the clients' connections.
 type Sessions interface {
 	List() []Session
-	// Tighten puts a session under another profile on top of the one that its
-	// eval tools name: of every decision the stricter counts, so it can only
-	// lose by it. The empty profile takes that back. ErrUnknown means that
-	// there is no such session; any other error says what is wrong.
+	// Tighten binds a session to another profile in addition to the one that its
+	// eval tools name: the stricter decision counts, so the session can only lose
+	// permissions. The empty profile undoes that. ErrUnknown means that there is no
+	// such session; any other error says what is wrong.
 	Tighten(ctx context.Context, session, profile, by string) error
 }
 
@@ -136,24 +133,24 @@ type Sessions interface {
 type Session struct {
 	ID      string    `json:"session"`
 	Client  string    `json:"client,omitempty"`
-	Profile string    `json:"profile,omitempty"` // that it was put under here
+	Profile string    `json:"profile,omitempty"` // the additional one, set here
 	Started time.Time `json:"started"`
 }
 
-// A Policy is the profiles, and the text they are written in.
+// A Policy is the profiles and their source text.
 type Policy interface {
 	// Profiles returns those in force, by name.
 	Profiles() []Profile
 	// Source returns the text of the configuration's section `evaluation` and
-	// a word that changes with it. It holds no secret.
+	// a revision that changes with it. It holds no secret.
 	Source(ctx context.Context) (text, revision string, err error)
-	// Save checks a text by the rules of the configuration file and puts it in
-	// place of the one that had the revision. ErrChanged means that another
-	// stands there now; any other error says what is wrong, with lines.
+	// Save checks a text by the rules of the configuration file and replaces the
+	// text that had the revision. ErrChanged means that the text has changed since;
+	// any other error says what is wrong, with lines.
 	Save(ctx context.Context, text, revision, by string) error
 }
 
-// A Profile is what a profile comes to, with all that it extends.
+// A Profile is the effective form of a profile, with all that it extends.
 type Profile struct {
 	Name    string          `json:"name"`
 	Tool    string          `json:"tool"`              // that is bound to it
@@ -162,20 +159,21 @@ type Profile struct {
 }
 
 var (
-	// ErrUnknown: there is nothing of that id.
+	// ErrUnknown: nothing has that id.
 	ErrUnknown = errors.New("there is none of that id")
-	// ErrEnded: the run that is to go on has ended.
+	// ErrEnded: the run to be resumed has ended.
 	ErrEnded = errors.New("the run has ended")
-	// ErrChanged: what is to be replaced is not what was read any more.
+	// ErrChanged: what is to be replaced has changed since it was read.
 	ErrChanged = errors.New("it was changed meanwhile")
 )
 
-// Options are what a Site works with. Runs, Records, Sessions, Policy,
-// Config, Tools, Logins and Status may be nil; then what needs them is not found.
+// Options are what a Site works with. Runs, Records, Sessions, Policy, Config, Tools,
+// Logins and Status may be nil; then whatever needs them answers "not found".
 type Options struct {
 	Approvers func() *approval.Approvers // of this moment; may return nil
-	// Configuration is the id of the configuration whose page it is: requests of
-	// others with the same store are shown as theirs, and judged by them.
+	// Configuration is the id of the configuration that this page belongs to. The
+	// requests of other configurations in the same store are shown as theirs, and
+	// judged by their bridges.
 	Configuration string
 	Settler       Settler
 	Requests      Requests
@@ -188,23 +186,23 @@ type Options struct {
 	Logins        Logins
 	// Status returns servers, sandbox and profiles, as codemode_status has them.
 	Status func(context.Context) any
-	// Record keeps what is done here and is not recorded elsewhere: who came
-	// in and who was refused, revocations, stops, edits.
+	// Record records what is done here and not recorded elsewhere: logins, refused
+	// logins, revocations, stops, edits.
 	Record ledger.Recorder
 
-	// SignOn signs people in elsewhere; nil means nowhere. SignOnReturn is the
-	// address of /login/done of this site, as browsers reach it.
+	// SignOn is single sign-on; nil means none. SignOnReturn is the address of
+	// /login/done of this site, as browsers reach it.
 	SignOn       SignOn
 	SignOnReturn string
 
-	// Hosts are Host headers that are let in beside loopback names, and
-	// Origins are let in beside the site's own.
+	// Hosts are Host headers that are accepted besides loopback names, and
+	// Origins are accepted besides the site's own.
 	Hosts, Origins []string
 	// Base is the site's address as others reach it, without a slash at its
 	// end, for links.
 	Base string
-	// Webhooks are told of requests. Bridge, if not empty, restricts that to
-	// those of this process, where others share the store.
+	// Webhooks are told about requests. Bridge, if not empty, restricts that to
+	// the requests of this process, where others share the store.
 	Webhooks []Webhook
 	Bridge   string
 
@@ -215,12 +213,12 @@ type Options struct {
 	Transport http.RoundTripper // of webhooks; nil means one without a proxy
 }
 
-// Limits bound what a site takes. Zero fields mean the defaults.
+// Limits bound what a site accepts. Zero fields mean the defaults.
 type Limits struct {
-	// SessionTime is how long somebody who came in stays in; 12 hours.
+	// SessionTime is how long a login lasts; 12 hours.
 	SessionTime time.Duration
 	// Wait is how long POST /api/runs waits for a result, at most 60 s; 2 s.
-	// The caller may ask for another time.
+	// The caller may request another time.
 	Wait time.Duration
 	// MaxBody bounds a request's body, in bytes; 4 MB.
 	MaxBody int64
@@ -263,10 +261,10 @@ func (o Options) orDefaults() Options {
 
 // A Site serves the page and the API. Any number of goroutines may call it.
 //
-// Its handlers are grouped by what they serve: auth says who makes a request,
-// pages renders the tabs, streams sends events to browsers and webhooks to
-// elsewhere, runHandlers and configHandlers are the API of runs and of a pending
-// configuration. The rest of the API is the Site's own.
+// Its handlers are grouped by what they serve: auth identifies callers, pages renders
+// the tabs, streams sends events to browsers, webhooks sends them elsewhere, and
+// runHandlers and configHandlers are the API of runs and of a pending configuration.
+// The rest of the API is the Site's own.
 type Site struct {
 	o           Options
 	mux         *http.ServeMux
@@ -290,16 +288,17 @@ func New(o Options) *Site {
 	return s
 }
 
-// Close ends event streams and webhooks and waits for the latter. What they
-// had not delivered is lost.
+// Close ends event streams and webhooks and waits for the latter. Undelivered events
+// are lost.
 func (s *Site) Close() {
 	s.cancel()
 	s.wait.Wait()
 }
 
-// LoginURL makes a link that lets whoever follows it in, once, as the owner of
-// the bridge. It is good for ten minutes. Base is the site's address. There is
-// none where somebody configured may answer, and with the first who may all end.
+// LoginURL makes a link that logs in whoever follows it, once and within ten minutes,
+// as the owner of the bridge. Base is the site's address. There is no such link where
+// approvers are configured, and all links and logins of this kind end when the first
+// approver is configured.
 func (s *Site) LoginURL(base string) (link string, ok bool) {
 	if s.o.Approvers().Any() {
 		return "", false

@@ -24,15 +24,15 @@ const (
 	maxCodes    = 10   // that were not used; the oldest is dropped
 	maxSessions = 1000 // the one that ends first is dropped
 
-	// secretHeader carries the page's second secret. That it is there at all
-	// keeps out what a page of another origin can send.
+	// secretHeader carries the page's second secret. Requiring the header at all
+	// already keeps out whatever a page of another origin can send.
 	secretHeader = "X-Codemode-Secret"
 	cookieName   = "codemode_approver"
 )
 
-// wrongRate is how many wrong tokens and codes are answered as such and
-// recorded. Beyond it they are only refused, and the right one never is: a
-// token cannot be guessed anyhow, and nobody is to be locked out by others.
+// wrongRate is how many wrong tokens and codes are answered as such and recorded.
+// Beyond it they are only refused, but the right one never is: a token cannot be
+// guessed anyway, and nobody may be locked out by others.
 const (
 	wrongBurst = 10
 	wrongEvery = 6 * time.Second
@@ -42,8 +42,8 @@ type digest = [sha256.Size]byte
 
 func newSecret() string { return rand.Text() + rand.Text() }
 
-// A signIns knows who has come in. It keeps hashes of what lets in, never that
-// itself.
+// A signIns keeps the logins. It stores only hashes of codes and cookies, never the
+// values themselves.
 type signIns struct {
 	now        func() time.Time
 	stay       time.Duration
@@ -55,17 +55,17 @@ type signIns struct {
 	flows    map[digest]flow      // by state
 }
 
-// A code lets somebody in once: an approver, or, without one, the owner.
+// A code logs somebody in once: an approver, or, without one, the owner.
 type code struct {
 	who   *approval.Approver
 	until time.Time
 }
 
-// An signedIn is somebody who came in on the page.
+// A signedIn is somebody who logged in on the page.
 type signedIn struct {
 	who    approval.Approver
 	secret digest
-	secure bool // came over TLS: its cookie counts by its strict name only
+	secure bool // logged in over TLS: only the strict name of the cookie counts
 	until  time.Time
 }
 
@@ -74,8 +74,7 @@ func newSignIns(now func() time.Time, stay time.Duration) *signIns {
 		codes: map[digest]code{}, signedIn: map[digest]*signedIn{}, flows: map[digest]flow{}}
 }
 
-// newCode makes a code that lets an approver in once, or, without one, the
-// owner.
+// newCode makes a code that logs an approver in once, or, without one, the owner.
 func (d *signIns) newCode(who *approval.Approver) string {
 	text := rand.Text()
 	d.mu.Lock()
@@ -87,7 +86,7 @@ func (d *signIns) newCode(who *approval.Approver) string {
 	return text
 }
 
-// dropFirst removes what ends first.
+// dropFirst removes the entry that expires first.
 func dropFirst[V any](m map[digest]V, ends func(V) time.Time) {
 	var first digest
 	var at time.Time
@@ -99,7 +98,7 @@ func dropFirst[V any](m map[digest]V, ends func(V) time.Time) {
 	delete(m, first)
 }
 
-// useCode uses a code up, and reports whether it was good and for whom.
+// useCode uses up a code, and reports whether it was valid and for whom.
 func (d *signIns) useCode(text string) (who *approval.Approver, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -109,7 +108,7 @@ func (d *signIns) useCode(text string) (who *approval.Approver, ok bool) {
 	return c.who, ok && d.now().Before(c.until)
 }
 
-// signIn lets somebody in, and returns their cookie and their second secret.
+// signIn logs somebody in, and returns their cookie and their second secret.
 func (d *signIns) signIn(e signedIn) (cookie, secret string) {
 	cookie, secret = newSecret(), newSecret()
 	e.secret, e.until = sha256.Sum256([]byte(secret)), d.now().Add(d.stay)
@@ -164,20 +163,20 @@ func cookieFor(r *http.Request, name string, secure bool) string {
 type caller struct {
 	approval.Approver
 	channel string    // page or api
-	until   time.Time // when their being in ends; zero for a token
-	// still reports whether they would be let in now, and with the same rights.
+	until   time.Time // when the login ends; zero for a token
+	// still reports whether the caller would be admitted now with the same rights.
 	still func() bool
 }
 
-// auth says who makes a request, and lets people in on the page.
+// auth identifies the caller of a request, and logs people in on the page.
 type auth struct {
 	o       *Options
 	signIns *signIns
 }
 
-// identify says who makes a request. A bearer token counts before a cookie,
-// also a wrong one. Strangers are refused; so is a cookie without the second
-// secret where something is to be changed.
+// identify says who makes a request. A bearer token, even a wrong one, takes precedence
+// over a cookie. Strangers are refused; so is a change with a cookie but without the
+// second secret.
 func (a *auth) identify(r *http.Request, changes bool) (*caller, error) {
 	if auth := r.Header.Values("Authorization"); len(auth) > 0 {
 		token, ok := strings.CutPrefix(auth[0], "Bearer ")
@@ -187,7 +186,7 @@ func (a *auth) identify(r *http.Request, changes bool) (*caller, error) {
 		}
 		return &caller{Approver: who, channel: "api", still: func() bool { return a.stillAllowed(who) }}, nil
 	}
-	if fromElsewhere(r) { // a link to the page: strict cookies do not come with it, and none counts
+	if fromElsewhere(r) { // a link to the page: strict cookies are not sent with it, and no other counts
 		return nil, errUnauthenticated
 	}
 	for _, secure := range []bool{true, false} {
@@ -207,14 +206,14 @@ func (a *auth) identify(r *http.Request, changes bool) (*caller, error) {
 		}
 		still := func() bool { _, in := a.signIns.byCookie(cookie.Value); return in && a.stillAllowed(e.who) }
 		if !still() {
-			return nil, errUnauthenticated // their token is not theirs any more
+			return nil, errUnauthenticated // the token is no longer theirs
 		}
 		return &caller{Approver: e.who, channel: "page", until: e.until, still: still}, nil
 	}
 	return nil, errUnauthenticated
 }
 
-// stillAllowed reports whether somebody could still come in the way they did, and has
+// stillAllowed reports whether somebody could still log in the way they did, and has
 // the same token, login and rights.
 func (a *auth) stillAllowed(who approval.Approver) bool {
 	now, ok := a.o.Approvers().Current(who)
@@ -226,8 +225,7 @@ var errUnauthenticated = &failure{http.StatusUnauthorized, "unauthorized", "this
 
 var errTooMany = &failure{http.StatusTooManyRequests, "too_many", "too many wrong tokens", "wait a few seconds; the right one is not held up"}
 
-// refuseToken answers a wrong token or code. It is recorded as long as there are
-// not too many.
+// refuseToken answers a wrong token or code. It is recorded unless there are too many.
 func (a *auth) refuseToken(r *http.Request, channel string) error {
 	if !a.signIns.wrongTries.AllowN(a.o.Now(), 1) {
 		return errTooMany
@@ -240,8 +238,8 @@ func (a *auth) refuseToken(r *http.Request, channel string) error {
 	return &failure{http.StatusUnauthorized, "unauthorized", "the token or code is not good", "a link is good once and for ten minutes"}
 }
 
-// login lets a person in on the page: by the code of a link, by a token, or
-// with what they bring back from a sign-in elsewhere.
+// login logs a person in on the page: by the code of a link, by a token, or with the
+// result of single sign-on.
 func (a *auth) login(_ *caller, w http.ResponseWriter, r *http.Request) error {
 	var code, token, state, granted, issuer string
 	if err := readBody(w, r, a.o.Limits.MaxBody, fields{"code": &code, "token": &token, "state": &state, "granted": &granted, "issuer": &issuer}); err != nil {
@@ -261,7 +259,7 @@ func (a *auth) login(_ *caller, w http.ResponseWriter, r *http.Request) error {
 		var who *approval.Approver
 		switch who, ok = a.signIns.useCode(code); {
 		case !ok:
-		case who != nil: // as they are by now, if they still are one
+		case who != nil: // with their present rights, if still an approver
 			e.who, ok = a.o.Approvers().Current(*who)
 		default:
 			if e.who, ok = a.o.Approvers().Owner(); !ok {
@@ -275,7 +273,7 @@ func (a *auth) login(_ *caller, w http.ResponseWriter, r *http.Request) error {
 		return a.refuseToken(r, "page")
 	}
 	err := a.o.Record.Record(r.Context(), ledger.Record{Event: ledger.SignedIn, Time: a.o.Now(), Approver: e.who.Name, Channel: "page", Outcome: ledger.Done, Detail: detail})
-	if err != nil { // they can come in all the same: what they decide is refused if it cannot be recorded
+	if err != nil { // they may log in all the same: what they decide is refused if it cannot be recorded
 		a.o.Logger.Error("recording a sign-in", "err", err)
 	}
 	cookie, secret := a.signIns.signIn(e)
@@ -284,10 +282,11 @@ func (a *auth) login(_ *caller, w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, map[string]any{"name": canon.Escape(e.who.Name), "role": e.who.Role, "secret": secret})
 }
 
-// signInCode gives somebody with a token a code for their own browser, so that
-// the token need not go there. It is theirs alone, for once and ten minutes.
+// signInCode gives the holder of a token a code for their own browser, so that the
+// token need not be entered there. The code is for them alone, works once, and expires
+// after ten minutes.
 func (a *auth) signInCode(c *caller, w http.ResponseWriter, r *http.Request) error {
-	if c.channel != "api" { // who is in on the page stays as long as that lasts, and no longer
+	if c.channel != "api" { // a login on the page must not prolong itself
 		return &failure{http.StatusBadRequest, "token", "a code is given for a token alone", "send the token as \"Authorization: Bearer ...\""}
 	}
 	if err := readBody(w, r, a.o.Limits.MaxBody, fields{}); err != nil {
@@ -296,7 +295,7 @@ func (a *auth) signInCode(c *caller, w http.ResponseWriter, r *http.Request) err
 	return answer(w, http.StatusOK, map[string]any{"code": a.signIns.newCode(&c.Approver)})
 }
 
-// logout ends one's being in.
+// logout ends the caller's login.
 func (a *auth) logout(_ *caller, w http.ResponseWriter, r *http.Request) error {
 	for _, secure := range []bool{true, false} {
 		if cookie, err := r.Cookie(cookieFor(r, cookieName, secure)); err == nil {

@@ -24,12 +24,12 @@ const (
 // An Event is what a stream sends. It holds no arguments.
 //
 //	hello    the stream has begun; what is pending follows
-//	pending  a request can be answered, has one more yes, or one more call
+//	pending  a request can be answered, has one more approval, or one more call
 //	settled  a request cannot be answered any more
-//	runs     runs have started, gone on or ended
+//	runs     runs have started, continued or ended
 //	grants   grants were given, used or revoked
-//	tools    servers' tools have changed, or what was accepted of them
-//	config   a changed configuration waits to be confirmed, or none does any more
+//	tools    servers' tools, or the accepted definitions, have changed
+//	config   a pending configuration waits to be confirmed, or none does any more
 type Event struct {
 	Type string `json:"type"`
 	// Of pending and settled.
@@ -57,16 +57,16 @@ func (s *Site) event(kind string, e approval.StoredRequest) Event {
 	return out
 }
 
-// A watch finds out what has changed since it looked last.
+// A watch finds out what has changed since it last looked.
 type watch struct {
 	site          *Site
-	calls         bool              // a call that joins a request is news too, and what a model says of it
-	known         map[string]string // pending requests, with a word that changes when there is news
+	calls         bool              // a call that joins a request is news too, and so is a model summary
+	known         map[string]string // pending requests, each with a text that changes when there is news
 	grants        string
 	pendingConfig string // the digest of the configuration that waits
 }
 
-// look returns what is new of requests and grants, what is settled first.
+// look returns what is new among requests and grants, settled requests first.
 func (w *watch) look(ctx context.Context) ([]Event, error) {
 	entries, err := w.site.pending(ctx)
 	if err != nil {
@@ -128,8 +128,8 @@ func (w *watch) look(ctx context.Context) ([]Event, error) {
 // streams sends events to whoever holds a connection open for them.
 type streams struct{ *Site }
 
-// follow sends events until ctx ends, a send fails, or the caller would not be
-// let in any more. A nil event is a heartbeat.
+// follow sends events until ctx ends, a send fails, or the caller would no longer be
+// admitted. A nil event is a heartbeat.
 func (s streams) follow(ctx context.Context, who *caller, send func(*Event) error) error {
 	w := &watch{site: s.Site, calls: true}
 	var ended <-chan time.Time
@@ -184,8 +184,8 @@ func (s streams) follow(ctx context.Context, who *caller, send func(*Event) erro
 	}
 }
 
-// events is the stream: server-sent events, or a WebSocket to whoever asks for
-// one. What is pending is sent first, so nothing is lost by coming again.
+// events is the stream: server-sent events, or a WebSocket for whoever asks for one.
+// Pending requests are sent first, so reconnecting loses nothing.
 func (s streams) events(who *caller, w http.ResponseWriter, r *http.Request) error {
 	select {
 	case s.streamSlots <- struct{}{}:
@@ -199,7 +199,7 @@ func (s streams) events(who *caller, w http.ResponseWriter, r *http.Request) err
 	control := http.NewResponseController(w)
 	control.SetReadDeadline(time.Time{}) // the server's is for the request, which has been read
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // a proxy shall not wait for more
+	w.Header().Set("X-Accel-Buffering", "no") // proxies must not buffer
 	err := s.follow(r.Context(), who, func(e *Event) error {
 		control.SetWriteDeadline(time.Now().Add(writeTimeout)) // where the connection knows no deadlines, none is kept
 		text := ":\n\n"

@@ -60,7 +60,7 @@ func (s *Site) listGrants(_ *caller, w http.ResponseWriter, r *http.Request) err
 	return answer(w, http.StatusOK, map[string]any{"grants": all})
 }
 
-// revoke ends a grant. It is done even if it cannot be recorded, and then says so.
+// revoke ends a grant, even if that cannot be recorded; the answer then says so.
 func (s *Site) revoke(who *caller, w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	all, err := s.o.Requests.Grants(r.Context())

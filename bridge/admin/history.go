@@ -51,20 +51,20 @@ func words[T ~string](values ...T) []option {
 	return all
 }
 
-// A historyRow is one line of the history: all that a page's records say of one
-// call, or one record that is of no call.
+// A historyRow is one line of the history: everything that a page's records say about
+// one call, or one record that belongs to no call.
 type historyRow struct {
-	ledger.Record // the newest; empty fields have what older ones say
+	ledger.Record // the newest; its empty fields are filled from older ones
 	Answers       []historyAnswer
 }
 
-// A historyAnswer is what one person, or what stood in for one, said to a call.
+// A historyAnswer is the answer to a call by a person, or by what answered for one.
 type historyAnswer struct {
 	Answer, By, For, Channel, Comment string
 	Uncounted                         bool
 }
 
-// rowsByCall are records, the newest first, with those of one call as one row.
+// rowsByCall returns records as rows, the newest first, with one row for each call.
 func rowsByCall(rows []Row) []*historyRow {
 	type key struct {
 		run  string
@@ -111,7 +111,7 @@ func (h *historyRow) add(rec ledger.Record) {
 	switch rec.Event {
 	case ledger.Asked, ledger.Answered, ledger.Verdict:
 		if h.Call > 0 {
-			return // what a person said is no outcome of the call
+			return // an answer is not the outcome of the call
 		}
 	}
 	if h.Outcome == "" {
@@ -219,9 +219,9 @@ func (s *Site) rows(ctx context.Context, v url.Values) ([]Row, error) {
 	return rows, nil
 }
 
-// knownFilters refuses what selects nothing: a filter that there is not, one that
-// is given twice and takes one value, and a value that it never has. The lists take
-// any number of values.
+// knownFilters refuses filters that select nothing: an unknown one, one that takes a
+// single value and is given twice, and an impossible value. List filters take any
+// number of values.
 func knownFilters(v url.Values, lists map[string]*[]string) error {
 	known := append(slices.Collect(maps.Keys(lists)), "tool", "since", "until", "after", "before", "limit")
 	slices.Sort(known)

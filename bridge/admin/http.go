@@ -18,13 +18,13 @@ import (
 	"codemode-bridge/bridge/webguard"
 )
 
-// contentPolicy is what a page of ours may load and do: its own script, style
-// and pictures, and requests to this site. Nothing inline, nothing from
-// elsewhere, and nobody may frame it.
+// contentPolicy is what our pages may load and do: their own scripts, styles and
+// pictures, and requests to this site. Nothing inline, nothing from elsewhere, and no
+// framing.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 
-// A route is one thing that the site does.
+// A route is one endpoint of the site.
 type route struct {
 	method, path string
 	// verb is what a caller must be allowed to do; empty lets everybody in.
@@ -34,7 +34,7 @@ type route struct {
 
 func (r route) api() bool { return strings.HasPrefix(r.path, "/api/") }
 
-// routes are all there are. No GET changes anything.
+// routes returns all routes. No GET changes anything.
 func (s *Site) routes() []route {
 	p, runs, config := pages{s}, runHandlers{s}, configHandlers{s}
 	return []route{
@@ -85,8 +85,8 @@ func (s *Site) routes() []route {
 	}
 }
 
-// routed builds the mux. A path that is there under another method answers
-// 405, and one that is not 404, both in the one shape of errors.
+// routed builds the mux. A known path with another method answers 405 and an unknown
+// path 404, both in the usual form of errors.
 func (s *Site) routed() *http.ServeMux {
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
@@ -135,9 +135,9 @@ func fromElsewhere(r *http.Request) bool {
 	return site == "cross-site" || site == "same-site"
 }
 
-// isLink reports whether somebody followed a link to the page from elsewhere,
-// such as one that a webhook put into a chat. Nobody is signed in on it: the
-// answer is the same for everybody, and what it loads comes from here.
+// isLink reports whether somebody followed a link to the page from elsewhere, such as
+// one that a webhook put into a chat. Such a request is anonymous: the answer is the
+// same for everybody, and what it loads comes from here.
 func isLink(r *http.Request) bool {
 	return r.Method == http.MethodGet && len(r.Header.Values("Origin")) == 0 && !strings.HasPrefix(r.URL.Path, "/api/") &&
 		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
@@ -178,7 +178,7 @@ type failure struct {
 
 func (f *failure) Error() string { return f.message }
 
-// classify makes a failure of any error.
+// classify turns any error into a failure.
 func classify(err error) *failure {
 	var known *failure
 	var refused *approval.RefusedError
@@ -210,8 +210,8 @@ func classify(err error) *failure {
 	return &failure{http.StatusInternalServerError, "internal", "something went wrong", "see the bridge's log"}
 }
 
-// fail answers with an error: as JSON, or to a browser that wants a page with
-// one, which is the page to sign in on if that is what is missing.
+// fail answers with an error: as JSON, or as a page if a browser wants one, which is
+// the login page if a login is what is missing.
 func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
 	f := classify(err)
 	if f.status == http.StatusInternalServerError {
@@ -228,7 +228,7 @@ func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
 		pages{s}.render(w, f.status, "login", frame{Title: "Sign in"})
 		return
 	case !api && strings.Contains(r.Header.Get("Accept"), "text/html"):
-		var who *caller // whose tabs are shown: nobody's where the request is none of ours
+		var who *caller // whose tabs are shown: nobody's if the request comes from elsewhere
 		if f.code != "host" && f.code != "origin" {
 			who, _ = s.auth.identify(r, false)
 		}
@@ -255,15 +255,15 @@ func answer(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// fields are the members that a body may have, with where they go.
+// fields are the members that a body may have, with their destinations.
 type fields map[string]any
 
 func (s *Site) read(w http.ResponseWriter, r *http.Request, into fields) error {
 	return readBody(w, r, s.o.Limits.MaxBody, into)
 }
 
-// readBody reads a body of at most max bytes that is a JSON object: no member twice
-// or under a name that is not known, also not in another case.
+// readBody reads a body of at most max bytes that is a JSON object. Duplicate members
+// and unknown names are refused, also if they differ from known ones only in case.
 func readBody(w http.ResponseWriter, r *http.Request, max int64, into fields) error {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, max))
 	if err != nil {
@@ -276,7 +276,7 @@ func readBody(w http.ResponseWriter, r *http.Request, max int64, into fields) er
 	if body = bytes.TrimSpace(body); len(body) == 0 {
 		body = []byte("{}")
 	}
-	if _, err := canon.Parse(body); err != nil { // doubled names, bad UTF-8, something behind it
+	if _, err := canon.Parse(body); err != nil { // duplicate names, bad UTF-8, trailing data
 		return &failure{http.StatusBadRequest, "body", "the body is no JSON object: " + canon.Escape(err.Error()), ""}
 	}
 	var members map[string]json.RawMessage
@@ -308,7 +308,7 @@ func missing(what string) error {
 	return &failure{http.StatusNotFound, "not_found", "this bridge has no " + what, ""}
 }
 
-// record writes down what somebody did here.
+// record records what somebody did here.
 func (s *Site) record(ctx context.Context, who *caller, rec ledger.Record) error {
 	rec.Time, rec.Approver, rec.Channel, rec.Durable = s.o.Now(), who.Name, who.channel, true
 	if err := s.o.Record.Record(context.WithoutCancel(ctx), rec); err != nil {

@@ -9,9 +9,9 @@ import (
 // Logins are the logins at upstream servers.
 type Logins interface {
 	// Begin begins the login at a server, and returns the link at which a
-	// person goes on, in a browser of the machine that the bridge runs on:
-	// there it comes back to. One that was begun before ends. ErrUnknown means
-	// that nobody logs in to a server of that name.
+	// person continues, in a browser on the machine that the bridge runs on,
+	// since the login is redirected to that machine. An earlier attempt ends.
+	// ErrUnknown means that no server of that name needs logins.
 	Begin(ctx context.Context, server, by string) (link string, err error)
 }
 
@@ -28,7 +28,7 @@ func (s *Site) beginLogin(who *caller, w http.ResponseWriter, r *http.Request) e
 		return err
 	}
 	if u, err := url.Parse(link); err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return invalid("the server's login is at no web address", "") // and would be something else in a link
+		return invalid("the server's login is at no web address", "") // another scheme must not get into a link
 	}
 	return answer(w, http.StatusOK, map[string]any{"server": server, "link": link})
 }

@@ -24,8 +24,8 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// pageScripts are the page's, in the order in which it loads them: each stands on
-// those before it, and the last begins.
+// pageScripts are the page's scripts, in loading order: each depends on those before
+// it, and the last one starts the page.
 var pageScripts = []string{"base.js", "reading.js", "json.js", "list.js", "request.js", "events.js", "tabs.js", "login.js", "page.js"}
 
 // served has the types of the assets that the page loads, by their names' ends.
@@ -54,27 +54,27 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"long":         func(lines []string) bool { return len(lines) > openLines },
 }).ParseFS(assets, "assets/*.html"))
 
-// A value of more than openLines lines is folded up; headLines are shown of it.
+// A value of more than openLines lines is collapsed to its first headLines.
 const (
 	openLines = 12
 	headLines = 4
 )
 
-// shownFields are arguments as the page shows them: Whole says that nothing of
-// them is folded up.
+// shownFields are arguments as the page shows them: Whole says that nothing is
+// collapsed.
 type shownFields struct {
 	Fields []approval.Field
 	Whole  bool
 }
 
-// A frame is what every page has, with what stands in it.
+// A frame is what every page has, with its content.
 type frame struct {
 	Title         string
 	Tab           string
 	Who           *caller // nil for nobody
 	Open          int     // requests that wait
-	ConfigPending bool    // a changed configuration waits
-	Other         bool    // one can sign in elsewhere
+	ConfigPending bool    // a pending configuration waits
+	Other         bool    // there is single sign-on
 	Now           time.Time
 	Body          any
 }
@@ -149,12 +149,12 @@ type detail struct {
 	Table *table // of several calls
 	// Script is what the model wrote, if the records have it.
 	Script []scriptLine
-	Wait   int64 // milliseconds before a yes is taken
-	// Whole reports that a yes is taken only once all arguments were in sight.
+	Wait   int64 // milliseconds before an approval is accepted
+	// Whole reports whether an approval is accepted only after all arguments were visible.
 	Whole bool
 }
 
-// Over reports that the request can be answered no more.
+// Over reports whether the request can no longer be answered.
 func (d *detail) Over() bool { return d.Status != "pending" }
 
 // Heading says in a sentence what is asked, or what became of it.
@@ -181,7 +181,7 @@ func (d *detail) Heading() string {
 	return "Allowed: " + calls
 }
 
-// Allowed are the numbers of the calls that a yes was for.
+// Allowed are the numbers of the approved calls.
 func (d *detail) Allowed() []int {
 	v := d.Verdict
 	if v == nil || !v.Approve {
@@ -196,7 +196,7 @@ func (d *detail) Allowed() []int {
 	return all
 }
 
-// Outcome is what became of one call, as far as it is known.
+// Outcome returns what became of one call, as far as it is known.
 func (d *detail) Outcome(call int) ledger.CallOutcome {
 	for _, c := range d.Calls {
 		if c.Call == call {
@@ -224,7 +224,7 @@ type table struct {
 type tableRow struct {
 	Call  approval.DescribedCall
 	Cells []cell
-	// Rest reports that the cells do not show all of the call.
+	// Rest reports whether the cells leave out part of the call.
 	Rest bool
 }
 
@@ -259,7 +259,7 @@ func tableOf(calls []approval.DescribedCall) *table {
 	return t
 }
 
-// brief is a value in a cell: as it is, or how much it is.
+// brief returns a value for a cell: as it is, or its size.
 func brief(f approval.Field) string {
 	if short(f) {
 		return f.Lines[0]
@@ -267,7 +267,7 @@ func brief(f approval.Field) string {
 	return fmt.Sprintf("%s, %s", approval.Counted(f.Characters, "character"), approval.Counted(len(f.Lines), "line"))
 }
 
-// short reports whether a value stands in a cell as it is.
+// short reports whether a cell shows a value as it is.
 func short(f approval.Field) bool { return len(f.Lines) == 1 && f.Characters <= 80 }
 
 // pretty indents JSON that is shown.
@@ -294,8 +294,8 @@ func diffMark(line string) string {
 	return "same"
 }
 
-// readTime is how long a request of a risk is on the page before a yes is
-// taken: long enough that no click or key meant for something else allows it.
+// readTime returns how long a request of a risk is on the page before an approval is
+// accepted: long enough that no click or key meant for something else approves it.
 func readTime(r Request) int64 {
 	if critical(r) {
 		return 2000
@@ -333,8 +333,8 @@ func (s pages) detailOf(ctx context.Context, who *caller, r Request, e approval.
 	return d, nil
 }
 
-// mostUrgent orders requests by when they end, to the minute, then by risk, then
-// by age.
+// mostUrgent orders requests by their deadline to the minute, then by risk, then by
+// age.
 func mostUrgent(a, b approval.StoredRequest) int {
 	return cmp.Or(a.Until.Truncate(time.Minute).Compare(b.Until.Truncate(time.Minute)), cmp.Compare(b.Decision.Risk, a.Decision.Risk), a.Asked.Compare(b.Asked))
 }
@@ -386,8 +386,7 @@ func (s pages) grantsPage(who *caller, w http.ResponseWriter, r *http.Request) e
 	return s.tab(who, w, r, "grants", "Grants", all)
 }
 
-// statusShown is what the page shows of a status: the servers, and the rest as
-// JSON.
+// statusShown is a status as the page shows it: the servers, and the rest as JSON.
 type statusShown struct {
 	Servers []struct {
 		Name  string `json:"name"`

@@ -13,35 +13,35 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// Configuration is the file that the bridge is set up by, as far as a change
-// of it waits for somebody.
+// Configuration is the bridge's configuration file, as far as an edit of it waits for
+// an approver.
 type Configuration interface {
 	// Pending returns the change that waits, or nil.
 	Pending(ctx context.Context) (*approval.PendingConfig, error)
-	// Confirm lets the change with that digest be taken over.
-	// approval.ErrUnknown means that it does not wait.
+	// Confirm lets the edit with that digest take effect. approval.ErrUnknown means
+	// that it is not pending.
 	Confirm(ctx context.Context, digest string, said approval.Confirmation) error
-	// Reject notes that it is not wanted; errors are those of Confirm.
+	// Reject notes that the edit is not wanted; its errors are those of Confirm.
 	Reject(ctx context.Context, digest string, said approval.Confirmation) error
 }
 
-// A PendingConfig is a change of the configuration that waits, as the API shows
-// it.
+// A PendingConfig is a pending configuration, as the API shows it.
 type PendingConfig struct {
 	File string `json:"file"`
-	// Digest is what a confirmation must carry: it is of the exact text.
+	// Digest is of the exact text; a confirmation must carry it.
 	Digest string    `json:"digest"`
 	Since  time.Time `json:"since"`
-	Why    []string  `json:"why"`            // in what it is looser
+	Why    []string  `json:"why"`            // where it is looser
 	Diff   []string  `json:"diff,omitempty"` // of the profiles as they apply
 	Reason bool      `json:"reason_needed"`  // of who confirms it
 	May    bool      `json:"you_may_confirm"`
-	// RejectedBy and RejectedWhy are of who did not want it, if anybody.
+	// RejectedBy and RejectedWhy say who rejected it and why, if anybody did.
 	RejectedBy  string `json:"rejected_by,omitempty"`
 	RejectedWhy string `json:"rejected_why,omitempty"`
 }
 
-// pendingConfig is what waits, as somebody may see it; nil if nothing does.
+// pendingConfig returns the pending configuration, as the caller may see it; nil if
+// there is none.
 func (s *Site) pendingConfig(ctx context.Context, who *caller) (*PendingConfig, error) {
 	if s.o.Config == nil {
 		return nil, nil
@@ -66,7 +66,7 @@ func (s *Site) pendingConfig(ctx context.Context, who *caller) (*PendingConfig, 
 	return shown, nil
 }
 
-// configHandlers are the API of a configuration that waits for an approver.
+// configHandlers are the API of the pending configuration.
 type configHandlers struct{ *Site }
 
 func (s configHandlers) showConfig(who *caller, w http.ResponseWriter, r *http.Request) error {
@@ -80,17 +80,18 @@ func (s configHandlers) showConfig(who *caller, w http.ResponseWriter, r *http.R
 	return answer(w, http.StatusOK, map[string]any{"held": held})
 }
 
-// confirmConfig lets a change be taken over.
+// confirmConfig lets an edit take effect.
 func (s configHandlers) confirmConfig(who *caller, w http.ResponseWriter, r *http.Request) error {
 	return s.judgeConfig(who, w, r, true)
 }
 
-// rejectConfig notes that a change is not wanted.
+// rejectConfig notes that an edit is not wanted.
 func (s configHandlers) rejectConfig(who *caller, w http.ResponseWriter, r *http.Request) error {
 	return s.judgeConfig(who, w, r, false)
 }
 
-// judgeConfig records what somebody says of the change that waits, and does it.
+// judgeConfig records somebody's answer to the pending configuration, and then applies
+// it.
 func (s configHandlers) judgeConfig(who *caller, w http.ResponseWriter, r *http.Request, confirm bool) error {
 	if s.o.Config == nil {
 		return missing("configuration to confirm")

@@ -52,7 +52,7 @@ func (s *Site) listProfiles(who *caller, w http.ResponseWriter, r *http.Request)
 	return answer(w, http.StatusOK, out)
 }
 
-// saveProfiles puts another text in force. It is recorded before it is done.
+// saveProfiles puts another text in force. That is recorded first.
 func (s *Site) saveProfiles(who *caller, w http.ResponseWriter, r *http.Request) error {
 	if s.o.Policy == nil {
 		return missing("profiles to edit")
@@ -92,8 +92,8 @@ func (s *Site) listSessions(_ *caller, w http.ResponseWriter, _ *http.Request) e
 	return answer(w, http.StatusOK, map[string]any{"sessions": all})
 }
 
-// tighten puts a session under another profile. Taking that back loosens, so
-// it is recorded before it is done.
+// tighten binds a session to another profile. Undoing that loosens, so it is recorded
+// first.
 func (s *Site) tighten(who *caller, w http.ResponseWriter, r *http.Request) error {
 	if s.o.Sessions == nil {
 		return missing("sessions")

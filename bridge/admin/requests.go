@@ -20,7 +20,7 @@ import (
 // A Request is a request as the API shows it.
 type Request struct {
 	ID string `json:"id"`
-	// Digest is what a decision must carry: it is over all that a yes covers.
+	// Digest is over everything that an approval covers; a verdict must carry it.
 	Digest canon.Digest `json:"digest"`
 	// Status is pending, approved, denied, timeout, expired, or stopped, where
 	// somebody stopped the run before anybody answered.
@@ -33,38 +33,38 @@ type Request struct {
 	Run     string    `json:"run"`
 	Profile string    `json:"profile,omitempty"`
 	Asked   time.Time `json:"asked"`
-	Until   time.Time `json:"until"` // then it is answered no
-	// What a yes may and must have.
+	Until   time.Time `json:"until"` // then it is denied
+	// What an approval may and must have.
 	Remember bool   `json:"remember"`        // a scope beyond "once"
 	Reason   bool   `json:"reason_needed"`   // and of whom
 	Typed    bool   `json:"typed_needed"`    // the tool's name, in typed
 	Editable bool   `json:"args_editable"`   // what is shown is all that is sent
 	May      bool   `json:"you_may_approve"` // by role, risk and delegation
 	MayNot   string `json:"you_may_not,omitempty"`
-	// Elsewhere reports that another configuration asks, whose bridge judges
-	// whether an answer counts; then May says only that one may be brought.
+	// Elsewhere reports whether another configuration asks. Its bridge then judges
+	// whether an answer counts, and May only says that one may be given.
 	Elsewhere bool `json:"elsewhere,omitempty"`
-	// Unjudged are answers that wait for the bridge that asked to judge them.
+	// Unjudged are answers that the asking bridge has not judged yet.
 	Unjudged []approval.Verdict `json:"unjudged,omitempty"`
 	// Identical are other pending requests about the very same call.
 	Identical []Same `json:"identical,omitempty"`
-	// Calls say of each call how it was answered and what became of it, once the
-	// request is settled.
+	// Calls say, once the request is settled, how each call was answered and what
+	// became of it.
 	Calls []ledger.CallOutcome `json:"calls,omitempty"`
-	// Edited, if not nil, says that whoever allowed the call changed its arguments:
-	// those in the description were asked about, these are in their place.
+	// Edited, if not nil, says that the approver changed the call's arguments: the
+	// question was about those in the description, and these replace them.
 	Edited *approval.EditedCall `json:"edited,omitempty"`
 
 	approval.Description `json:"description"`
 }
 
-// A Same names a request that another is the same as.
+// A Same names a request that is about the same call as another.
 type Same struct {
 	ID     string       `json:"id"`
 	Digest canon.Digest `json:"digest"`
 }
 
-// status is the one word for what became of a request.
+// status returns the word for what became of a request.
 func status(e approval.StoredRequest, now time.Time) string {
 	switch v := e.Verdict; {
 	case v == nil && e.Open(now):
@@ -82,7 +82,7 @@ func status(e approval.StoredRequest, now time.Time) string {
 	}
 }
 
-// requestFor is an entry as somebody may see it.
+// requestFor returns a stored request as the caller may see it.
 func (s *Site) requestFor(who *caller, e approval.StoredRequest) Request {
 	now := s.o.Now()
 	d := e.Decision
@@ -134,7 +134,7 @@ func (s *Site) entry(ctx context.Context, id string) (approval.StoredRequest, er
 	return all[0], nil
 }
 
-// pending are the requests that can be answered now, the oldest first.
+// pending returns the requests that can be answered now, the oldest first.
 func (s *Site) pending(ctx context.Context) ([]approval.StoredRequest, error) {
 	all, err := s.o.Requests.Requests(ctx, approval.Filter{Open: s.o.Now()})
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Site) showPending(who *caller, w http.ResponseWriter, r *http.Request) 
 	return answer(w, http.StatusOK, shown)
 }
 
-// fullRequest is one request with all that is known of it.
+// fullRequest returns one request with all that is known about it.
 func (s *Site) fullRequest(who *caller, r *http.Request) (Request, approval.StoredRequest, error) {
 	e, err := s.entry(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -202,8 +202,8 @@ func identical(e approval.StoredRequest, all []approval.StoredRequest) []Same {
 	return same
 }
 
-// outcomes are the calls of a settled request, each with its own answer and what
-// became of it.
+// outcomes returns the calls of a settled request, each with its own answer and
+// outcome.
 func (s *Site) outcomes(ctx context.Context, e approval.StoredRequest) ([]ledger.CallOutcome, error) {
 	states := map[int]ledger.CallState{}
 	if s.o.Records != nil {
@@ -220,7 +220,7 @@ func (s *Site) outcomes(ctx context.Context, e approval.StoredRequest) ([]ledger
 	return all, nil
 }
 
-// decide brings an approver's verdict.
+// decide settles a request by an approver's verdict.
 func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error {
 	var decision, scope, reason, typed string
 	var about *canon.Digest
@@ -274,7 +274,7 @@ func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error
 		return fmt.Errorf("settling request %s: %w", canon.Escape(id), err)
 	}
 	type decided struct {
-		Status  string            `json:"status"` // approved, denied, or pending where more yeses are needed
+		Status  string            `json:"status"` // approved, denied, or pending if more approvals are needed
 		By      string            `json:"by"`
 		At      time.Time         `json:"at"`
 		Missing string            `json:"missing,omitempty"`
@@ -290,9 +290,9 @@ func (s *Site) decide(who *caller, w http.ResponseWriter, r *http.Request) error
 
 const maxReason = 4000
 
-// critical reports whether a request is one that has to be read for a while.
+// critical reports whether a request must be read for a while before it is approved.
 func critical(r Request) bool { return r.Risk == profiles.Critical.String() }
 
-// needsReading reports whether a request is one that has to be read to its end before a
-// yes, by itself.
+// needsReading reports whether a request must be read to its end before it is approved,
+// and approved on its own.
 func needsReading(r Request) bool { return critical(r) || r.Risk == profiles.High.String() }

@@ -36,8 +36,8 @@ func waitTime(r *http.Request, byDefault time.Duration) (time.Duration, error) {
 // runHandlers are the API of runs.
 type runHandlers struct{ *Site }
 
-// startRun begins a run and waits a while for its result: until it has ended,
-// asks somebody, or the time is over.
+// startRun begins a run and waits a while for its result: until it ends, asks
+// somebody, or the time is up.
 func (s runHandlers) startRun(who *caller, w http.ResponseWriter, r *http.Request) error {
 	if s.o.Runs == nil {
 		return missing("runs")
@@ -81,7 +81,7 @@ func (s runHandlers) result(who *caller, w http.ResponseWriter, r *http.Request)
 	return s.sendResult(w, r, id, wait, false)
 }
 
-// sendResult answers 200 with a run's result, or 202 with what it waits for.
+// sendResult answers 200 with a run's result, or 202 with what the run waits for.
 func (s runHandlers) sendResult(w http.ResponseWriter, r *http.Request, id string, wait time.Duration, untilAsked bool) error {
 	http.NewResponseController(w).SetReadDeadline(time.Time{}) // the server's is for the request, which has been read
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
@@ -140,7 +140,7 @@ func (s runHandlers) listRuns(_ *caller, w http.ResponseWriter, r *http.Request)
 	return answer(w, http.StatusOK, map[string]any{"runs": append([]Run{}, s.runs(r.Context())...)})
 }
 
-// stopRun ends a run. It is done even if it cannot be recorded, and then says so.
+// stopRun ends a run, even if that cannot be recorded; the answer then says so.
 func (s runHandlers) stopRun(who *caller, w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	if s.o.Runs == nil {
@@ -155,7 +155,7 @@ func (s runHandlers) stopRun(who *caller, w http.ResponseWriter, r *http.Request
 	return answer(w, http.StatusOK, map[string]any{"run": id, "stopped": true})
 }
 
-// resumeRun goes on with a paused run; that it does is recorded by the run.
+// resumeRun continues a paused run; the run itself records that.
 func (s runHandlers) resumeRun(who *caller, w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	if s.o.Runs == nil {

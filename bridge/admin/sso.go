@@ -16,15 +16,15 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// A SignOn finds out who somebody is elsewhere, by sending their browser
-// there. Any number of goroutines may call it.
+// A SignOn is single sign-on: it finds out who somebody is by sending their browser to
+// an identity provider. Any number of goroutines may call it.
 type SignOn interface {
-	// Begin starts a sign-in. Address is where the browser goes; keep is for
-	// Finish and not for the browser. The state comes back with it.
+	// Begin starts a sign-in. Address is where the browser goes, and comes back with
+	// the state; keep is for Finish and not for the browser.
 	Begin(state string) (address, keep string, err error)
-	// Finish ends the sign-in that keep is of, with the code and the issuer
-	// that the browser brought back. It returns who it is, as
-	// approval.Approver.Login has it.
+	// Finish completes the sign-in that keep belongs to, with the code and the
+	// issuer that the browser returned with. It returns who it is, as in
+	// approval.Approver.Login.
 	Finish(ctx context.Context, keep, code, issuer string) (login string, err error)
 }
 
@@ -34,8 +34,8 @@ const (
 	flowCookie = "codemode_sign_in"
 )
 
-// A flow is a sign-in that was begun elsewhere. It ends in the browser that
-// began it, or not at all: nobody can be made to come in as somebody else.
+// A flow is a single sign-on under way. Only the browser that began it can complete
+// it, so that nobody can be tricked into logging in as somebody else.
 type flow struct {
 	keep   string
 	cookie digest
@@ -58,7 +58,7 @@ func (d *signIns) newFlow(begin func(state string) (address, keep string, err er
 	return address, cookie, nil
 }
 
-// useFlow uses a flow up.
+// useFlow uses up a flow.
 func (d *signIns) useFlow(state, cookie string) (keep string, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,9 +68,9 @@ func (d *signIns) useFlow(state, cookie string) (keep string, ok bool) {
 	return f.keep, ok && d.now().Before(f.until) && subtle.ConstantTimeCompare(has[:], f.cookie[:]) == 1
 }
 
-// beginSignOn says where a browser goes to sign in elsewhere. One that is here
-// under another name than the one it would come back to goes there first: the
-// cookie must be waiting for it.
+// beginSignOn says where a browser goes to sign in. If the browser uses another name of
+// this site than the one that it would come back to, it goes to that one first, since
+// the cookie must be set there.
 func (a *auth) beginSignOn(_ *caller, w http.ResponseWriter, r *http.Request) error {
 	if a.o.SignOn == nil {
 		return missing("single sign-on")
@@ -96,8 +96,8 @@ func (a *auth) beginSignOn(_ *caller, w http.ResponseWriter, r *http.Request) er
 	return answer(w, http.StatusOK, map[string]any{"go": address})
 }
 
-// finishSignOn finds out who comes back from elsewhere. Whoever is known there
-// and is no approver here is told so.
+// finishSignOn finds out who comes back from the identity provider. Somebody who is
+// known there but is not an approver here is told so.
 func (a *auth) finishSignOn(w http.ResponseWriter, r *http.Request, state, code, issuer string) (approval.Approver, error) {
 	var nobody approval.Approver
 	if a.o.SignOn == nil {
@@ -127,8 +127,7 @@ func (a *auth) finishSignOn(w http.ResponseWriter, r *http.Request, state, code,
 	return who, nil
 }
 
-// refuseSignOn records a sign-in that was refused, as long as there are not too
-// many.
+// refuseSignOn records a refused sign-in, unless there are too many.
 func (a *auth) refuseSignOn(r *http.Request, login string, f *failure) error {
 	if !a.signIns.wrongTries.AllowN(a.o.Now(), 1) {
 		return errTooMany

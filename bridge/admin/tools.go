@@ -9,29 +9,28 @@ import (
 	"codemode-bridge/bridge/canon"
 )
 
-// Tools are the servers' tools that are not as somebody last accepted them.
-// What it returns may be shown: whatever a server wrote is made visible. It
-// records what is decided.
+// Tools are the unreviewed tools of the servers. The texts that it returns are safe to
+// show: what a server wrote is escaped. It records the decisions.
 type Tools interface {
 	// Unreviewed lists them, by server and name.
 	Unreviewed(ctx context.Context) ([]UnreviewedTool, error)
 	// Accept accepts a tool, and Block keeps it from scripts, if it still has
 	// the digest that the person saw. ErrUnknown and ErrChanged are returned
-	// as such. By is who, and channel how they came.
+	// as such. By says who decided, and channel on which channel.
 	Accept(ctx context.Context, server, tool, digest, by, channel string) error
 	Block(ctx context.Context, server, tool, digest, by, channel string) error
 	// Changed returns a channel that is closed after the next change of tools
-	// or of what was accepted of them.
+	// or of the accepted definitions.
 	Changed() <-chan struct{}
 }
 
-// An UnreviewedTool is one that waits to be looked at, or that was blocked.
+// An UnreviewedTool is a tool that waits for review, or that was blocked.
 type UnreviewedTool struct {
 	Server string `json:"server"`
 	Tool   string `json:"tool"`  // the raw name, as Accept and Block take it
 	State  string `json:"state"` // new, changed or blocked
-	Then   string `json:"then"`  // what becomes of it meanwhile: ask or quarantine
-	// Since is when it was first seen as it is, and Digest is of that.
+	Then   string `json:"then"`  // how its calls are treated meanwhile: ask or quarantine
+	// Since is when its present definition was first seen, and Digest is of that.
 	Since  time.Time `json:"since"`
 	Digest string    `json:"digest"`
 	// Was is the digest of what was accepted; empty if nothing was. AcceptedBy
@@ -55,7 +54,7 @@ type ToolPart struct {
 // Name is the tool as policy matches it.
 func (t UnreviewedTool) Name() string { return t.Server + "__" + canon.Escape(t.Tool) }
 
-// Words say how it came to wait.
+// Words says why it waits.
 func (t UnreviewedTool) Words() string {
 	switch {
 	case t.State == "blocked":
@@ -68,7 +67,7 @@ func (t UnreviewedTool) Words() string {
 	return fmt.Sprintf("Changed since %s accepted it on %s", canon.Escape(t.AcceptedBy), t.AcceptedAt.UTC().Format(time.DateOnly))
 }
 
-// ThenWords say what becomes of it meanwhile.
+// ThenWords says how its calls are treated meanwhile.
 func (t UnreviewedTool) ThenWords() string {
 	if t.Then == "ask" {
 		return "Each call asks"

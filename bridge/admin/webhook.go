@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// A Webhook is told when a request can be answered, and when it cannot any
-// more. It decides nothing: who got it comes to the API with a token of their
-// own, or to the page.
+// A Webhook is told when a request can be answered, and when it no longer can. It
+// decides nothing: its receivers answer through the API with a token of their own, or
+// on the page.
 //
 // A delivery is a POST of JSON, an [Event] of type pending or settled with the
 // page's address as "link"; it holds no arguments. It has the headers
 //
-//	Codemode-Delivery   a word of its own, the same when it is sent again
+//	Codemode-Delivery   a unique id, the same when it is sent again
 //	Codemode-Timestamp  seconds since 1970, when it was sent
 //	Codemode-Signature  v1= and the hexadecimal HMAC-SHA-256, under the secret,
 //	                    of the timestamp, a full stop, and the body
 //
-// Any answer from 200 to 299 takes it. After 408, 429, 5xx or no answer it is
-// sent again, five times in all, with growing pauses. Redirects are not
-// followed. Of more than 100 that wait, the oldest are dropped: what was asked
-// last can still be answered.
+// Any status from 200 to 299 accepts it. After 408, 429, 5xx or no answer it is sent
+// again, five times in all, with growing pauses. Redirects are not followed. If more
+// than 100 deliveries wait, the oldest are dropped: the newest requests are the ones
+// that can still be answered.
 type Webhook struct {
 	URL    string
 	Secret []byte
@@ -47,10 +47,10 @@ type delivery struct {
 	body []byte
 }
 
-// webhooks tells those who are elsewhere.
+// webhooks delivers events to the configured webhooks.
 type webhooks struct{ *Site }
 
-// start starts what tells the webhooks, if there are any.
+// start starts the deliveries, if there are any webhooks.
 func (s webhooks) start() {
 	if len(s.o.Webhooks) == 0 {
 		return
@@ -64,8 +64,8 @@ func (s webhooks) start() {
 	s.wait.Go(func() { s.announce(queues) })
 }
 
-// announce watches and puts what happens into the queues. What was settled
-// before it began is not news.
+// announce watches for events and queues them. Requests that were settled before it
+// began are not announced.
 func (s webhooks) announce(queues []chan delivery) {
 	w := &watch{site: s.Site}
 	for {
@@ -101,8 +101,8 @@ func (s webhooks) announce(queues []chan delivery) {
 	}
 }
 
-// enqueue puts a delivery into a queue, of which it is the only writer, and
-// reports whether the oldest one had to make room.
+// enqueue adds a delivery to a queue, and reports whether the oldest one was dropped to
+// make room. It is the queue's only writer.
 func enqueue(queue chan delivery, d delivery) (dropped bool) {
 	for {
 		select {
@@ -118,7 +118,7 @@ func enqueue(queue chan delivery, d delivery) (dropped bool) {
 	}
 }
 
-// ours reports whether a request is of this process, if that matters.
+// ours reports whether a request belongs to this process, or all are announced.
 func (s webhooks) ours(id string) bool {
 	if s.o.Bridge == "" {
 		return true
@@ -127,7 +127,7 @@ func (s webhooks) ours(id string) bool {
 	return err == nil && e.Bridge == s.o.Bridge
 }
 
-// deliver sends what is in a queue, one after the other.
+// deliver sends the deliveries in a queue one after the other.
 func (s webhooks) deliver(hook Webhook, queue <-chan delivery) {
 	client := &http.Client{Transport: s.o.Transport, Timeout: webhookTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -143,7 +143,7 @@ func (s webhooks) deliver(hook Webhook, queue <-chan delivery) {
 	}
 }
 
-// deliverOne sends one delivery until it is taken, or no try is left.
+// deliverOne sends one delivery until it is accepted or the tries are used up.
 func (s webhooks) deliverOne(client *http.Client, hook Webhook, d delivery) error {
 	pause := webhookPause
 	for try := 1; ; try++ {

@@ -1,17 +1,17 @@
-// Package approvalview shows the requests that wait for a person in a terminal: as
-// lines, as rows for programs, and as a screen on which an approver answers them.
+// Package approvalview shows open requests in a terminal: as lines, as rows for
+// programs, and as a screen on which an approver answers them.
 //
 //	approval.Store ── load, at each change ──▶ screen ── keys ──▶ Settle
 //
-// [Watch] is the screen: a list of open requests, and all of the chosen one. A yes
-// takes more than a key: all of the request on the screen, for half a second at
-// least, and a second key, a reason or the tool's name. An answer is about what was
-// shown when it was begun; a request that has grown meanwhile is looked at again.
-// Whether an answer counts is for Settle, and for the bridge that asked.
+// [Watch] is the screen: a list of open requests, and the selected one in full. An
+// approval takes more than one key: the whole request must have been on the screen
+// for at least half a second, and a second key, a reason or the tool's name follows.
+// An answer applies to what was shown when it was begun; a request that has grown
+// meanwhile must be looked at again. Whether an answer counts is for Settle to say,
+// and for the bridge that asked.
 //
-// [Lines] and [Row] are a request for people and for programs. Each line that
-// others have written a part of consists of characters that can be seen, and looks
-// like no line of ours.
+// [Lines] and [Row] format a request for people and for programs. A line with text
+// from others has only visible characters and cannot be mistaken for one of ours.
 package approvalview
 
 import (

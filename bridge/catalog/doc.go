@@ -1,6 +1,6 @@
-// Package catalog knows the tools: what each is called in a script, how it is
-// declared, and how to find it. A Catalog is an immutable snapshot of what all
-// upstream servers list; a View is the part of it that one profile may know.
+// Package catalog knows the tools: their names in scripts, their declarations, and
+// how to find them. A Catalog is an immutable snapshot of what all upstream servers
+// list; a View is the part of it that one profile may see.
 //
 //	c := catalog.Build(servers)
 //	v := c.View(profile.Sees)
@@ -10,10 +10,9 @@
 //
 // A tool has two names. Its path is the configured server's name, "__" and the
 // tool's raw name: what policy matches. Its script name is the identifier that
-// a model writes, codemode.server__tool; it is the path wherever the path will
-// do. It will not do when
+// a model writes, codemode.server__tool. It is the path, unless
 //
-//   - it is no ASCII identifier (github__create-issue, 3d__render),
+//   - the path is not an ASCII identifier (github__create-issue, 3d__render),
 //   - it is longer than MaxName bytes, or a reserved word (see Reserved),
 //   - two tools share it, as server "a" with tool "b__c" and server "a__b" with
 //     tool "c" would. (The configuration refuses such names of servers.)
@@ -21,7 +20,7 @@
 // Then illegal characters become "_" and a suffix follows: "_" and six hex
 // digits of a hash of the pair (server, raw name), as in
 // context7__resolve_library_id_8f9c48. Every such tool has its suffix, not only
-// the second to come, so
+// the second one listed, so
 //
 //   - no two tools share a name: letter case, Unicode forms and the order in
 //     which servers answer make no difference;
@@ -29,9 +28,9 @@
 //     it is the same after a restart;
 //   - a new tool never takes over a name that meant another: names without a
 //     suffix belong to their path alone, and a collision makes all of its
-//     members move to a suffix. (Should two suffixed names still be equal, or
-//     be some tool's path, which only a server that wants it can achieve, and
-//     only among its own tools, the hash of these is written longer.)
+//     members move to a suffix. (A server can contrive, among its own tools only,
+//     that two suffixed names are equal or that one is some tool's path; these get
+//     more digits of the hash.)
 //
 // Lookup takes script names and paths. A path that two tools share finds
 // neither.
@@ -50,22 +49,22 @@
 // this tool doesn't have; [] means that nothing fits. The best five entries, and
 // pages of at most five tools, come with declarations.
 //
-// Saved scripts are found by the same functions, under the name run("name"),
-// which is how they are called: codemode.run("name", input). They are no tools:
-// Lookup does not know them.
+// The same functions find saved scripts, under the name run("name"), as they are
+// called: codemode.run("name", input). They are not tools: Lookup does not know
+// them.
 //
 // # Observed answers
 //
-// Most tools declare no output schema. What their past answers were like is
-// asked of Sources.Observed whenever a discovery function shows a declaration:
+// Most tools declare no output schema. Whenever a discovery function shows a
+// declaration, Sources.Observed says what the tool's past answers looked like:
 //
 //	codemode.github__list_issues(args: {repo: string}): Promise<string> /* observed: JSON text of {number: number}[] */
 //
-// It stands in no text that clients keep, such as the description of an eval
-// tool (Declarations), which must not change because a tool was called.
+// Text that clients keep, such as the description of an eval tool (Declarations),
+// leaves it out: it must not change because a tool was called.
 //
-// Texts of upstreams reach a model through tsdecl.Plain only: on one line,
-// without invisible characters, cut with a count.
+// Upstreams' text reaches a model through tsdecl.Plain only: on one line, without
+// invisible characters, cut with a count.
 //
 // # On disk
 //
@@ -74,5 +73,5 @@
 //
 //	{"version": 1, "digest": "sha256:...", "servers": [{"name": "...", "tools": [{"name": "...", "inputSchema": {...}}]}]}
 //
-// The digest is that of the bytes of "servers". Load believes nothing else.
+// The digest is that of the bytes of "servers". Load rejects anything else.
 package catalog

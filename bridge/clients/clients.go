@@ -1,6 +1,5 @@
 // Package clients knows the configuration files of MCP clients: where they
-// are, what servers they name, and how to change them without losing a
-// comment.
+// are, which servers they name, and how to edit them without losing a comment.
 //
 // A [Client] keeps its servers in one [Place] per [Scope]: a file, and in that
 // an object of servers by name. [Place.Servers] reads them in the bridge's own
@@ -13,15 +12,15 @@
 //	codex                                         TOML  [mcp_servers.NAME]
 //	goose                                         YAML  extensions
 //
-// An edit touches the bytes of the entries concerned and no others: a JSON
-// file keeps its comments, its order and its trailing commas, TOML and YAML
-// their lines. Before and after are then both read as data, and an edit that
-// changed anything beside what it was to change is an error. [Place.Install]
-// puts an entry in and takes others out, [Place.Uninstall] undoes it by what
-// the [Record] has kept, whatever was edited since.
+// An edit touches only the bytes of the entries concerned: a JSON file keeps its
+// comments, its order and its trailing commas, TOML and YAML files their lines.
+// Both versions are then parsed and compared, and an edit that changed anything
+// else is an error. [Place.Install] adds an entry and removes others;
+// [Place.Uninstall] undoes that with the help of the [Record], whatever was edited
+// since.
 //
-// A [File] is read within bounds and written in one step, unless it has
-// changed meanwhile: clients that run write their own files.
+// A [File] is read within bounds and written in one step, unless it has changed
+// meanwhile: running clients write their own files.
 package clients
 
 import (

@@ -1,16 +1,17 @@
-// Package doctor looks at everything that a bridge depends on, and says what is
-// wrong and what to do: the configuration, the servers, their tools and logins, the
-// sandbox, the store, the ports, and the files of MCP clients. It changes nothing.
+// Package doctor checks everything that a bridge depends on, and says what is wrong
+// and what to do about it: the configuration, the servers, their tools and logins,
+// the sandbox, the store, the ports, and the files of MCP clients. It changes
+// nothing.
 //
-// What there is to look at comes as facts: [Options] of the installation, and a
-// [Config] of what its configuration says, if it can be read at all. A [Checkup]
-// goes through its areas in order; each returns findings:
+// It is given facts: [Options] about the installation, and a [Config] with what the
+// configuration says, if it can be read at all. A [Checkup] goes through its areas in
+// order; each returns findings:
 //
 //	servers -> ✓ files: 12 tools, in 340 ms
 //	           ✗ notes: starting the process: no such file   do: install the program ...
 //
-// A finding's texts may come from servers and files of others: they are shown
-// without known secrets and with every character visible.
+// A finding's text may come from servers and from files of others: it is shown
+// without known secrets and with invisible characters escaped.
 package doctor
 
 import (

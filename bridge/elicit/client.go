@@ -12,14 +12,14 @@
 //   - It is labelled as the server's ([LabelForm], [ModelConsent]): nothing in it
 //     can be mistaken for a question of the bridge, no form asks for a secret, and
 //     only pages on the public internet are opened.
-//   - It waits in the prompt queue of its session ([Queue]) until no question of
-//     the bridge is before the person, and no other server's.
+//   - It waits in the prompt queue of its session ([Queue]) until no other question,
+//     from the bridge or from another server, is before the person.
 //   - Whoever is attached to the run takes it from there as a [Request] and puts it
 //     to the client: at once on a session ([Request.Put]), or as part of an answer
 //     to a stateless client ([Request.Input], [Request.Resolve]).
-//   - What came of it is recorded ([Record]) before the server hears it.
+//   - Its outcome is recorded ([Record]) before the server gets the answer.
 //
-// Nothing that anybody answers here allows a call.
+// No answer given here allows a call.
 package elicit
 
 //lint:file-ignore SA1019 sampling and logging are deprecated by the newest protocol; servers use them

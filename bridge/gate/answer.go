@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// An Answer is what a tool said. Its parts are the upstream's own bytes.
+// An Answer is what a tool returned. Its parts are the upstream's own bytes.
 type Answer struct {
 	Tool   string // the script name
 	Server string
@@ -15,7 +15,7 @@ type Answer struct {
 	Content    []Content
 	Structured json.RawMessage // nil if there is none
 	IsError    bool
-	Reply      Reply `json:"-"` // what the script gets; also of a call without an answer
+	Reply      Reply `json:"-"` // what the script gets, even if the call has no answer
 }
 
 // Content is one block of an answer.
@@ -38,8 +38,8 @@ type Resource struct {
 	Blob     string  `json:"blob"`
 }
 
-// parseAnswer reads a CallToolResult. What it cannot read is an error: the
-// call was sent, but nobody can tell the script what came of it.
+// parseAnswer reads a CallToolResult. One that it cannot read is an error: the
+// call was sent, but nobody can tell the script its result.
 func parseAnswer(c *call, reply json.RawMessage) (Answer, error) {
 	a := Answer{Tool: c.tool.Script, Server: c.tool.Server, Raw: reply}
 	var r struct {
@@ -78,7 +78,7 @@ func (a Answer) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-// ErrorText returns the start of what a tool said of its failure.
+// ErrorText returns the start of the tool's error message.
 func (a Answer) ErrorText() string {
 	const most = 2000
 	text := a.Text()

@@ -21,24 +21,24 @@ import (
 	"golang.org/x/text/message"
 )
 
-// maxSchema bounds the schemas that are compiled. Larger ones are left to the
-// upstream, which checks its arguments anyway.
+// maxSchema bounds the schemas that are compiled. Checking against larger ones is
+// left to the upstream, which does it anyway.
 const maxSchema = 256 << 10
 
-// An argumentSchema is a tool's compiled input schema; nil inside if there is
-// none that could be compiled.
+// An argumentSchema is a tool's compiled input schema; nil inside if it has none
+// or it could not be compiled.
 type argumentSchema struct {
 	mu     sync.Mutex // held while the schema is used, which counts in work
 	work   *budget
 	schema *jsonschema.Schema
 }
 
-// check reports what is wrong with a tool's arguments: by the tool's own
-// schema, and because two names in them could be taken for each other, as
-// checkNames has it; notes are from there. A schema that is missing, odd, large
-// or refers to elsewhere checks nothing: that spares the model a round trip and
-// protects nobody. No value of an argument stands in the error. By are the
-// profiles that judge the call; what they hide is not named either.
+// check reports what is wrong with a tool's arguments: that they do not fit the
+// tool's own schema, or that two names in them could be taken for each other (see
+// checkNames, which also makes the notes). A schema that is missing, odd, too large
+// or refers to other documents checks nothing: the check only spares the model a
+// round trip and protects nobody. The error contains no argument's value. By are
+// the profiles that judge the call; the error does not name what they hide, either.
 func (v *View) check(tool *catalog.Tool, args canon.Args, by []*profiles.Profile) (notes []string, wrong *ArgumentError) {
 	tree := args.Value()
 	if notes, wrong = v.checkNames(tool, tree, by); wrong != nil {
@@ -55,7 +55,7 @@ func (v *View) check(tool *catalog.Tool, args canon.Args, by []*profiles.Profile
 	return notes, e
 }
 
-// argumentSchema is a tool's schema, compiled once.
+// argumentSchema returns a tool's schema, compiled once.
 func (v *View) argumentSchema(tool *catalog.Tool) *argumentSchema {
 	known, ok := v.schemas.Load(tool.Digest)
 	if !ok {
@@ -65,10 +65,10 @@ func (v *View) argumentSchema(tool *catalog.Tool) *argumentSchema {
 	return known.(*argumentSchema)
 }
 
-// schemaOf is a tool's compiled schema; nil if there is none.
+// schemaOf returns a tool's compiled schema; nil if there is none.
 func (v *View) schemaOf(tool *catalog.Tool) *jsonschema.Schema { return v.argumentSchema(tool).schema }
 
-// hiddenBy are the names of arguments that some rule of the profiles hides.
+// hiddenBy returns the names of arguments that any rule of the profiles hides.
 func hiddenBy(all []*profiles.Profile) map[string]string {
 	hidden := map[string]string{}
 	for _, p := range all {
@@ -77,8 +77,8 @@ func hiddenBy(all []*profiles.Profile) map[string]string {
 	return hidden
 }
 
-// validate returns the error of the arguments, nil if there is none or if it would
-// take too long to find out.
+// validate returns what is wrong with the arguments; nil if they are right or if
+// checking would take too long.
 func (a *argumentSchema) validate(args any) (err error) {
 	if a.schema == nil {
 		return nil
@@ -127,9 +127,9 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s is not fetched", url)
 }
 
-// leaves are the errors at the ends of the tree, at most five of them.
+// leaves returns the errors at the ends of the tree, at most five.
 func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
-	if _, ok := e.ErrorKind.(*kind.PropertyNames); ok || len(e.Causes) == 0 { // what is beneath that has no place
+	if _, ok := e.ErrorKind.(*kind.PropertyNames); ok || len(e.Causes) == 0 { // the causes of a PropertyNames have no place
 		return []*jsonschema.ValidationError{e}
 	}
 	var all []*jsonschema.ValidationError
@@ -144,8 +144,8 @@ func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 
 var english = message.NewPrinter(language.English)
 
-// texts say what is wrong where, in the script's terms. They quote the schema
-// and never a value: these errors are recorded, and shown to people.
+// texts say what is wrong and where, in the script's terms. They quote the schema
+// and never a value, since these errors are recorded and shown to people.
 func texts(problems []*jsonschema.ValidationError, hidden canon.DisplayOptions) []string {
 	var all []string
 	for _, p := range problems {
@@ -186,7 +186,7 @@ func texts(problems []*jsonschema.ValidationError, hidden canon.DisplayOptions) 
 			add("%s must have at most %d characters", at(), k.Want)
 		case *kind.Enum, *kind.Const, *kind.Not, *kind.AnyOf, *kind.OneOf, *kind.FalseSchema, *kind.Contains, *kind.UniqueItems,
 			*kind.MinItems, *kind.MaxItems, *kind.AdditionalItems, *kind.MinProperties, *kind.MaxProperties, *kind.DependentRequired, *kind.Dependency:
-			add("%s: %s", at(), p.ErrorKind.LocalizedString(english)) // says what is wanted, and counts
+			add("%s: %s", at(), p.ErrorKind.LocalizedString(english)) // says what is expected, with numbers
 		default:
 			add("%s does not fit %s", at(), cmp.Or(strings.Join(p.ErrorKind.KeywordPath(), "."), "the schema"))
 		}
@@ -199,11 +199,11 @@ func texts(problems []*jsonschema.ValidationError, hidden canon.DisplayOptions) 
 
 const (
 	maxProblem = 500 // bytes of one problem with the arguments
-	maxStep    = 100 // bytes of a name in the place of one
+	maxStep    = 100 // bytes of one name within a place
 )
 
-// placeText writes the way to an argument, such as args.to.0.name. It ends with
-// the first name whose value is hidden, which what follows is part of.
+// placeText writes the path of an argument, such as args.to.0.name. It ends with
+// the first name whose value is hidden, since everything below is part of that value.
 func placeText(way []string, hidden canon.DisplayOptions) string {
 	place := "args"
 	for _, name := range way {
@@ -218,8 +218,8 @@ func placeText(way []string, hidden canon.DisplayOptions) string {
 // maxPointer bounds the pointer of an ArgumentError, in bytes.
 const maxPointer = 200
 
-// pointer writes a location as a JSON pointer; of one that is too long, to the
-// last value on the way that can be named.
+// pointer writes a location as a JSON pointer. If that is too long, it points to the
+// last value on the way that fits.
 func pointer(location []string) string {
 	var b strings.Builder
 	for _, step := range location {
@@ -231,7 +231,7 @@ func pointer(location []string) string {
 	return b.String()
 }
 
-// steps are what a JSON pointer names, one after the other.
+// steps returns the names in a JSON pointer, in order.
 func steps(pointer string) []string {
 	if pointer == "" {
 		return nil

@@ -14,10 +14,10 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// ask puts c to people. After a yes it returns what is decided on by then, for
-// c to be decided again, since minutes may have passed. A yes to another tool
-// than there is by then, or at another server, is none; the arguments are those
-// of whoever said it.
+// ask asks people about c. After an approval it returns the view of that moment,
+// on which c must be decided again, since minutes may have passed. The approval is
+// void if the tool or its server is another one by then. The arguments are those
+// that the approver left.
 func (r *Run) ask(ctx context.Context, c *call) (*View, error) {
 	r.findSources(c)
 	verdict, err := r.put(ctx, c)
@@ -43,10 +43,10 @@ func (r *Run) ask(ctx context.Context, c *call) (*View, error) {
 	return view, nil
 }
 
-// mayAsk reports whether somebody can answer a question with this decision:
-// the person at the client, or an approver. A client that cannot ask leaves
-// its questions to approvers only where the profile says so, or where nobody
-// else may answer; one that could, and answers by itself, always does.
+// mayAsk reports whether somebody can answer a question with this decision: the
+// person at the client, or an approver. The questions of a client that cannot ask
+// go to approvers only where the profile says so, or where nobody else may answer;
+// those of a client that could ask but answers by itself always do.
 func (r *Run) mayAsk(d profiles.Decision) bool {
 	strong := r.gate.broker.NeedsApprover(d)
 	switch {
@@ -59,15 +59,14 @@ func (r *Run) mayAsk(d profiles.Decision) bool {
 	}
 }
 
-// HasApprovers reports whether there is anybody who could answer on a channel
-// that proves who they are.
+// HasApprovers reports whether anybody could answer on an authenticated channel.
 func (g *Gate) HasApprovers() bool { return g.approvers() }
 
-// Queues reports whether approvers answer what nobody answers at the client.
+// Queues reports whether approvers answer questions that nobody answers at the client.
 func (g *Gate) Queues(d profiles.Decision) bool { return g.desk.queues(d) }
 
-// Elsewhere says, after why nobody answers at the client, who else could answer
-// a question with this decision.
+// Elsewhere continues the text that says why nobody answers at the client: it says
+// who else could answer a question with this decision.
 func (r *Run) Elsewhere(d profiles.Decision) string {
 	switch at := r.host.ApproveAt(); {
 	case r.gate.Queues(d):
@@ -81,8 +80,8 @@ func (r *Run) Elsewhere(d profiles.Decision) string {
 	}
 }
 
-// unreachable says why nobody at the client can be asked, where that is not what
-// anybody would expect.
+// unreachable says why nobody at the client can be asked, if the reason is not
+// obvious.
 func (r *Run) unreachable(d profiles.Decision) string {
 	switch {
 	case r.Reach == ByAddress:
@@ -94,8 +93,8 @@ func (r *Run) unreachable(d profiles.Decision) string {
 	}
 }
 
-// put asks about c and records the question and the answer. Where the answer
-// is known, nobody is asked and no question is recorded.
+// put asks about c and records the question and the answer. If the answer is
+// already known, nobody is asked and no question is recorded.
 func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 	asked, question := r.gate.now(), r.request(c)
 	verdict, known, err := r.gate.broker.Precheck(ctx, question)
@@ -110,7 +109,7 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 	}
 	c.verdict = &verdict
 	rec := r.verdictRecord(c)
-	if !question.Again { // else it was asked before the run was suspended, and that is on record
+	if !question.Again { // otherwise it was recorded before the run was suspended
 		rec.Wait = r.gate.now().Sub(asked)
 	}
 	if lost := r.record(context.WithoutCancel(ctx), rec); lost != nil {
@@ -141,7 +140,7 @@ func (r *Run) put(ctx context.Context, c *call) (approval.Verdict, error) {
 	return verdict, nil
 }
 
-// verdictRecord is the record of the verdict on c.
+// verdictRecord makes the record of the verdict on c.
 func (r *Run) verdictRecord(c *call) ledger.Record {
 	rec, v := c.record(ledger.Verdict), c.verdict
 	rec.Request = v.Request
@@ -155,8 +154,8 @@ func (r *Run) verdictRecord(c *call) ledger.Record {
 	return rec
 }
 
-// edit puts the arguments that a person wrote in place of the script's. They
-// are frozen and checked like any others, and then judged from the start.
+// edit replaces the script's arguments by those that a person wrote. They are
+// frozen and checked like any others, and then judged from the start.
 func (c *call) edit(view *View, by []*profiles.Profile, v approval.Verdict) error {
 	args, err := canon.Parse(v.Args)
 	if err != nil {
@@ -167,9 +166,9 @@ func (c *call) edit(view *View, by []*profiles.Profile, v approval.Verdict) erro
 		return denied(c, approval.Stale, "the edited arguments do not fit the tool: "+wrong.Error())
 	}
 	shown := c.args.Digest()
-	hides := hiddenBy(by) // what is decided of the new arguments is not known yet
+	hides := hiddenBy(by) // the new arguments are not decided on yet
 	edited := &Edited{By: canon.Escape(v.Who()), From: c.told(c.args, hides), To: c.told(args, hides)}
-	if before := c.edited; before != nil { // it was asked about again, and edited again
+	if before := c.edited; before != nil { // the call was asked about and edited before
 		edited.From = before.From
 		if before.By != edited.By {
 			edited.By = before.By + " and " + edited.By
@@ -179,7 +178,7 @@ func (c *call) edit(view *View, by []*profiles.Profile, v approval.Verdict) erro
 	return nil
 }
 
-// told are arguments of the call for a model, which need not read all of them.
+// told returns arguments of the call for a model, shortened where they are long.
 // Hides is as in displayOptions.
 func (c *call) told(args canon.Args, hides map[string]string) json.RawMessage {
 	o := c.displayOptions(hides)
@@ -187,16 +186,16 @@ func (c *call) told(args canon.Args, hides map[string]string) json.RawMessage {
 	return json.RawMessage(c.gate.conceal(string(canon.Display(args, o).JSON)))
 }
 
-// Bounds on arguments that a model is told of.
+// Bounds on arguments that are shown to a model.
 const (
 	toldBytes  = 1 << 10
 	toldString = 200
 	toldDepth  = 4
 )
 
-// fallBack answers for a person who cannot be asked. Only a client that
-// declared no elicitation is let through, only where the profile says so, and
-// never without a record.
+// fallBack answers for a person who cannot be asked. It allows only calls of a
+// client that declared no elicitation, only where the profile says so, and never
+// without a record.
 func (r *Run) fallBack(ctx context.Context, c *call) error {
 	d := c.decision
 	verdict := approval.Verdict{Reason: approval.ElicitationUnsupported, Channel: "fallback"}
@@ -224,15 +223,15 @@ func (r *Run) fallBack(ctx context.Context, c *call) error {
 	return nil
 }
 
-// stopped is why a run ends that a person stopped with their no.
+// stopped says why a run ends whose person denied a call and stopped the run.
 func stopped(no approval.Verdict) error {
 	return &approval.StoppedError{By: no.Who(), Why: "the person who was asked said no and stopped the script"}
 }
 
 var errExpired = errors.New("the run expired: nobody answered and no client was waiting")
 
-// stricter reports whether a decision asks for more than the one that was
-// answered yes. One that denies is for the caller to see.
+// stricter reports whether a decision requires more than the one that was approved.
+// The caller handles a decision that denies.
 func stricter(now, asked profiles.Decision) bool {
 	if now.Disposition != profiles.Ask {
 		return false
@@ -245,18 +244,18 @@ func stricter(now, asked profiles.Decision) bool {
 	return now.Risk > asked.Risk || now.Manual && !asked.Manual || now.RequireReason && !asked.RequireReason
 }
 
-// allowed reports whether policy allows c by itself or a person did.
+// allowed reports whether c is allowed, by policy or by a person.
 func (c *call) allowed() bool {
 	return c.decision.Disposition == profiles.Allow || c.decision.Disposition == profiles.Ask && c.verdict != nil && c.verdict.Approve
 }
 
-// maxToolSays is how many bytes of a tool's description a question holds.
+// maxToolSays bounds a tool's description in a question, in bytes.
 const maxToolSays = 4000
 
-// request is the question about c.
+// request makes the question about c.
 func (r *Run) request(c *call) approval.Request {
 	view := r.gate.View()
-	var checks []string // those of rules first: a prompt may have no room for all
+	var checks []string // the rules' first: a prompt may not have room for all
 	for _, check := range r.checks(view, c) {
 		text := check.Expr
 		if !check.Passed {
@@ -277,7 +276,7 @@ func (r *Run) request(c *call) approval.Request {
 	decision := c.decision
 	decision.Timeout = r.gate.TimeToAnswer(decision)
 	if !r.host.Attended() && !decision.TimeoutExplicit {
-		decision.Timeout = view.Profiles.PausedFor() // the run is paused, and its client comes when it comes
+		decision.Timeout = view.Profiles.PausedFor() // the run is paused, and its client may come back at any time
 	}
 	held, _ := view.held(c.tool)
 	return approval.Request{
@@ -298,12 +297,12 @@ func (r *Run) request(c *call) approval.Request {
 // decision, while its run is not paused.
 func (g *Gate) TimeToAnswer(d profiles.Decision) time.Duration {
 	if !d.TimeoutExplicit && d.Fallback == profiles.FallbackQueue && g.approvers() {
-		return g.View().Profiles.PausedFor() // an approver comes when they come
+		return g.View().Profiles.PausedFor() // an approver may come at any time
 	}
 	return d.Timeout
 }
 
-// answerWord names a verdict in a record.
+// answerWord returns the word for a verdict in records.
 func answerWord(v approval.Verdict) string {
 	switch {
 	case v.Approve && v.Channel == "fallback":

@@ -9,20 +9,19 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// ServerRequest is a question that an upstream server has asked in the middle of a call,
-// and what came of it. It has nothing to do with approval.
+// ServerRequest is a question that an upstream server asked during a call, and its
+// outcome. It has nothing to do with approval.
 type ServerRequest struct {
 	Server  string
 	Kind    string // elicitation or sampling
 	About   string // what was asked, in the server's words
 	Outcome string // answered, refused, or what the person did: accept, decline, cancel
-	Why     string // it was refused
+	Why     string // why it was refused
 	Wait    time.Duration
 }
 
-// RecordServerRequest writes down a server's question. What was answered stands in no
-// record: it is for the server alone. Nothing may be passed on if it cannot be
-// written.
+// RecordServerRequest records a server's question. The answer is in no record: it is
+// for the server alone. If recording fails, nothing may be passed on.
 func (r *Run) RecordServerRequest(ctx context.Context, a ServerRequest) error {
 	question, err := json.Marshal(map[string]string{"question": r.redact(a.About)})
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// A Settler is where every channel brings the verdicts of people: it settles
-// requests and writes down what settles none. A gate has one; a program that
-// only answers, such as a command line beside a running bridge, makes its own.
+// A Settler takes people's verdicts from every channel: it settles requests, and
+// records verdicts that settle none. A gate has one; a program that only answers,
+// such as a command line beside a running bridge, makes its own.
 type Settler struct {
 	Broker   *approval.Broker
 	Recorder ledger.Recorder
-	// Approvers reports whether there is anybody who could answer on a channel
-	// that proves who they are; nil means that there never is.
+	// Approvers reports whether anybody could answer on an authenticated channel;
+	// nil means that nobody ever can.
 	Approvers func() bool
 	Now       func() time.Time // nil means time.Now
 	// Redact hides secrets in what people wrote; nil means canon.Redact.
@@ -30,28 +30,29 @@ type Settler struct {
 	// 0 means 3 s.
 	Wait time.Duration
 	// Fits says what is wrong with arguments that a person wrote for a call; nil
-	// means that nobody here knows. They are checked again before they are sent.
+	// means that they cannot be checked here. They are checked again before they
+	// are sent.
 	Fits func(e approval.StoredRequest, args json.RawMessage) error
 }
 
-// Listen makes the desk record what becomes of the verdicts that others bring and
-// its broker judges. It is called once, before the broker is used. Such a verdict
-// counts or not by then: a record that is lost changes nothing of that, and its
-// recorder has said so.
+// Listen makes the settler record what becomes of verdicts that other bridges relay
+// and its broker judges. It is called once, before the broker is used. By the time
+// of the record such a verdict already counts, or not: losing the record does not
+// change that, and the recorder reports the loss itself.
 func (d *Settler) Listen() {
 	d.Broker.OnJudged(func(e approval.StoredRequest, v approval.Verdict, wrong error) {
 		_ = d.recordOutcome(context.Background(), e.ID, e, v, wrong)
 	})
 }
 
-// Settle brings a person's verdict to the request with the given id. What a
-// person said is recorded before it counts, also where no call waits for it any
-// more; that it settles nothing, because another came first or it may not be
-// given, is recorded too and its error returned. That a channel reached nobody
-// settles nothing as long as an approver may still answer.
+// Settle settles the request with the given id by a person's verdict. The verdict is
+// recorded before it counts, even if no call waits for it any more. If it settles
+// nothing, because another came first or it is not permitted, that is recorded too
+// and the error returned. A channel that reached nobody settles nothing as long as
+// an approver may still answer.
 //
-// Where another bridge judges whether it counts, Settle waits for that, for a
-// while: [approval.ErrKept] means that it has not done so yet.
+// If another bridge judges the verdict, Settle waits a while for it to do so:
+// [approval.ErrKept] means that it has not yet.
 func (d *Settler) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.StoredRequest, error) {
 	e, err := d.entry(ctx, id)
 	if err != nil {
@@ -60,7 +61,7 @@ func (d *Settler) Settle(ctx context.Context, id string, about canon.Digest, v a
 	if v.Reason == approval.NoApprover && !v.Approve && d.queues(e.Decision) {
 		return e, nil
 	}
-	if v.Approve || v.Reason != approval.NoApprover { // else nobody has said anything
+	if v.Approve || v.Reason != approval.NoApprover { // otherwise nobody has answered
 		if err := d.record(ctx, ledger.Answered, id, e, v, nil); err != nil {
 			return approval.StoredRequest{}, err
 		}
@@ -68,7 +69,7 @@ func (d *Settler) Settle(ctx context.Context, id string, about canon.Digest, v a
 	if err = d.checkEdit(e, v); err == nil {
 		e, err = d.Broker.Settle(ctx, id, about, v)
 	}
-	if brought := (*approval.RelayedError)(nil); errors.As(err, &brought) { // whoever judges it records what becomes of it
+	if brought := (*approval.RelayedError)(nil); errors.As(err, &brought) { // the bridge that judges it records the outcome
 		ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Wait, 3*time.Second))
 		defer cancel()
 		return d.Broker.Outcome(ctx, id, brought.ID)
@@ -79,33 +80,33 @@ func (d *Settler) Settle(ctx context.Context, id string, about canon.Digest, v a
 	return e, err
 }
 
-// queues reports whether approvers answer a question with this decision that
-// nobody answers at the client.
+// queues reports whether approvers answer a question with this decision if nobody
+// answers it at the client.
 func (d *Settler) queues(of profiles.Decision) bool {
 	return d.Approvers != nil && d.Approvers() && (of.Fallback == profiles.FallbackQueue || d.Broker.NeedsApprover(of))
 }
 
-// Refuse records that somebody said something to a request which they may not
-// say: so their own channel found, before it was brought here.
+// Refuse records that somebody gave a verdict which they are not permitted to give,
+// and which their own channel refused before it got here.
 func (d *Settler) Refuse(ctx context.Context, e approval.StoredRequest, v approval.Verdict, why error) error {
 	return d.record(ctx, ledger.Verdict, e.ID, e, v, why)
 }
 
-// entry finds the request that somebody answers; a zero one if there is none.
+// entry finds the request that somebody answers; a zero one if it does not exist.
 func (d *Settler) entry(ctx context.Context, id string) (approval.StoredRequest, error) {
 	found, err := d.Broker.Requests(ctx, approval.Filter{ID: id})
 	if err != nil {
 		return approval.StoredRequest{}, fmt.Errorf("reading request %s: %w", canon.Escape(id), err)
 	}
 	if id == "" || len(found) != 1 {
-		return approval.StoredRequest{}, nil // settling says so
+		return approval.StoredRequest{}, nil // settling reports the error
 	}
 	return found[0], nil
 }
 
-// checkEdit refuses a yes with edited arguments that the tool would not take:
-// the person who wrote them can mend them, the script could not. The tools of
-// another configuration are not known here.
+// checkEdit refuses an approval with edited arguments that the tool would not
+// accept: the person who wrote them can correct them, the script could not. The
+// tools of another configuration are not known here.
 func (d *Settler) checkEdit(e approval.StoredRequest, v approval.Verdict) error {
 	edits, waits := v.Approve && v.Args != nil, e.ID != "" && e.Verdict == nil
 	if d.Fits == nil || !edits || !waits || d.Broker.FromOtherConfiguration(e.Request) {
@@ -117,9 +118,9 @@ func (d *Settler) checkEdit(e approval.StoredRequest, v approval.Verdict) error 
 	return nil
 }
 
-// recordOutcome records what became of a verdict that did not settle its request: that
-// it is one of several yeses, or why it counts for nothing. One that did is
-// recorded by its call, which acts on it.
+// recordOutcome records what became of a verdict that did not settle its request:
+// that it is one of several approvals, or why it does not count. A verdict that
+// settles is recorded by its call, which acts on it.
 func (d *Settler) recordOutcome(ctx context.Context, id string, e approval.StoredRequest, v approval.Verdict, wrong error) error {
 	if wrong == nil && e.Verdict != nil {
 		return nil
@@ -127,7 +128,7 @@ func (d *Settler) recordOutcome(ctx context.Context, id string, e approval.Store
 	return d.record(ctx, ledger.Verdict, id, e, v, wrong)
 }
 
-// record writes down what a person said to a request, or what became of that.
+// record records a person's verdict on a request, or what became of it.
 func (d *Settler) record(ctx context.Context, event ledger.Event, id string, e approval.StoredRequest, v approval.Verdict, wrong error) error {
 	redact, now := canon.Redact, time.Now
 	if d.Redact != nil {
@@ -139,7 +140,7 @@ func (d *Settler) record(ctx context.Context, event ledger.Event, id string, e a
 	rec := ledger.Record{Event: event, Time: now(), Request: canon.Escape(id), Durable: true}
 	about(&rec, e)
 	said(&rec, v, redact)
-	if edit := e.Request.EditedArgs(v.Args); edit != nil && e.ID != "" { // else nobody knows what is hidden there
+	if edit := e.Request.EditedArgs(v.Args); edit != nil && e.ID != "" { // otherwise it is not known what must be hidden
 		rec.EditedArgs, rec.EditedDigest = edit.JSON, edit.Digest.String()
 	}
 	switch {
@@ -154,8 +155,8 @@ func (d *Settler) record(ctx context.Context, event ledger.Event, id string, e a
 	return d.Recorder.Record(context.WithoutCancel(ctx), rec)
 }
 
-// about puts into a record what a request is about: the run, and the call, or
-// the first of several.
+// about adds to a record what a request is about: the run, and the call or the
+// first of several.
 func about(rec *ledger.Record, e approval.StoredRequest) {
 	if len(e.Items) == 0 {
 		return
@@ -166,7 +167,7 @@ func about(rec *ledger.Record, e approval.StoredRequest) {
 	rec.Server, rec.Tool, rec.Identity = e.Server, e.Tool, i.Key.Identity
 	rec.Call, rec.Trace = i.Call, trace(e.Run, i.Call)
 	rec.Disposition, rec.Risk, rec.Revision = d.Disposition.String(), d.Risk.String(), d.Revision
-	if len(e.Items) > 1 { // their arguments are in their own records
+	if len(e.Items) > 1 { // the arguments of each are in its own record
 		return
 	}
 	rec.Digest = i.Key.Args.String()
@@ -175,8 +176,8 @@ func about(rec *ledger.Record, e approval.StoredRequest) {
 	}
 }
 
-// said puts into a record who said what. What nobody said, but stands in for it,
-// is no comment.
+// said adds to a record who answered and how. A text that nobody wrote, such as the
+// reason of an automatic answer, is not a comment.
 func said(rec *ledger.Record, v approval.Verdict, redact func(string) string) {
 	rec.Approver, rec.OnBehalfOf, rec.Channel, rec.Answer = v.By, v.For, v.Channel, answerWord(v)
 	if text := canon.Escape(redact(v.Text)); v.By == "" || v.Reason == approval.NoApprover {

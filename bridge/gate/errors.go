@@ -12,8 +12,8 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// An ArgumentError is a call that was not sent because its arguments are not
-// what the tool takes.
+// An ArgumentError is a call that was not sent because the tool does not accept
+// its arguments.
 type ArgumentError struct {
 	Tool        string
 	Path        string // JSON pointer to what is wrong; empty for the whole
@@ -23,7 +23,7 @@ type ArgumentError struct {
 
 func (e *ArgumentError) Error() string { return e.Message }
 
-// An UnknownToolError is a call of a name that no tool has.
+// An UnknownToolError is a call of a tool that does not exist.
 type UnknownToolError struct {
 	Name    string
 	Near    []string // names that look like it
@@ -32,11 +32,11 @@ type UnknownToolError struct {
 
 func (e *UnknownToolError) Error() string { return e.Message }
 
-// An UnknownOutcomeError is a call that was sent, of a tool that may have
-// changed something, and whose answer did not arrive.
+// An UnknownOutcomeError is a call that was sent to a tool that may have changed
+// something, and whose answer did not arrive.
 type UnknownOutcomeError struct {
 	Tool, Server string
-	Repeatable   bool // it does no harm to make the call again
+	Repeatable   bool // making the call again does no harm
 	Err          error
 }
 
@@ -49,8 +49,8 @@ func (e *UnknownOutcomeError) Error() string {
 }
 func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 
-// A CallError is a call that failed on its way: it did not reach its server,
-// or only asked for something.
+// A CallError is a call that failed on its way without harm: it did not reach its
+// server, or it only read something.
 type CallError struct {
 	Tool, Server string
 	Err          error
@@ -59,7 +59,7 @@ type CallError struct {
 func (e *CallError) Error() string { return fmt.Sprintf("%s: %v", e.Tool, e.Err) }
 func (e *CallError) Unwrap() error { return e.Err }
 
-// unknownTool says that nothing is called name, and what is.
+// unknownTool says that no tool is called name, and which have similar names.
 func unknownTool(view *View, r *Run, name string) *UnknownToolError {
 	e := &UnknownToolError{Name: name, Near: view.Sees(r.Profile).Near(name, 3)}
 	e.Message = fmt.Sprintf("there is no tool %q", name)
@@ -87,7 +87,7 @@ func unfit(tool *catalog.Tool, err error, by []*profiles.Profile) *ArgumentError
 	return e
 }
 
-// unread is an error of canon.Parse in words, without what the profiles hide.
+// unread puts an error of canon.Parse in words, without what the profiles hide.
 func unread(err error, by []*profiles.Profile) string {
 	var frozen *canon.Error
 	if !errors.As(err, &frozen) || frozen.Path == "" {
@@ -97,18 +97,18 @@ func unread(err error, by []*profiles.Profile) string {
 }
 
 // denied says that c was not sent, and why. The text is what a person or the
-// broker wrote, if anybody wrote something.
+// broker wrote, if anything.
 func denied(c *call, reason approval.Reason, text string) *approval.DeniedError {
 	return refused(c, reason, text, false)
 }
 
-// answered says that c was not sent because of a verdict. One that is stale stays
-// so: the broker gives it to the same call again.
+// answered says that c was not sent because of a verdict. A stale verdict stays
+// stale: the broker gives it to the same call again.
 func answered(c *call, v approval.Verdict) *approval.DeniedError {
 	return refused(c, v.Reason, v.Text, v.Final || v.Reason == approval.Stale)
 }
 
-// refused is denied; final is that of the error.
+// refused is denied with the error's field final.
 func refused(c *call, reason approval.Reason, text string, final bool) *approval.DeniedError {
 	why := c.decision.Because()
 	var words string
@@ -130,7 +130,7 @@ func refused(c *call, reason approval.Reason, text string, final bool) *approval
 		words = fmt.Sprintf("a person must allow it (%s), and this client cannot ask one", why)
 	case approval.NoApprover:
 		words = fmt.Sprintf("a person must allow it (%s), and nobody could be reached", why)
-		if text != "" { // somebody may have been, in vain
+		if text != "" { // somebody may have been asked without success
 			words = fmt.Sprintf("a person must allow it (%s), and nobody has", why)
 		}
 	case approval.Timeout:
@@ -156,7 +156,7 @@ func refused(c *call, reason approval.Reason, text string, final bool) *approval
 	return e
 }
 
-// again says what becomes of the same call if it is made again.
+// again says what happens if the same call is made again.
 func again(e *approval.DeniedError) string {
 	switch e.Reason {
 	case approval.ElicitationDeclined, approval.Declined:
@@ -198,7 +198,7 @@ func retry(err error) string {
 	return RetryNever
 }
 
-// unrecorded says that c was refused because it could not be written down.
+// unrecorded says that c was refused because it could not be recorded.
 func unrecorded(c *call, err error) *approval.DeniedError {
 	return &approval.DeniedError{Tool: c.tool.Script, Reason: approval.AuditUnavailable, Err: err,
 		Message: c.tool.Script + " was not sent: its record could not be written, and what cannot be recorded is not done. The same call may be made again later"}

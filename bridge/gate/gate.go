@@ -1,13 +1,18 @@
 // Package gate is the one door between a script and a tool.
 //
-// Every call that a script makes, whatever name or trick it was made with,
-// ends in [Gate.Call]. There the arguments are frozen, the tool is looked up,
-// policy decides on exactly the bytes that will be sent, what was decided is
-// written down, and only then is the call sent. Nothing else in the program
-// holds a way to call a tool: the gate sees upstreams through the one-method
-// interface [Caller], and keeps it to itself.
+// Every call that a script makes, however it was made, goes through [Gate.Call],
+// which freezes the arguments, looks the tool up, lets policy decide on exactly
+// the bytes that will be sent, records the decision, and only then sends the call.
+// Nothing else in the program can call a tool: the gate reaches upstreams through
+// the one-method interface [Caller] and does not share it.
 //
-// A failure on the way, of whatever kind, refuses the call.
+// Any failure on the way refuses the call.
+//
+// A [Gate] decides on a [View], one policy with one catalogue, which
+// [Gate.Replace] swaps. A [Run] is one execution of a script as the gate sees it:
+// where it comes from ([Origin]), who runs its script ([Host]), and what its calls
+// have done so far ([Effect]). A [Call] ends in an [Answer] or in one of the typed
+// errors. Verdicts reach the gate's broker through a [Settler].
 package gate
 
 import (
@@ -28,12 +33,12 @@ import (
 )
 
 // A Caller sends one call to an upstream server and returns the whole
-// CallToolResult as the exact JSON that came back. The server of that name must
-// still be the one that the identity says, unless that is empty. Args are the
-// frozen bytes: they are sent as they are. When ctx ends, the far end is told.
+// CallToolResult as the exact JSON that came back. Unless identity is empty, the
+// server of that name must still have it. Args are the frozen bytes and are sent
+// unchanged. When ctx ends, the far end is told.
 //
-// An error that has a method WasSent() bool says with it whether the upstream
-// may have received the call. One without counts as sent.
+// An error with a method WasSent() bool says whether the upstream may have
+// received the call. An error without it counts as sent.
 type Caller interface {
 	Call(ctx context.Context, server, identity, tool string, args json.RawMessage) (json.RawMessage, error)
 }
@@ -44,27 +49,27 @@ type Options struct {
 	Reader   Reader // nil means that there are no resources and prompts
 	Recorder ledger.Recorder
 	Broker   *approval.Broker // nil means one with default limits
-	// Configuration is the one that the gate decides by, whatever becomes of its text.
+	// Configuration is the one that the gate decides by, whatever its text becomes.
 	Configuration Configuration
-	// Confirm, if not nil, waits until a server that is only remembered from
-	// the last run has listed its tools, for as long as that is worth it.
+	// Confirm, if not nil, waits until a server that is only known from the cache
+	// has listed its tools, for as long as that is worthwhile.
 	Confirm func(ctx context.Context, server string)
-	// Approvers reports whether there is anybody who could answer on a channel
-	// that proves who they are; nil means that there never is.
+	// Approvers reports whether anybody could answer on an authenticated channel;
+	// nil means that nobody ever can.
 	Approvers func() bool
 	// Fingerprints, if not nil, is the key of the fingerprints that records
 	// show of hidden values (canon.Fingerprint).
 	Fingerprints []byte
-	// Conceal, if not nil, takes secrets of the configuration out of arguments that
-	// a person wrote, before a model is told of them.
+	// Conceal, if not nil, removes the configuration's secrets from arguments that
+	// a person wrote, before they are shown to a model.
 	Conceal func(text string) string
 	Now     func() time.Time // nil means time.Now
 }
 
-// A Configuration is one of those that may share a store. Runs, requests and
-// grants belong to the one that they began with.
+// A Configuration identifies one of the configurations that may share a store. Runs,
+// requests and grants belong to the one that they began with.
 type Configuration struct {
-	ID   string // stays the same as long as it is the same configuration
+	ID   string // the same across edits of its text
 	Name string // for people
 }
 
@@ -84,7 +89,7 @@ type Gate struct {
 	view      atomic.Pointer[View]
 }
 
-// New makes a gate that decides on view until another replaces it.
+// New makes a gate that decides on view until [Gate.Replace] is called.
 func New(view *View, o Options) *Gate {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -105,12 +110,12 @@ func New(view *View, o Options) *Gate {
 	return g
 }
 
-// fits checks arguments that a person wrote by the tool as it is listed now.
+// fits checks arguments that a person wrote against the tool as it is listed now.
 func (g *Gate) fits(e approval.StoredRequest, raw json.RawMessage) error {
 	view := g.View()
 	tool, ok := view.Catalog.Lookup(e.Server + "__" + e.Tool)
 	if !ok || len(e.Items) == 0 {
-		return nil // it is looked up again before anything is sent
+		return nil // the tool is looked up again before anything is sent
 	}
 	profile, _ := view.profile(e.Items[0].Key.Profile)
 	by := []*profiles.Profile{profile}
@@ -127,7 +132,7 @@ func (g *Gate) fits(e approval.StoredRequest, raw json.RawMessage) error {
 // Broker returns the broker that the gate asks.
 func (g *Gate) Broker() *approval.Broker { return g.broker }
 
-// Settle brings a verdict to a request, as [Settler.Settle] does.
+// Settle settles a request by a verdict, as [Settler.Settle] does.
 func (g *Gate) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.StoredRequest, error) {
 	return g.desk.Settle(ctx, id, about, v)
 }
@@ -135,37 +140,37 @@ func (g *Gate) Settle(ctx context.Context, id string, about canon.Digest, v appr
 // Configuration returns the configuration that the gate decides by.
 func (g *Gate) Configuration() Configuration { return g.conf }
 
-// View returns what the gate decides on at this moment.
+// View returns the view that the gate decides on at this moment.
 func (g *Gate) View() *View { return g.view.Load() }
 
-// Replace makes the gate decide on view from now on. Calls that are being
-// decided finish with the view they began with. Questions end whose server is
-// another one there.
+// Replace makes the gate decide on view from now on. Calls that are being decided
+// finish with the view they began with. Questions about a server that is another
+// one in the new view are ended.
 func (g *Gate) Replace(view *View) {
 	g.view.Store(view)
 	g.broker.EndAllStale(outdated(view))
 }
 
-// A Call is what the script asks for.
+// A Call is a call as the script made it.
 type Call struct {
 	Number   int    // within its run, from 1
 	Name     string // as the script wrote it: a script name or server__tool
 	Args     json.RawMessage
 	Position analysis.Position
 	Journal  Journal // of this call; nil is none
-	// Reply, if not nil, makes of what Call is about to return what the script
-	// gets: before the outcome is written down, so that the journal has it.
+	// Reply, if not nil, turns what Call is about to return into what the script
+	// gets, before the outcome is recorded, so that the journal has it.
 	Reply func(Answer, error) Reply
-	// Again says that the run is replayed and makes this call for the first
-	// time since: a question about it that was put before counts.
+	// Again says that the run is being replayed and that this is the first time it
+	// makes the call since: a question asked about it before still counts.
 	Again bool
-	// Lost says that an earlier part of the run has sent the call, and that its
-	// answer is not known: it is sent again only if that does no harm.
+	// Lost says that an earlier part of the run sent the call and its answer is not
+	// known: it is sent again only if it is repeatable.
 	Lost bool
 }
 
 // A Reply is what a script gets for a call. Whoever runs the script makes it and
-// knows its type: the gate only hands it on, to the call's journal and in its Answer.
+// knows its type; the gate only passes it on, to the call's journal and in its Answer.
 type Reply any
 
 func (c Call) reply(a Answer, err error) Reply {
@@ -183,13 +188,13 @@ func (c Call) journal() Journal {
 }
 
 // Call makes one call of run r: it freezes the arguments, looks the tool up,
-// decides, records what it is about to do, sends, and records what came of it.
+// decides, records the intent, sends, and records the outcome.
 //
-// The answer is whatever the tool said, an error of its own included. An
-// error means that there is no such answer: *ArgumentError, *UnknownToolError
-// and *DeniedError when the call was not sent, *UnknownOutcomeError when it was
-// and nobody can tell what it did, *CallError when it failed on the way;
-// ErrSuspended when the run was suspended before it was sent.
+// The answer is whatever the tool returned, including its own errors. An error
+// means that there is no answer: *ArgumentError, *UnknownToolError or *DeniedError
+// if the call was not sent, *UnknownOutcomeError if it was sent and nobody can tell
+// what it did, *CallError if it failed on the way, and ErrSuspended if the run was
+// suspended before the call was sent.
 func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	if c.Lost && !g.repeatable(ctx, r, c) {
 		return r.outcomeUnknown(ctx, c)
@@ -202,19 +207,19 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	if !ok && tool.Server != "" && view.Identities != nil {
 		return r.refuse(ctx, c, nil, unknownTool(view, r, c.Name))
 	}
-	args, err := canon.Parse(c.Args) // frozen: from here on nothing changes them
+	args, err := canon.Parse(c.Args) // frozen: nothing changes them from here on
 	if err != nil {
 		return r.refuse(ctx, c, &call{Call: c, gate: g, tool: tool}, unfit(tool, err, r.bound(view)))
 	}
 	made := &call{Call: c, gate: g, tool: tool, identity: identity, args: args}
-	if err := r.barred(ctx, view, made); err != nil { // whatever policy says of it now
+	if err := r.barred(ctx, view, made); err != nil { // whatever policy says now
 		return r.refuse(ctx, c, made, err)
 	}
 	r.decide(view, made)
 	notes, wrong := view.check(tool, args, r.bound(view))
 	made.notes = notes
 	if wrong != nil && made.decision.Disposition != profiles.Deny {
-		return r.refuse(ctx, c, made, wrong) // before a person is asked in vain
+		return r.refuse(ctx, c, made, wrong) // rather than asking a person for nothing
 	}
 	for made.decision.Disposition == profiles.Ask {
 		if !r.mayAsk(made.decision) {
@@ -230,7 +235,7 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 		}
 		r.decide(today, made) // again: minutes may have passed
 		if !stricter(made.decision, asked) {
-			break // else it was a yes to less
+			break // otherwise the approval was for less
 		}
 	}
 	if !made.allowed() {
@@ -250,9 +255,8 @@ func (g *Gate) Call(ctx context.Context, r *Run, c Call) (Answer, error) {
 	return r.finish(ctx, made, reply, err, g.now().Sub(started))
 }
 
-// lookup finds a tool. What is only remembered from the last run is not
-// called: its server must have listed it, as it is now, before anything is
-// decided on it.
+// lookup finds a tool. A tool that is only known from the cache is not called: its
+// server must have listed it before anything is decided about it.
 func (g *Gate) lookup(ctx context.Context, r *Run, name string) (*View, *catalog.Tool, error) {
 	view := g.View()
 	if method, ok := catalog.Method(name); ok {
@@ -273,9 +277,9 @@ func (g *Gate) lookup(ctx context.Context, r *Run, name string) (*View, *catalog
 	return view, tool, nil
 }
 
-// send makes the call, at the upstream or, for a discovery function, at the
-// catalogue. What asks for a resource or a prompt is not a tool's but goes the
-// same way.
+// send makes the call, to the upstream or, for a discovery function, to the
+// catalogue. Reading a resource or a prompt is not a tool's call but goes the same
+// way.
 func (g *Gate) send(ctx context.Context, view *View, r *Run, c *call) (json.RawMessage, error) {
 	if c.tool.Server == "" && !c.tool.Method {
 		return discover(view, r, c)
@@ -291,8 +295,8 @@ func (g *Gate) send(ctx context.Context, view *View, r *Run, c *call) (json.RawM
 	return g.caller.Call(ctx, c.tool.Server, c.identity, c.tool.Name, c.args.Bytes())
 }
 
-// discover answers a discovery function as a tool would: what it returns is
-// structured content, and what it complains of is the tool's own error.
+// discover answers a discovery function as a tool would: its result is structured
+// content, and its complaints are the tool's own errors.
 func discover(view *View, r *Run, c *call) (json.RawMessage, error) {
 	found, err := catalog.Discover(view.Sees(r.Profile), c.tool.Name, c.args.Bytes())
 	reply := map[string]any{"content": []any{}, "structuredContent": found}

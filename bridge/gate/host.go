@@ -2,40 +2,42 @@ package gate
 
 import "codemode-bridge/bridge/approval"
 
-// A Host is whoever runs the script of a run, as the gate needs it: what only
-// it knows from one moment to the next, and what only it can do. Its methods
-// may be called by any number of goroutines. Those that implement it in part
-// embed [Unattended].
+// A Host is whoever runs the script of a run, as the gate needs it: it has what
+// only the runner knows at any moment, and what only the runner can do. Its methods
+// may be called by any number of goroutines. Partial implementations embed
+// [Unattended].
 type Host interface {
 	// Profiles names further profiles that must allow each call.
 	Profiles() []string
 	// AnswersItself reports whether the client answers questions by itself,
-	// before anybody can read them: then nobody is there to be asked.
+	// before anybody can read them: then there is nobody to ask.
 	AnswersItself() bool
-	// ApproveAt returns where approvers answer for the run; "" is nowhere that
-	// is known.
+	// ApproveAt returns where approvers answer for the run; "" if that is not
+	// known.
 	ApproveAt() string
 	// Attended reports whether a client waits for the run. If none does, the run
 	// ends when nobody answers in time, rather than going on alone.
 	Attended() bool
 
 	// Sends is told that a call is about to be sent, and reports whether it may
-	// be: not once the run is suspended. Until Returns the run is not suspended,
-	// since the answer would be lost.
+	// be: no, once the run is suspended. The run is not suspended before
+	// Returns is called, since the answer would be lost.
 	Sends(call int) bool
 	Returns(call int)
-	// Suspended reports whether the run goes on elsewhere, from its journal: then
-	// its calls are neither made nor refused, and nothing is recorded of them.
+	// Suspended reports whether the run continues elsewhere, from its journal: then
+	// its calls are neither made nor refused, and nothing is recorded about them.
 	Suspended() bool
 
-	// Stop ends the run: a person wants that, or it asks and asks in vain.
+	// Stop ends the run: a person wants that, or too many of its questions were
+	// asked without success.
 	Stop(why error)
 	// Unasked is told of each call that was denied because there was nobody to
-	// ask, whatever the script makes of it. It must not block.
+	// ask, whether or not the script handles the error. It must not block.
 	Unasked(*approval.DeniedError)
 }
 
-// Unattended is the host of a run that nobody suspends, stops or binds further.
+// Unattended is the host of a run that nobody suspends or stops, and that no
+// further profile binds.
 type Unattended struct{}
 
 func (Unattended) Profiles() []string            { return nil }

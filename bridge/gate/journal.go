@@ -10,18 +10,20 @@ import (
 	"codemode-bridge/bridge/provenance"
 )
 
-// A Journal makes the journal entries of one call. The gate writes them, each
-// in one transaction with the record that it belongs to.
+// A Journal makes the journal entries of one call. The gate writes each of them in
+// one transaction with the record that it belongs to.
 type Journal interface {
-	// Asking is of a call that a person is asked about.
+	// Asking returns the entry for a call that a person is asked about.
 	Asking() Entries
-	// Sending is of a call that is about to be sent.
+	// Sending returns the entry for a call that is about to be sent.
 	Sending() Entries
-	// Ended is of a call that was answered, or refused, with what the script gets.
+	// Ended returns the entry for a call that was answered or refused, with what
+	// the script gets.
 	Ended(reply Reply, past Past) Entries
 }
 
-// Entries go with a record. Done, if not nil, is told whether they were kept.
+// Entries are written together with a record. Done, if not nil, is told whether
+// they were kept.
 type Entries struct {
 	All  []ledger.JournalEntry
 	Done func(error)
@@ -34,10 +36,10 @@ func (noJournal) Asking() Entries           { return Entries{} }
 func (noJournal) Sending() Entries          { return Entries{} }
 func (noJournal) Ended(Reply, Past) Entries { return Entries{} }
 
-// A Past is what a call that is over has left in its run.
+// A Past is what a finished call leaves in its run.
 type Past struct {
 	Effect Effect `json:"effect"`
-	// Path is the tool's, as rules count it; empty if the call was not counted.
+	// Path is the tool's, under which rules count it; empty if the call was not counted.
 	Path     string `json:"path,omitempty"`
 	Server   string `json:"server,omitempty"`
 	Name     string `json:"name,omitempty"` // of the tool, at its server
@@ -45,7 +47,7 @@ type Past struct {
 	Received int    `json:"received,omitempty"`
 }
 
-// past is what c leaves when it is over.
+// past returns what c leaves when it is over.
 func (c *call) past(state string, received int) Past {
 	p := Past{Effect: c.effect(state), Received: received}
 	if c.counted {
@@ -54,7 +56,7 @@ func (c *call) past(state string, received int) Past {
 	return p
 }
 
-// keep writes a record with the entries that go with it.
+// keep writes a record together with its journal entries.
 func (r *Run) keep(ctx context.Context, rec ledger.Record, e Entries) error {
 	rec.Journal = e.All
 	err := r.record(ctx, rec)
@@ -64,9 +66,9 @@ func (r *Run) keep(ctx context.Context, rec ledger.Record, e Entries) error {
 	return err
 }
 
-// Recall takes over what a call of an earlier part of the run has left, so that
-// later calls are judged, and failures told, as if the run had never paused.
-// Nothing is recorded: it was, at the time. The reply is what the call brought.
+// Recall restores what a call of an earlier part of the run has left, so that later
+// calls are judged, and failures reported, as if the run had never paused. Nothing
+// is recorded, since that was done at the time. The reply is what the script got.
 func (r *Run) Recall(p Past, reply json.RawMessage) {
 	r.mu.Lock()
 	r.effects = append(r.effects, p.Effect)
@@ -80,8 +82,8 @@ func (r *Run) Recall(p Past, reply json.RawMessage) {
 	}
 }
 
-// ErrSuspended is what the calls of a suspended run return: they are neither
-// made nor refused, and nothing is recorded of them.
+// ErrSuspended is returned by the calls of a suspended run: they are neither made
+// nor refused, and nothing is recorded about them.
 var ErrSuspended = errors.New("the run is suspended while it waits")
 
 // Paused records that the run was suspended, with the last entries of its
@@ -90,12 +92,12 @@ func (r *Run) Paused(ctx context.Context, e Entries) error {
 	return r.keep(context.WithoutCancel(ctx), ledger.Record{Event: ledger.RunPaused, Durable: true}, e)
 }
 
-// errLost is why nobody can tell what a call did that an earlier part of the
-// run had sent.
+// errLost is the cause when an earlier part of the run sent a call and nobody can
+// tell what it did.
 var errLost = errors.New("it was sent before the bridge ended, and no answer was written down")
 
-// outcomeUnknown ends a call that an earlier part of the run has sent: its answer is
-// lost, and it is not known to be one that can be made twice.
+// outcomeUnknown ends a call that an earlier part of the run sent: its answer is
+// lost, and it is not known to be repeatable.
 func (r *Run) outcomeUnknown(ctx context.Context, c Call) (Answer, error) {
 	view := r.gate.View()
 	made := &call{Call: c, gate: r.gate}
@@ -119,8 +121,8 @@ func (r *Run) outcomeUnknown(ctx context.Context, c Call) (Answer, error) {
 	return r.conclude(ctx, c, rec, past, err)
 }
 
-// conclude writes down what became of a call that has no answer, with what the
-// script gets for it. If that cannot be written down, the script is told so, too.
+// conclude records what became of a call that has no answer, with what the script
+// gets for it. If that cannot be recorded, the script is told so, too.
 func (r *Run) conclude(ctx context.Context, c Call, rec ledger.Record, past Past, why error) (Answer, error) {
 	reply := c.reply(Answer{}, why)
 	if lost := r.keep(context.WithoutCancel(ctx), rec, c.journal().Ended(reply, past)); lost != nil {
@@ -130,8 +132,8 @@ func (r *Run) conclude(ctx context.Context, c Call, rec ledger.Record, past Past
 	return Answer{Reply: reply}, why
 }
 
-// repeatable reports whether a call can be made twice without harm, by the policy
-// that its run began with and by today's.
+// repeatable reports whether a call is repeatable, by both the policy that its run
+// began with and today's.
 func (g *Gate) repeatable(ctx context.Context, r *Run, c Call) bool {
 	view, tool, err := g.lookup(ctx, r, c.Name)
 	if err != nil {

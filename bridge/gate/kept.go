@@ -9,20 +9,20 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// A run keeps what it began with, across every pause and restart: the policy,
-// which today's can only tighten, what its servers are, and each no.
+// A run keeps what it began with across every pause and restart: its policy, which
+// today's can only tighten, the identities of its servers, and each denial.
 
-// Policy is the policy that the run began with.
+// Policy returns the policy that the run began with.
 func (r *Run) Policy() *profiles.Set { return r.policy }
 
-// Servers say what the servers were that the run began with, by name.
+// Servers returns the identities of the servers that the run began with, by name.
 func (r *Run) Servers() map[string]string { return r.servers }
 
-// Trusted says of which servers' annotations were believed when the run began.
+// Trusted reports which servers' annotations were trusted when the run began.
 func (r *Run) Trusted() map[string]bool { return r.trusted }
 
-// moved says that the server of c is not the one that c is meant for: the one
-// that the run began with, if it began with one of that name.
+// moved says that the server of c is not the one that c is meant for, which is the
+// one of that name that the run began with, if there was one.
 func (r *Run) moved(c *call, now string) error {
 	began, known := r.servers[c.tool.Server]
 	if known && began != now || c.identity != now {
@@ -31,9 +31,8 @@ func (r *Run) moved(c *call, now string) error {
 	return nil
 }
 
-// barred refuses a call that cannot be allowed any more, whatever policy says
-// of it now: its server is another one, or an earlier part of the run was told
-// no.
+// barred refuses a call that can no longer be allowed, whatever policy says now:
+// its server is another one, or it was denied in an earlier part of the run.
 func (r *Run) barred(ctx context.Context, view *View, c *call) error {
 	if err := r.moved(c, view.Identities[c.tool.Server]); err != nil {
 		if c.Again {
@@ -61,7 +60,8 @@ func (r *Run) barred(ctx context.Context, view *View, c *call) error {
 	return answered(c, verdict)
 }
 
-// decideBy judges c by a profile as a view has it and as the run began with it.
+// decideBy judges c by a profile, both as it is in the view and as it was when the
+// run began.
 func (r *Run) decideBy(view *View, name string, facts []profiles.Call) profiles.Decision {
 	today, ok := view.profile(name)
 	began, had := profileOf(r.policy, name)
@@ -75,8 +75,8 @@ func (r *Run) decideBy(view *View, name string, facts []profiles.Call) profiles.
 	return decision
 }
 
-// outdated are the questions that nobody has to answer any more: their server
-// is another one than they are about.
+// outdated returns the questions that need no answer any more, because their server
+// has been replaced by another one.
 func outdated(view *View) func(approval.Key) bool {
 	return func(k approval.Key) bool {
 		now, there := view.Identities[k.Server]

@@ -13,15 +13,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A step is one part of the way to a value in a call's arguments.
+// A step is one part of the path to a value in a call's arguments.
 type step struct {
 	name    string
-	element bool // of an array; the name is of no interest
+	element bool // of an array; the name does not matter
 }
 
-// twins are two names of one object that differ in the case of their letters
-// alone. Servers that look at no case read one of the two, and which one is
-// anybody's guess.
+// twins are two names of one object that differ only in letter case. A server that
+// ignores case reads one of the two, and nobody knows which.
 type twins struct {
 	way  []step // to the object
 	a, b string
@@ -29,7 +28,7 @@ type twins struct {
 
 // findTwins lists the twins in a call's arguments, in a fixed order.
 func findTwins(args map[string]any) (all []twins) {
-	first := map[string]string{} // by what it folds to, of one object
+	first := map[string]string{} // names of one object, by their folded form
 	var look func(v any, way []step)
 	look = func(v any, way []step) {
 		switch v := v.(type) {
@@ -74,7 +73,7 @@ func (t twins) key() string {
 	return b.String()
 }
 
-// String names both, as far as a person may see them.
+// String shows both names, as far as a person may see them.
 func (t twins) text(hidden canon.DisplayOptions) string {
 	var way []string
 	for _, s := range t.way {
@@ -93,10 +92,10 @@ func (t twins) text(hidden canon.DisplayOptions) string {
 // maxNoted is how many twins a record names.
 const maxNoted = 5
 
-// checkNames refuses twins of which a server may take the other one than was
-// decided on: where the tool declares one of them, or a rule of the profiles
-// that judge reads or hides it. All others are said in notes, for the record:
-// in what is plain data, both may be meant.
+// checkNames refuses twins if the server might read the one that was not decided
+// on: if the tool declares one of them, or if a rule of the judging profiles reads
+// or hides one. All others only become notes for the record: in plain data both
+// names may be intended.
 func (v *View) checkNames(tool *catalog.Tool, args map[string]any, by []*profiles.Profile) (notes []string, err *ArgumentError) {
 	found := findTwins(args)
 	if len(found) == 0 {
@@ -128,9 +127,8 @@ func (v *View) checkNames(tool *catalog.Tool, args map[string]any, by []*profile
 	return notes, nil
 }
 
-// declarations finds out which names a tool's schema declares at a place. A
-// schema that cannot be read, or takes too long to look through, may declare
-// any.
+// declarations finds out which names a tool's schema declares at a place. A schema
+// that cannot be read, or takes too long to search, may declare any name.
 type declarations struct {
 	schema *jsonschema.Schema // nil if it cannot be read
 	tool   *catalog.Tool
@@ -139,7 +137,7 @@ type declarations struct {
 }
 
 // has reports whether the schema may declare one of two names, or another that
-// differs from them in case alone.
+// differs from them only in case.
 func (d *declarations) has(t twins) bool {
 	if d.schema == nil {
 		return len(d.tool.Input) > 0
@@ -152,8 +150,8 @@ func (d *declarations) has(t twins) bool {
 	return names[profiles.FoldName(t.a)] || d.work > maxWork
 }
 
-// at collects the names of all schemas that may apply to the object at the end
-// of a way.
+// at collects the names in all schemas that may apply to the object at the end
+// of a path.
 func (d *declarations) at(way []step) map[string]bool {
 	here := d.alternatives([]*jsonschema.Schema{d.schema})
 	for _, s := range way {
@@ -179,7 +177,7 @@ func (d *declarations) at(way []step) map[string]bool {
 	return names
 }
 
-// alternatives are schemas with all that they are put together from.
+// alternatives returns schemas together with all those that they are composed of.
 func (d *declarations) alternatives(from []*jsonschema.Schema) (all []*jsonschema.Schema) {
 	seen := map[*jsonschema.Schema]bool{}
 	for len(from) > 0 && d.work <= maxWork {
@@ -205,7 +203,7 @@ func (d *declarations) alternatives(from []*jsonschema.Schema) (all []*jsonschem
 	return all
 }
 
-// membersOf are the schemas of an object's member.
+// membersOf returns the schemas of an object's member.
 func membersOf(s *jsonschema.Schema, name string) []*jsonschema.Schema {
 	all := []*jsonschema.Schema{s.Properties[name], s.UnevaluatedProperties}
 	for pattern, schema := range s.PatternProperties {
@@ -219,7 +217,7 @@ func membersOf(s *jsonschema.Schema, name string) []*jsonschema.Schema {
 	return all
 }
 
-// elementsOf are the schemas of an array's elements, wherever they stand in it.
+// elementsOf returns the schemas of an array's elements, at any index.
 func elementsOf(s *jsonschema.Schema) []*jsonschema.Schema {
 	all := append([]*jsonschema.Schema{s.Items2020, s.UnevaluatedItems, s.Contains}, s.PrefixItems...)
 	switch items := s.Items.(type) {

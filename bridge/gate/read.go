@@ -14,17 +14,17 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// A Reader asks upstream servers for what they have beside tools: the methods
-// of package catalog. Read returns the result of one, lists as one page; its
-// errors are like those of a Caller. Offers are the servers that have what a
-// method asks for.
+// A Reader asks upstream servers for what they have besides tools, by the methods
+// of package catalog. Read returns the result of one method, with lists as one page;
+// its errors are like those of a Caller. Offers returns the servers that support a
+// method.
 type Reader interface {
 	Read(ctx context.Context, server, identity, method string, args json.RawMessage) (json.RawMessage, error)
 	Offers(method string) []string
 }
 
-// read makes a call that is no tool's, and returns what came as a tool would
-// have sent it.
+// read makes a call that is not a tool's, and returns the result in the form of a
+// tool's answer.
 func (g *Gate) read(ctx context.Context, view *View, r *Run, c *call) (json.RawMessage, error) {
 	if g.reader == nil {
 		return nil, errNoReader
@@ -62,8 +62,8 @@ type skipped struct {
 	Why    string `json:"why"`
 }
 
-// readAll asks every server that has such a list. What the profile hides is not
-// even named.
+// readAll asks every server that has such a list. Servers that the profile hides are
+// not even named.
 func (g *Gate) readAll(ctx context.Context, view *View, r *Run, c *call) (json.RawMessage, error) {
 	type part struct {
 		call    *call
@@ -103,10 +103,10 @@ func (g *Gate) readAll(ctx context.Context, view *View, r *Run, c *call) (json.R
 	return structured(result, nil)
 }
 
-// listOne reads the list of one server on behalf of a call that asks all of
-// them. It goes the way of a call of its own: it is checked, and its intent and
-// its outcome are recorded. Nobody is asked: what would need a person is
-// skipped, like what policy denies, and the error says why.
+// listOne reads the list of one server on behalf of a call that asks all of them.
+// It is treated like a call of its own: it is checked, and its intent and outcome
+// are recorded. Nobody is asked: a list that would need a person is skipped, like
+// one that policy denies, and the error says why.
 func (g *Gate) listOne(ctx context.Context, r *Run, c *call) ([]json.RawMessage, error) {
 	if why := r.skips(c); why != nil {
 		rec := c.record(ledger.Refusal)
@@ -157,8 +157,8 @@ func (r *Run) skips(c *call) error {
 	return nil
 }
 
-// listed are the entries of a list, each with the name of its server, and what
-// else the list says.
+// listed returns the entries of a list, each with the name of its server, and the
+// list's other members.
 func listed(server, member string, reply json.RawMessage) (entries []json.RawMessage, rest map[string]json.RawMessage, err error) {
 	var list map[string]json.RawMessage
 	if err = json.Unmarshal(reply, &list); err == nil {
@@ -177,7 +177,7 @@ func listed(server, member string, reply json.RawMessage) (entries []json.RawMes
 		if json.Unmarshal(entry, &fields) != nil || fields == nil {
 			continue // no entry
 		}
-		fields["server"] = name // in place of one that the server itself may have put there
+		fields["server"] = name // overwrites one that the server itself may have put there
 		delete(fields, "_meta")
 		delete(fields, "icons")
 		text, err := json.Marshal(fields)
@@ -195,8 +195,8 @@ func listed(server, member string, reply json.RawMessage) (entries []json.RawMes
 	return named, list, nil
 }
 
-// structured is an answer of structured content: these members, with those of
-// rest; or the one of rest that has no name.
+// structured returns an answer of structured content: these members and those of
+// rest, or the one of rest that has no name.
 func structured(members map[string]any, rest map[string]json.RawMessage) (json.RawMessage, error) {
 	var content any = members
 	for name, value := range rest {
@@ -209,8 +209,8 @@ func structured(members map[string]any, rest map[string]json.RawMessage) (json.R
 	return json.Marshal(map[string]any{"content": []any{}, "structuredContent": content})
 }
 
-// contents is the answer of resources/read: its texts as text, everything else
-// as media.
+// contents returns the answer of resources/read: text as text, everything else as
+// media.
 func contents(reply json.RawMessage) (json.RawMessage, error) {
 	var result struct {
 		Contents []json.RawMessage `json:"contents"`

@@ -24,7 +24,7 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// Origin says where a run comes from: facts that stay as they are.
+// Origin says where a run comes from: facts that never change.
 type Origin struct {
 	ID      string // of the run, unique
 	Session string
@@ -42,13 +42,13 @@ type Origin struct {
 	// Profile binds the run. The empty name stands for whatever binds the
 	// tool `eval`: the default profile, or nothing.
 	Profile string
-	// Folder is where the run's servers work that have no folder of their own;
-	// empty if all have one.
+	// Folder is the working directory of those of the run's servers that have none
+	// of their own; empty if all have one.
 	Folder string
 	// Configuration is the one that the run belongs to, if it is not the gate's.
 	Configuration Configuration
-	// Policy and Servers are what an earlier part of the run began with; nil is
-	// what holds now.
+	// Policy and Servers are what an earlier part of the run began with; nil means
+	// the current ones.
 	Policy  *profiles.Set
 	Servers map[string]string
 	Trusted map[string]bool
@@ -58,7 +58,7 @@ type Origin struct {
 	CallTimeout time.Duration
 }
 
-// Reach says how a run can reach a person.
+// Reach says how a run can ask a person.
 type Reach int
 
 const (
@@ -69,29 +69,29 @@ const (
 	ByApprovers                // there is no client: approvers are asked whatever the profile's fallback
 )
 
-// A Run is one execution of a script, as far as its calls go: the policy it
-// began with, what it has done, and how much. Its methods may be called by
-// any number of goroutines.
+// A Run is one execution of a script, as far as its calls are concerned: the policy
+// it began with, what it has done, and how much. Its methods may be called by any
+// number of goroutines.
 type Run struct {
 	Origin
 	host    Host
 	gate    *Gate
 	policy  *profiles.Set     // that the run began with
-	servers map[string]string // what they were then
-	trusted map[string]bool   // whose annotations were believed then
+	servers map[string]string // their identities at the time
+	trusted map[string]bool   // whose annotations were trusted at the time
 	started time.Time
-	read    provenance.Memory // what its calls have brought
+	read    provenance.Memory // what its calls have returned
 
 	mu      sync.Mutex
 	preview analysis.Report
 	effects []Effect // in the order the calls were decided
 	facts   profiles.RunFacts
-	scripts map[string]bool // digests of the saved scripts that were written down
-	secrets []string        // values that rules hide, for texts in which somebody repeats them
+	scripts map[string]bool // digests of the saved scripts that were recorded
+	secrets []string        // values that rules hide, to remove them from texts that repeat them
 	resumed bool
 }
 
-// A call is a call with all that the gate found out about it.
+// A call is a call with all that the gate knows about it.
 type call struct {
 	Call
 	gate     *Gate
@@ -100,7 +100,7 @@ type call struct {
 	args     canon.Args
 	decision profiles.Decision
 	verdict  *approval.Verdict    // of a person, if one was asked
-	shown    *canon.Digest        // of the arguments that were asked about, if a person edited them
+	shown    *canon.Digest        // of the arguments that the person was asked about, if they edited them
 	edited   *Edited              // how, nil if nobody did
 	notes    []string             // on its arguments, for the record
 	sources  []string             // of its arguments, in words, once it is asked about
@@ -109,10 +109,9 @@ type call struct {
 	bytes    int64
 }
 
-// Begin starts a run and records it. The profile is looked up once here and
-// once for each call; the stricter of the two decides, so an edit of the
-// configuration can tighten a run that is under way and never loosen it.
-// Without a host it is an [Unattended] run.
+// Begin starts a run and records it. The profile is looked up once here and once for
+// each call, and the stricter of the two decides, so an edit of the configuration
+// can tighten a running run and never loosen it. A nil host means [Unattended].
 func (g *Gate) Begin(ctx context.Context, o Origin, h Host) (*Run, error) {
 	r := g.run(o, h)
 	if err := r.record(ctx, r.startRecord()); err != nil {
@@ -121,9 +120,8 @@ func (g *Gate) Begin(ctx context.Context, o Origin, h Host) (*Run, error) {
 	return r, nil
 }
 
-// Resume goes on with a run that has begun before, and records that. The policy
-// that it began with comes with its origin. What its calls have done so far is
-// told by Recall.
+// Resume continues a run that was begun before, and records that. The policy that it
+// began with is in its origin. Recall restores what its calls have done so far.
 func (g *Gate) Resume(ctx context.Context, o Origin, h Host, began time.Time, by string) (*Run, error) {
 	r := g.run(o, h)
 	r.started, r.resumed = began, true
@@ -133,7 +131,7 @@ func (g *Gate) Resume(ctx context.Context, o Origin, h Host, began time.Time, by
 	return r, nil
 }
 
-// Leftover is a run that has begun before and does not go on: it can only End.
+// Leftover returns a run that was begun before and does not continue: it can only End.
 func (g *Gate) Leftover(o Origin, began time.Time) *Run {
 	r := g.run(o, nil)
 	r.started = began
@@ -153,8 +151,8 @@ func (g *Gate) run(o Origin, h Host) *Run {
 	return r
 }
 
-// startRecord holds the script as a person may see it, and a hash of what it
-// really is.
+// startRecord makes a record with the script as a person may see it, and a hash of
+// its exact text.
 func (r *Run) startRecord() ledger.Record {
 	rec := ledger.Record{Event: ledger.RunStarted, Name: r.Name, Revision: r.policy.Revision()}
 	if r.Script != "" {
@@ -168,7 +166,7 @@ func (r *Run) startRecord() ledger.Record {
 	return rec
 }
 
-// input is the script's input as the member of an object.
+// input returns the script's input as the member of an object.
 func (r *Run) input() canon.Args {
 	if len(r.Input) == 0 {
 		return canon.Args{}
@@ -189,8 +187,8 @@ func (r *Run) End(ctx context.Context, outcome string, why string, e Entries) er
 	}, e)
 }
 
-// Preview notes what could be read from the script before it ran. It is shown
-// to whoever is asked, and decides nothing.
+// Preview notes the calls that could be read from the script before it ran. They are
+// shown to whoever is asked, and decide nothing.
 func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 	report.Calls = slices.Clone(report.Calls)
 	o := r.recordOptions()
@@ -211,21 +209,21 @@ func (r *Run) Preview(ctx context.Context, report analysis.Report) error {
 	return r.record(ctx, ledger.Record{Event: ledger.Preview, Preview: text})
 }
 
-// shownLiterals are the arguments of a previewed call as a person may see them.
+// shownLiterals returns the arguments of a previewed call as a person may see them.
 func shownLiterals(args string, o canon.DisplayOptions) string {
 	if args == "" {
 		return ""
 	}
 	whole, err := canon.Parse([]byte(`{"args":` + args + `}`))
 	if err != nil {
-		return "" // no literal that JSON has
+		return "" // not a JSON literal
 	}
 	shown := canon.Display(whole, o).JSON
 	return strings.TrimSuffix(strings.TrimPrefix(string(shown), `{"args":`), "}")
 }
 
 // decide judges c by the policy that the run began with and by today's, and
-// remembers what rules hide of it.
+// remembers which of its values rules hide.
 func (r *Run) decide(view *View, c *call) {
 	r.mu.Lock() // until the call is counted: rules may ask how many there were
 	c.decision = r.decideLocked(view, c)
@@ -246,7 +244,8 @@ func (r *Run) decideLocked(view *View, c *call) profiles.Decision {
 	return decision
 }
 
-// decideAll judges a call by all that is known of its tool; the stricter counts.
+// decideAll judges a call by every definition of its tool; the strictest decision
+// counts.
 func decideAll(p *profiles.Profile, facts []profiles.Call) profiles.Decision {
 	decision := p.Decide(facts[0])
 	for _, more := range facts[1:] {
@@ -255,19 +254,20 @@ func decideAll(p *profiles.Profile, facts []profiles.Call) profiles.Decision {
 	return decision
 }
 
-// quarantined is the decision on a tool that nobody has accepted as it is.
+// quarantined returns the decision on an unreviewed tool under quarantine.
 func quarantined(h UnreviewedTool, d profiles.Decision) profiles.Decision {
 	return profiles.Decision{Disposition: profiles.Deny, Risk: d.Risk, Profile: d.Profile, Revision: d.Revision,
 		Reasons: []profiles.Reason{{Kind: profiles.KindQuarantine, Disposition: profiles.Deny, Detail: "it is quarantined: " + h.Why}}}
 }
 
-// gone is the decision of a profile that is not there any more.
+// gone returns the decision of a profile that no longer exists.
 func gone(name string) profiles.Decision {
 	return profiles.Decision{Disposition: profiles.Deny, Risk: profiles.Critical, Profile: name,
 		Reasons: []profiles.Reason{{Kind: profiles.KindPolicyError, Disposition: profiles.Deny, Detail: "there is no such profile any more"}}}
 }
 
-// bound are the profiles that bind the run; nil stands for one that is gone.
+// bound returns the profiles that bind the run; nil stands for one that no longer
+// exists.
 func (r *Run) bound(view *View) []*profiles.Profile {
 	var all []*profiles.Profile
 	for _, name := range append([]string{r.Profile}, r.host.Profiles()...) {
@@ -280,12 +280,12 @@ func (r *Run) bound(view *View) []*profiles.Profile {
 	return all
 }
 
-// factsLocked are the facts of a call: see View.Facts.
+// factsLocked returns the facts of a call: see View.Facts.
 func (r *Run) factsLocked(view *View, c *call) []profiles.Call {
 	facts := view.Facts(c.tool)
 	_, began := r.servers[c.tool.Server]
 	for i := range facts {
-		if began && !r.trusted[c.tool.Server] && !c.tool.Method { // trust that came later is for runs that come later
+		if began && !r.trusted[c.tool.Server] && !c.tool.Method { // trust given later applies to later runs
 			facts[i].TrustAnnotations = false
 		}
 		facts[i].Args, facts[i].Run = c.args.Value(), r.othersLocked(c)
@@ -333,7 +333,7 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 	return nil
 }
 
-// intent is the record of a call that is about to be sent.
+// intent makes the record of a call that is about to be sent.
 func (c *call) intent() ledger.Record {
 	rec := c.record(ledger.Intent)
 	rec.Sent = len(c.args.Bytes())
@@ -344,7 +344,7 @@ func (c *call) intent() ledger.Record {
 	return rec
 }
 
-// finish records how a call that was sent has ended, and makes its answer.
+// finish records how a sent call ended, and makes its answer.
 func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err error, took time.Duration) (Answer, error) {
 	defer r.host.Returns(c.Number)
 	var answer Answer
@@ -384,7 +384,7 @@ func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) (Answe
 	if r.host.Suspended() {
 		return Answer{}, ErrSuspended
 	}
-	if c.Lost { // it was sent before, whatever would become of it now
+	if c.Lost { // it was already sent, whatever would be decided now
 		return r.outcomeUnknown(ctx, c)
 	}
 	name := canon.Escape(r.redact(c.Name)) // a script may have put anything there
@@ -400,11 +400,11 @@ func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) (Answe
 	r.mu.Lock()
 	r.effects = append(r.effects, past.Effect)
 	r.mu.Unlock()
-	return r.conclude(ctx, c, rec, past, why) // refused whether or not this can be written
+	return r.conclude(ctx, c, rec, past, why) // refused whether or not this can be recorded
 }
 
-// Bound is the name of the profile that the run began under, also where that
-// is whatever binds `eval`; empty if nothing does.
+// Bound returns the name of the profile that the run began under, including the one
+// that binds `eval`; empty if there is none.
 func (r *Run) Bound() string {
 	if began, ok := profileOf(r.policy, r.Profile); ok {
 		return began.Name()
@@ -422,7 +422,7 @@ func (r *Run) record(ctx context.Context, rec ledger.Record) error {
 	return r.gate.recorder.Record(ctx, rec)
 }
 
-// trace names one call, from the question about it to its outcome.
+// trace identifies one call, from the question about it to its outcome.
 func trace(run string, call int) string { return run + "." + strconv.Itoa(call) }
 
 // record begins a record about c.
@@ -432,7 +432,7 @@ func (c *call) record(event ledger.Event) ledger.Record {
 	if c.decision.Disposition == 0 {
 		return rec // refused before anything was decided
 	}
-	if rec.Digest = c.args.Digest().String(); event != ledger.Outcome { // its intent has them
+	if rec.Digest = c.args.Digest().String(); event != ledger.Outcome { // the record of its intent has them
 		rec.Args, rec.Sources = c.recorded(c.args, nil), c.finds
 	}
 	if c.edited != nil {
@@ -447,7 +447,7 @@ func (c *call) record(event ledger.Event) ledger.Record {
 	return rec
 }
 
-// recorded are arguments of the call as they stand in a record. Hides is as in
+// recorded returns arguments of the call as records show them. Hides is as in
 // displayOptions.
 func (c *call) recorded(args canon.Args, hides map[string]string) json.RawMessage {
 	o := c.displayOptions(hides)
@@ -455,15 +455,15 @@ func (c *call) recorded(args canon.Args, hides map[string]string) json.RawMessag
 	return canon.Display(args, o).JSON
 }
 
-// Bounds on arguments in a record, whatever rules say of their display: so deep
-// they fit into the bytes.
+// Bounds on arguments in a record, whatever rules say about their display: with this
+// depth they fit into the bytes.
 const (
 	recordBytes = ledger.MaxText
 	recordDepth = 10
 )
 
-// displayOptions say how the arguments are shown, as policy wants it. Hides are
-// names that are hidden besides those of the decision.
+// displayOptions returns how policy wants the arguments to be shown. Hides are names
+// that are hidden besides those of the decision.
 func (c *call) displayOptions(hides map[string]string) canon.DisplayOptions {
 	d, hidden := c.decision.Display, c.decision.Hidden
 	if len(hides) > 0 {
@@ -474,19 +474,19 @@ func (c *call) displayOptions(hides map[string]string) canon.DisplayOptions {
 		MaxString: d.MaxString, MaxArray: d.MaxArray, MaxObject: d.MaxObject, MaxDepth: d.MaxDepth}
 }
 
-// recordOptions say how arguments are recorded of which nothing is decided yet:
-// what any rule of the run's profiles hides is hidden.
+// recordOptions returns how to record arguments that are not decided on yet: whatever
+// any rule of the run's profiles hides is hidden.
 func (r *Run) recordOptions() canon.DisplayOptions {
 	return canon.DisplayOptions{Hidden: hiddenBy(r.bound(r.gate.View())), MaxBytes: recordBytes, FingerprintKey: r.gate.prints}
 }
 
 const (
-	maxSecrets  = 200     // values that rules hide, which a run remembers
-	secretBytes = 1 << 10 // of one; a longer one is known by its beginning
+	maxSecrets  = 200     // hidden values that a run remembers
+	secretBytes = 1 << 10 // of each; a longer one is recognized by its beginning
 )
 
-// hide remembers the values in a that rules hide, the last ones if they are
-// many: the server, and the script, may repeat them where they have no name.
+// hide remembers the values in a that rules hide, or the last ones if there are too
+// many: the server and the script may repeat them where they have no name.
 func (r *Run) hide(a canon.Args, o canon.DisplayOptions) {
 	if len(o.Hidden) == 0 {
 		return
@@ -503,16 +503,16 @@ func (r *Run) hide(a canon.Args, o canon.DisplayOptions) {
 	r.secrets = slices.Delete(r.secrets, 0, max(0, len(r.secrets)-maxSecrets))
 }
 
-// redact is a text for a record: what rules hide is hidden, and what looks like
-// a secret.
+// redact returns a text for a record, without what rules hide and what looks like a
+// secret.
 func (r *Run) redact(text string) string {
 	r.mu.Lock()
 	secrets := slices.Clone(r.secrets)
 	r.mu.Unlock()
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // at one place the first counts
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // longest first: the first match at a place counts
 	for _, secret := range secrets {
 		if at := strings.Index(text, secret); at >= 0 && len(secret) == secretBytes {
-			text = text[:at] + "[hidden]" // nobody knows where it ends
+			text = text[:at] + "[hidden]" // its end is not known
 			continue
 		}
 		text = strings.ReplaceAll(text, secret, "[hidden]")
@@ -521,7 +521,8 @@ func (r *Run) redact(text string) string {
 	return shown
 }
 
-// redact is a text for a record of no run: what looks like a secret is hidden.
+// redact returns a text for a record that belongs to no run, without what looks like
+// a secret.
 func (g *Gate) redact(text string) string {
 	shown, _ := canon.DisplayOptions{FingerprintKey: g.prints}.Redact(text)
 	return shown
@@ -548,7 +549,7 @@ func (r *Run) countLocked(c *call) {
 	r.tallyLocked(c.tool.Path(), c.bytes)
 }
 
-// tallyLocked counts a call of a tool that sends so many bytes.
+// tallyLocked counts a call of a tool with the number of bytes that it sends.
 func (r *Run) tallyLocked(path string, bytes int64) {
 	r.facts.Calls++
 	r.facts.Bytes += bytes
@@ -557,15 +558,15 @@ func (r *Run) tallyLocked(path string, bytes int64) {
 	}
 }
 
-// An Effect is what became of one call, told to the model when its script
-// fails, so that a second attempt does not do things twice.
+// An Effect is what became of one call. The model is told when its script fails, so
+// that a second attempt does not do things twice.
 type Effect struct {
 	Number     int    `json:"call"`
 	Tool       string `json:"tool"`
 	State      string `json:"state"` // done, failed, refused or unknown, as in package ledger
 	Repeatable bool   `json:"repeatable,omitempty"`
-	// Retry says of a call that was refused what stops it in another run as well;
-	// it is empty where the same call may pass there.
+	// Retry says, for a refused call, what would stop it in another run as well;
+	// it is empty if the same call may pass there.
 	Retry string `json:"retry,omitempty"`
 	// Edited, if not nil, says that the arguments were not the script's.
 	Edited *Edited `json:"edited,omitempty"`
@@ -579,7 +580,7 @@ type Edited struct {
 	To   json.RawMessage `json:"to"`
 }
 
-// madeLocked counts the calls so far that were sent: what was refused was not made.
+// madeLocked counts the calls that were sent so far, without those that were refused.
 func (r *Run) madeLocked() int {
 	made := 0
 	for _, e := range r.effects {
@@ -590,19 +591,19 @@ func (r *Run) madeLocked() int {
 	return made
 }
 
-// effect is what becomes of c, with a state.
+// effect returns the effect of c with the given state.
 func (c *call) effect(state string) Effect {
 	return Effect{Number: c.Number, Tool: c.tool.Script, State: state, Repeatable: c.decision.Repeatable, Edited: c.edited}
 }
 
-// What Retry may be.
+// The values of Retry.
 const (
-	RetryNever   = "never"   // policy or a person's no, or that nobody can be asked
-	RetryChanged = "changed" // its arguments, or its name: another one may pass
+	RetryNever   = "never"   // policy or a person denied it, or nobody can be asked
+	RetryChanged = "changed" // its arguments or its name are wrong: with others it may pass
 )
 
-// Effects returns what has become of the run's calls so far. A call that is
-// still under way is unknown.
+// Effects returns what has become of the run's calls so far. The state of a call
+// that is still under way is unknown.
 func (r *Run) Effects() []Effect {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,13 +11,12 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// Saved readies run r to run the saved script that c names, with c's arguments
-// as its input: it freezes the input, checks it against the script's schema,
-// and records which script it is, by its hash, before it is given away.
+// Saved prepares run r to run the saved script that c names, with c's arguments as
+// its input: it freezes the input, checks it against the script's schema, and
+// records the hash of the script before returning it.
 //
-// Policy does not judge this: a saved script can do nothing but make calls,
-// which come through Call, in the same run and under the same profile, and are
-// judged there one by one.
+// Policy does not judge this: a saved script can only make calls, which go through
+// Call in the same run and under the same profile, and are judged there one by one.
 //
 // An error is one of Call's for a call that was not sent.
 func (g *Gate) Saved(ctx context.Context, r *Run, c Call) (catalog.Script, error) {
@@ -60,8 +59,8 @@ func (g *Gate) Saved(ctx context.Context, r *Run, c Call) (catalog.Script, error
 	return *tool.Saved, nil
 }
 
-// first reports whether the run has not asked this about a digest before: a
-// script that is run in a loop is written down once.
+// first reports whether this is the run's first use of a digest, so that a script
+// that is run in a loop is recorded once.
 func (r *Run) first(digest string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,10 +74,11 @@ func (r *Run) first(digest string) bool {
 	return true
 }
 
-// savedName is how a saved script is named where tools are, too.
+// savedName returns the name of a saved script among those of tools.
 func savedName(name string) string { return `run("` + name + `")` }
 
-// unknownScript says that no saved script is called name, and what is.
+// unknownScript says that no saved script is called name, and which have similar
+// names.
 func unknownScript(view *View, r *Run, name string) *UnknownToolError {
 	e := &UnknownToolError{Name: name, Message: "there is no saved script " + canon.Escape(name)}
 	for _, near := range view.Sees(r.Profile).Near(name, 3) {

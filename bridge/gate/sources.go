@@ -12,18 +12,18 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// remember keeps the answer of c, to find it again in what the run sends.
+// remember keeps the answer of c, to recognize its bytes in what the run sends later.
 func (r *Run) remember(c *call, reply json.RawMessage) {
 	if c.tool.Server == "" {
-		return // what the bridge itself says is no secret
+		return // what the bridge itself says is not secret
 	}
 	r.read.Read(provenance.Source{Call: c.Number, Server: c.tool.Server, Tool: c.tool.Name, Args: c.args, Hidden: c.decision.Hidden}, reply)
 }
 
 // findSources finds which of the arguments' bytes the run has read before, for the
-// person who is asked. It raises and never lowers: what is passed on from one
-// server to another is said among the reasons, and no remembered yes covers
-// it. It is looked for only in calls that are asked about.
+// person who is asked. It can only make a decision stricter: data that is passed from
+// one server to another is named among the reasons, and no grant covers it. It looks
+// only at calls that are asked about.
 func (r *Run) findSources(c *call) {
 	found := r.read.Find(c.args)
 	c.sources, c.finds = nil, nil
@@ -50,5 +50,5 @@ func (r *Run) findSources(c *call) {
 	}
 }
 
-// asked are the arguments for the person who is asked.
+// asked returns the arguments for the person who is asked.
 func (c *call) asked() canon.Shown { return approval.DisplayArgs(c.decision, c.args) }

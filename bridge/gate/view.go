@@ -7,49 +7,49 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// A View is all that is decided on: one policy and one catalogue, which
-// change only together, so that no decision mixes two versions. It is never
+// A View is everything that decisions are based on: one policy and one catalogue,
+// which change only together, so that no decision mixes two versions. It is never
 // changed, only replaced.
 type View struct {
 	Profiles *profiles.Set
 	Catalog  *catalog.Catalog
-	// Trusted reports, by server, that the person who runs the bridge
-	// believes the server's readOnlyHint.
+	// Trusted reports, by server, whether the person who runs the bridge
+	// trusts the server's readOnlyHint.
 	Trusted map[string]bool
-	// Identities say, by server, what the server is beside its name: a keyed
+	// Identities tell servers of the same name apart: for each server, a keyed
 	// digest of its command, address, arguments and environment.
 	Identities map[string]string
-	// Known reports that the tools of every enabled server are in the
-	// catalogue, be it from the last run.
+	// Known reports whether the tools of every enabled server are in the
+	// catalogue, whether listed or from the cache.
 	Known bool
-	// Unreviewed are the tools whose definition nobody has accepted as it is.
+	// Unreviewed are the tools whose present definition nobody has accepted.
 	Unreviewed map[ToolName]UnreviewedTool
 
 	seen    sync.Map // profile name -> *catalog.View
 	schemas sync.Map // tool digest -> *argumentSchema
 }
 
-// A ToolName is the pair that names a tool: the configured server and the raw
-// name that it gives the tool.
+// A ToolName is the pair that identifies a tool: the configured server, and the raw
+// name that the server gives the tool.
 type ToolName struct{ Server, Tool string }
 
-// An UnreviewedTool is a tool that is not as a person last accepted it, or that nobody
-// has accepted at all. A call of it is asked, whatever would allow it, and what
-// the server says of it lowers no risk.
+// An UnreviewedTool is a tool whose definition changed since a person accepted it,
+// or that nobody has accepted at all. Its calls always ask, whatever else would allow
+// them, and the server's own annotations do not lower its risk.
 type UnreviewedTool struct {
-	// Why says so in our words, without a full stop.
+	// Why says which, in our words, without a full stop.
 	Why string
 	// Quarantined tools are hidden from scripts, and their calls are denied.
 	Quarantined bool
-	// Was is the definition that was accepted; nil if there is none. The
-	// stricter of what policy says of it and of the present one counts.
+	// Was is the definition that was accepted; nil if there is none. Policy judges
+	// it and the present one, and the stricter decision counts.
 	Was *catalog.Definition
 	// Difference is for the person who is asked: lines as a person may see them.
 	Difference []string
 }
 
-// held finds out whether a tool is held; what is read of a server beside its
-// tools has names of our own and never is.
+// held reports whether a tool is unreviewed. Methods that read what a server has
+// besides tools have names of our own and never are.
 func (v *View) held(t *catalog.Tool) (UnreviewedTool, bool) {
 	if t.Method {
 		return UnreviewedTool{}, false
@@ -58,12 +58,12 @@ func (v *View) held(t *catalog.Tool) (UnreviewedTool, bool) {
 	return h, ok
 }
 
-// Facts are what policy may know of a tool, but for the call's own: of a tool
-// that is held there are two, as it is and as it was accepted, and both count.
+// Facts returns what policy may know about a tool, without the facts of a call. An
+// unreviewed tool has two, as it is and as it was accepted, and both count.
 func (v *View) Facts(t *catalog.Tool) []profiles.Call {
 	h, held := v.held(t)
 	is := profiles.Call{Server: t.Server, Tool: t.Name, Title: t.Title, Description: t.Description, Annotations: t.Annotations,
-		TrustAnnotations: t.Method || v.Trusted[t.Server] && !held, Changed: h.Why} // what is said of a method is ours
+		TrustAnnotations: t.Method || v.Trusted[t.Server] && !held, Changed: h.Why} // a method's annotations are our own
 	if h.Was == nil {
 		return []profiles.Call{is}
 	}
@@ -72,9 +72,8 @@ func (v *View) Facts(t *catalog.Tool) []profiles.Call {
 	return []profiles.Call{is, was}
 }
 
-// Sees returns the part of the catalogue that a profile may know of; the
-// empty name stands for what binds `eval`. A profile that is not there sees
-// nothing.
+// Sees returns the part of the catalogue that a profile may see; the empty name
+// stands for what binds `eval`. A profile that does not exist sees nothing.
 func (v *View) Sees(name string) *catalog.View {
 	if known, ok := v.seen.Load(name); ok {
 		return known.(*catalog.View)
@@ -89,9 +88,9 @@ func (v *View) Sees(name string) *catalog.View {
 	return view.(*catalog.View)
 }
 
-// ReadOnly reports whether nothing that a profile may call can change
-// anything, as far as names and trusted annotations tell. As long as some
-// server's tools are not known, nobody can tell.
+// ReadOnly reports whether nothing that a profile may call can change anything, as
+// far as names and trusted annotations tell. It is false until the tools of every
+// server are known.
 func (v *View) ReadOnly(name string) bool {
 	p, ok := v.profile(name)
 	if !ok || !v.Known || len(v.Sees(name).Servers()) == 0 {
@@ -112,7 +111,7 @@ func (v *View) ReadOnly(name string) bool {
 	return p.ReadOnly(facts)
 }
 
-// Limits are what a profile allows a run, each nil where it says nothing.
+// Limits returns a profile's limits for a run, each nil if it sets none.
 func (v *View) Limits(name string) profiles.Limits {
 	p, ok := v.profile(name)
 	if !ok {
@@ -121,7 +120,7 @@ func (v *View) Limits(name string) profiles.Limits {
 	return p.Limits()
 }
 
-// May reports whether a profile lets a script know of a tool, be it there or not.
+// May reports whether a profile lets a script see a tool, whether or not it exists.
 func (v *View) May(name, server, tool string) bool {
 	p, ok := v.profile(name)
 	return ok && p.Sees(server, tool)
@@ -132,7 +131,7 @@ func (v *View) profile(name string) (*profiles.Profile, bool) {
 	return profileOf(v.Profiles, name)
 }
 
-// profileOf is View.profile of a policy.
+// profileOf is View.profile for a policy.
 func profileOf(set *profiles.Set, name string) (*profiles.Profile, bool) {
 	if name == "" {
 		return set.Default(), true

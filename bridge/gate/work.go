@@ -9,29 +9,29 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A schema of a few hundred bytes can take longer to check than the world lasts: one
-// whose parts refer twice to the next of them, say. So what would be checked is
-// counted before a schema is compiled, and what is checked while it is used: schemas
-// that refer to themselves go as deep as the arguments do.
+// A schema of a few hundred bytes can take practically forever to check, for instance
+// if each part refers twice to the next. So the parts are counted before a schema is
+// compiled, and again while it is used: schemas that refer to themselves go as deep
+// as the arguments do.
 const (
-	maxWork     = 50_000 // parts of a schema that are looked at for one call
+	maxWork     = 50_000 // parts of a schema that are examined for one call
 	maxDeep     = 100    // nesting of a schema
 	maxPatterns = 8 << 10
 )
 
 var errWork = errors.New("the schema takes too long to check")
 
-// A budget counts the parts of a schema that are looked at.
+// A budget counts the parts of a schema that are examined.
 type budget struct{ spent int }
 
-// Validate counts one, as part of each part of the schema.
+// Validate counts one; it is added to each part of the schema.
 func (b *budget) Validate(*jsonschema.ValidatorContext, any) {
 	if b.spent++; b.spent > maxWork {
 		panic(errWork)
 	}
 }
 
-// bounded reports whether a schema can be compiled and used in a bearable time.
+// bounded reports whether a schema can be compiled and used in acceptable time.
 func bounded(doc any) bool {
 	s := sizer{root: doc, known: map[string]int{}}
 	return s.size(doc, 0) <= maxWork
@@ -67,7 +67,7 @@ func (s *sizer) size(v any, depth int) int {
 			case key == "$ref" && isText:
 				add(s.refers(text))
 			case isText && (key == "$dynamicRef" || key == "$recursiveRef" || (key == "$id" || key == "id") && depth > 0):
-				add(tooLarge) // it leads who knows where
+				add(tooLarge) // its target is not known
 			case key == "pattern" && isText:
 				s.patterns += len(text)
 			case key == "patternProperties" && isObject:
@@ -83,7 +83,7 @@ func (s *sizer) size(v any, depth int) int {
 	return n
 }
 
-// refers counts what a reference leads to, once.
+// refers counts the target of a reference, once.
 func (s *sizer) refers(ref string) int {
 	if n, ok := s.known[ref]; ok {
 		return n

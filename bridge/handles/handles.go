@@ -1,16 +1,15 @@
-// Package handles keeps what a script got and a model cannot take: media of tools'
-// answers, and results too large for a conversation. Model and script get a
-// [Handle] instead, and a later script of the same session reads the parts that it
-// wants:
+// Package handles keeps values that are too large for a conversation: the media in
+// tools' answers, and large results. Model and script get a [Handle] instead, and a
+// later script of the same session reads the parts that it needs:
 //
 //	codemode.read("h3", "items[0:50].title")
 //
-// A path is keys, indices and slices, as in JavaScript; of a text only a slice can
-// be read. Reading walks the JSON text itself, so that a part costs what the part
-// costs, however large the whole is.
+// A path consists of keys, indices and slices, as in JavaScript; text can only be
+// sliced. Reading walks the JSON text without decoding it, so the cost depends on
+// the part that is read and not on the size of the whole.
 //
-// What a session keeps is bounded in bytes and in time; the oldest makes room. A
-// run that is suspended takes along what its handles stand for ([Shelf],
+// What a session keeps is bounded in bytes and in time, and the oldest values are
+// dropped first. A suspended run takes along the values behind its handles ([Shelf],
 // [Store.Restore]).
 package handles
 

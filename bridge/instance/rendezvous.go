@@ -1,28 +1,28 @@
 // Package instance lets several processes of one user, each with an MCP client
 // of its own, be served by one shared bridge: the instance.
 //
-// A process finds its instance at a [Rendezvous]. That is a socket in a folder
-// that is the user's alone (mode 0700, the socket 0600). The socket's name is a
-// keyed digest of everything that must be equal for two clients to be served
-// alike, so that clients that differ do not meet, and the name reveals nothing
-// of what went into it. Each side asks the system who is at the other end, and
-// talks to no other user.
+// A process finds its instance at a [Rendezvous], a socket in a folder that only
+// the user can enter (mode 0700, the socket 0600). The socket's name is a keyed
+// digest of everything that must be equal for two clients to share an instance: so
+// clients that differ never meet, and the name reveals nothing of what went into
+// it. Each side asks the system who is at the other end, and talks only to the same
+// user.
 //
 //	client process                            instance
 //	[Rendezvous.Join]   -- hello, welcome -->  [Listener.Serve], [Instance]
 //	[Rendezvous.Relay]  <-- JSON-RPC lines --> Bridge.Serve, one per connection
 //
-// On the wire there is one line each way, and after that whatever was asked for:
+// On the wire there is one line each way, followed by whatever was asked for:
 //
 //	client   -> instance   {"join":1,"identity":"<the whole digest>","ask":"serve"}
 //	instance -> client     {"join":1,"pid":4711,...}
 //
 // An instance that closes the connection without its line is about to end; the
 // client process then starts another ([Rendezvous.Start]). Two locks make that
-// safe: the instance holds one as long as it lives (NAME.host), so that it may
-// remove a socket that a killed one left behind, and whoever starts an instance
-// holds the other meanwhile (NAME.start), so that of five client processes one
-// does. The system drops a lock when its process ends, however it ends.
+// safe. The instance holds NAME.host as long as it lives, so that it may remove a
+// socket that a killed one left behind. Whoever starts an instance holds NAME.start
+// meanwhile, so that only one of several client processes does. The system drops a
+// lock when its process ends, however it ends.
 //
 // To users an instance's clients are "windows": the configuration, the status
 // and the messages say so, and so does the JSON here.

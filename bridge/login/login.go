@@ -1,11 +1,11 @@
-// Package login gets, keeps and renews what an upstream HTTP server wants in the
-// Authorization header: it is an OAuth 2.1 client as the MCP specification
-// describes one.
+// Package login obtains, stores and renews the tokens that upstream HTTP servers
+// expect in the Authorization header: it is the OAuth 2.1 client of the MCP
+// specification.
 //
-// A person logs in once, in the browser ([Client.Begin], [Attempt.Finish]); every
-// process of the same user then has the token for each request from
-// [Client.Token], which renews it. A process that was told that a login is
-// needed notices by [Client.Ready] that another has made one.
+// A person logs in once, in the browser ([Client.Begin], [Attempt.Finish]); from
+// then on every process of the same user takes the token for each request from
+// [Client.Token], which renews it. A process that needs a login learns from
+// [Client.Ready] that another process has made one.
 //
 //	the server       401, WWW-Authenticate ─▶ its metadata (RFC 9728)
 //	                                            │ names
@@ -17,11 +17,11 @@
 //	                   ▼
 //	                 token endpoint ─▶ tokens ─▶ a file of mode 0600, or the keyring
 //
-// A login is bound to the server's address, the resource and the issuer: where one
-// of them changed, it is none. Tokens go to the server's own origin and to the
-// endpoints of the issuer, and are in no error and no log; [Keeper.Hide] takes
-// them out of what others wrote. What servers say leads to public addresses, and
-// to the network that the server itself is in: see guard.go.
+// A login is bound to the server's address, the resource and the issuer; if one of
+// them changes, it is void. Tokens go only to the server's own origin and to the
+// endpoints of the issuer, and appear in no error and no log; [Keeper.Hide] removes
+// them from text that others wrote. Addresses that servers name are followed only if
+// they are public or in the server's own network: see guard.go.
 package login
 
 import (

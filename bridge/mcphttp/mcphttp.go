@@ -1,15 +1,16 @@
-// Package mcphttp serves a bridge over HTTP: MCP on /mcp, in both of its protocols,
+// Package mcphttp serves a bridge over HTTP: MCP on /mcp, for both eras of clients,
 // and /healthz and /readyz.
 //
-// A request passes four doors before the SDK sees it:
+// A request passes four checks before the SDK sees it:
 //
 //	guard         the host and origin are this endpoint's, else 403
-//	authenticate  a bearer token is known, if there are any, else 401
-//	dispatch      the message has one reading, and its body says which protocol it
-//	              speaks: sessions up to 2025-11-25, stateless from 2026-07-28 on
-//	sessions      there is room for its session, made by ending others if need be
+//	authenticate  the bearer token is known, if any are configured, else 401
+//	dispatch      the message can be read in one way only, and its body says which
+//	              protocol it speaks: sessions up to 2025-11-25, stateless from
+//	              2026-07-28 on
+//	sessions      there is room for its session; others are ended if necessary
 //
-// What the SDK refuses with a plain text leaves as JSON-RPC.
+// Refusals that the SDK writes as plain text leave as JSON-RPC.
 package mcphttp
 
 import (

@@ -1,29 +1,28 @@
-// Package openapi makes an MCP server of an OpenAPI 3 document: each operation
+// Package openapi turns an OpenAPI 3 document into an MCP server: each operation
 // becomes a tool, and a call of the tool becomes one HTTP request to the base URL.
 //
 //	document ─ load ─▶ openapi3.T ─ operations ─▶ operation ─ tool ─▶ mcp.Server
 //	                                                  │
 //	        arguments ─ parameters, body ─▶ request ──┴─▶ answer ─▶ CallToolResult
 //
-// # What is believed
+// # What is trusted
 //
 // The person who wrote the configuration chose the document and the base URL. The
-// document's text is untrusted all the same: it names no address that anything is
-// sent to, other than paths below the base URL, and what it refers to is read only
-// from its own folder or, if it came from the web, from its own origin. The
-// arguments come from a script: whatever they hold, the request goes to the path
-// that the document has for the operation, with the credentials that the
-// configuration has for it and no others.
+// document's text is untrusted all the same: requests go only to paths below the
+// base URL, and the document's references are read only from its own folder or, if
+// it came from the web, from its own origin. The arguments come from a script:
+// whatever they hold, the request goes to the operation's path in the document, with
+// the credentials that the configuration has for it and no others.
 //
 // # What is sent and answered
 //
 // The arguments of a tool are one object: the parameters by name, and the request's
-// body as "body". Two parameters of one name become NAME_in_path, NAME_in_query and
+// body as "body". Parameters that share a name become NAME_in_path, NAME_in_query and
 // so on. Numbers keep all their digits: a JSON body is sent as the bytes it came in.
-// JSON answers become structured content, images, audio and other binary their kinds
-// of content, and all else text. A status of 400 and above is an error with the start
-// of the body, and so is a redirect to another origin. Credentials that the API
-// repeats in an answer are taken out of it.
+// JSON answers become structured content; images, audio and other binary data become
+// content of their kind, and everything else becomes text. A status of 400 or above
+// is an error with the start of the body, and so is a redirect to another origin.
+// Credentials that the API repeats in an answer are removed from it.
 package openapi
 
 import (

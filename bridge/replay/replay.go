@@ -1,20 +1,20 @@
-// Package replay brings a script that is run again to where it was before.
+// Package replay brings a script that is run again back to where it was.
 //
 // A script does the same whenever it gets the same answers in the same order, at
-// the same times of its clock. So a [Replay] knows which calls the script made then
-// and in which turn each was answered. It meets every call and timer of the script
-// anew, holds it until its turn has come, and answers it from what was kept:
+// the same times of its clock. So a [Replay] knows which calls the script made the
+// first time and in which turn each was answered. It intercepts every call and timer
+// of the second run, holds it until its turn comes, and answers it from the record:
 //
-//	script ──call──▶ Call ──▶ known and answered: given in its turn
-//	                  │       else: waits until the script is where it was, then live
-//	script ──timer─▶ Timer ─▶ known: fires in its turn; else: runs from then on
+//	script ──call──▶ Call ──▶ recorded answer: given in its turn
+//	                  │       else: waits until the replay is complete, then live
+//	script ──timer─▶ Timer ─▶ recorded: fires in its turn; else: runs from then on
 //
-// No call goes on before all that was kept was met again. A script that does
-// something else, or does not do something that it had done, diverges: its run
-// ends with a [DivergedError].
+// No call goes live before the script has repeated everything on record. A script
+// that does something else, or leaves out something that it did before, diverges:
+// its run ends with a [DivergedError].
 //
-// The package knows nothing of scripts, journals or calls but their names: whoever
-// uses it keeps the answers and gives them.
+// The package knows nothing of scripts or journals, and of calls only their names:
+// its user keeps the answers and supplies them.
 package replay
 
 import (

@@ -1,6 +1,6 @@
 // Package rpc reads JSON-RPC messages before the SDK does. The SDK ends a
-// session at a message that it cannot read, and takes some ids for others; here
-// such a message is found and answered, and the session lives on.
+// session at a message that it cannot read, and confuses some ids; this package
+// finds and answers such messages, so that the session lives on.
 package rpc
 
 import (

@@ -2,9 +2,10 @@
 // question to its answer. Only the holder of the key can read one, and nobody can
 // alter it; it is bound to a principal and a call, and expires.
 //
-// A state is base64url of a nonce and of the JSON of a [State] under AES-256-GCM.
-// Every process with the same key reads it. What came of the first use of a state
-// is kept by the process where that was, so that a state brings answers once.
+// A state is the base64url of a nonce followed by the JSON of a [State], encrypted
+// with AES-256-GCM. Every process with the same key can read it. The process that
+// first sees a state keeps the result of that use, so that a state delivers its
+// answers only once.
 package seal
 
 import (

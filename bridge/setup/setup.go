@@ -1,21 +1,20 @@
-// Package setup brings the MCP servers that a person's clients have into a
-// configuration of the bridge, and the bridge into the files of the clients. It
-// is what init, install, uninstall and servers add do, without their questions
-// and output.
+// Package setup imports the MCP servers of a person's clients into a configuration
+// of the bridge, and installs the bridge in the clients' files. It is what init,
+// install, uninstall and servers add do, without their questions and output.
 //
-// Package clients reads and edits the clients' files; here what they say becomes
-// text of our own configuration:
+// Package clients reads and edits the clients' files; this package turns what they
+// say into text of our own configuration:
 //
 //	clients.Server --Import.Add--> Server --Server.Text--> "files": { "command": ... }
 //
-// An [Import] gives each server a name that no other has and folds equal ones
-// into one. [First] writes a whole new configuration of what an Import found. An
-// [Installation] puts the bridge into one client's file and may take that
-// client's servers over; a [Removal] undoes it. Nothing is written before Write is
-// called, so that a person can be shown a [Diff] and asked.
+// An [Import] gives each server a unique name and merges equal ones. [First] writes
+// a new configuration from what an Import found. An [Installation] puts the bridge
+// into one client's file and may take over that client's servers; a [Removal] undoes
+// it. Nothing is written before Write is called, so that a person can be shown a
+// [Diff] and asked.
 //
-// Configurations and clients' files hold secrets in clear. What is meant for people
-// here (Runs, Remark, Row, Diff) has them hidden.
+// Configurations and clients' files hold secrets in clear text. The texts for people
+// (Runs, Remark, Row, Diff) hide them.
 package setup
 
 import (

@@ -17,22 +17,22 @@ import (
 //	  +--------------(it answers)------------|--------------------------------------+
 //	                                         +-----(it fails; for twice as long)----+
 //
-// While it is open no call is sent. Half-open, one call is, and the others are
-// refused until that one has ended. A breaker knows no clock: the caller says
-// what time it is, and holds the lock that guards it.
+// While it is open, no call is sent. Half-open, one call is sent, and the others are
+// refused until it has ended. A breaker has no clock: the caller passes the time, and
+// holds the lock that guards it.
 type breaker struct {
-	limit          int           // failures in a row that open it
+	limit          int           // failures in a row after which it opens
 	first, longest time.Duration // for how long
 	failures       int           // in a row
 	opened         time.Time     // zero: closed
-	until          time.Time     // when a call may try
-	times          int           // it was opened without closing
+	until          time.Time     // when one call may try again
+	times          int           // how often it has opened since it was last closed
 	trying         bool          // a call is trying
 	last           string        // what failed last, to be shown
 	counted        occasion      // of the failure that was counted last
 }
 
-// A sign is what one call says of its server's health.
+// A sign is what one call says about its server's health.
 type sign int
 
 const (
@@ -41,15 +41,15 @@ const (
 	faulty
 )
 
-// An occasion is what many calls can fail of at once: the end of a session, or
-// one attempt to connect. The zero occasion is a call's own failure.
+// An occasion is a cause by which many calls can fail at once: the end of a session,
+// or one attempt to connect. The zero occasion is a call's own failure.
 type occasion struct {
 	ended *session
 	tries int
 }
 
-// admit reports whether a call may be sent, and whether it is the one that
-// tries. Such a call must be reported.
+// admit reports whether a call may be sent, and whether it is the one that tries
+// whether the server works again. The result of that call must be reported.
 func (b *breaker) admit(now time.Time) (try, ok bool) {
 	switch {
 	case b.opened.IsZero():
@@ -61,9 +61,9 @@ func (b *breaker) admit(now time.Time) (try, ok bool) {
 	return true, true
 }
 
-// report takes what an admitted call says of the server, and reports whether
-// that opened or closed the breaker. Of the calls that fail on one occasion only
-// the first counts.
+// report takes what an admitted call says about the server, and reports whether that
+// opened or closed the breaker. Only the first of the calls that fail on one occasion
+// counts.
 func (b *breaker) report(v sign, try bool, of occasion, why string, now time.Time) (changed bool) {
 	if try {
 		b.trying = false
@@ -134,11 +134,11 @@ func (b *breaker) why(now time.Time) string {
 
 func clock(t time.Time) string { return t.Format("15:04:05") }
 
-// inSeconds rounds up, so that whoever waits so long has waited long enough.
+// inSeconds rounds up, so that waiting for the result is long enough.
 func inSeconds(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
 
-// notTried reports whether a call failed for a reason that holds whatever the server
-// does: a person or the configuration keeps calls from it.
+// notTried reports whether a call failed for a reason that does not depend on the
+// server: a person or the configuration keeps calls from it.
 func notTried(err error) bool {
 	var refused *refusedError
 	var parked *parkedError
@@ -149,8 +149,8 @@ func notTried(err error) bool {
 	return errors.Is(err, errStopped) || errors.Is(err, errDisabled)
 }
 
-// judge says what the failure of a call that was sent, or should have been,
-// says of its server; nil is no failure.
+// judge returns what the error of a call that was sent, or should have been, says
+// about its server; nil means that the call succeeded.
 func judge(failure *Error) sign {
 	if failure == nil {
 		return healthy

@@ -17,7 +17,7 @@ const maxQueue = 30 * time.Second
 //
 //	breaker -> session (connecting if need be) -> rate -> slot -> request
 //
-// Whatever comes of it is told to the breaker.
+// The breaker is told the result.
 func (s *server) do(ctx context.Context, j job) (json.RawMessage, error) {
 	if len(j.args) == 0 {
 		j.args = json.RawMessage("{}")
@@ -42,7 +42,7 @@ func (s *server) do(ctx context.Context, j job) (json.RawMessage, error) {
 	return result, nil
 }
 
-// learn tells the breaker what a call says of the server.
+// learn tells the breaker what a call says about the server.
 func (s *server) learn(v sign, try bool, sess *session, failure *Error) {
 	of, text := occasion{}, ""
 	if failure != nil {
@@ -73,14 +73,13 @@ func (s *server) learn(v sign, try bool, sess *session, failure *Error) {
 	s.options.changed()
 }
 
-// A suspendedError is why a call is not sent while the breaker is open.
+// A suspendedError says why no call is sent while the breaker is open.
 type suspendedError struct{ text string }
 
 func (e *suspendedError) Error() string { return e.text }
 
-// admitted does a job that the breaker lets through. It returns the session
-// that it was made in last, nil if there was none, and what it says of the
-// server.
+// admitted does a job that the breaker lets through. It returns the session that was
+// used last, nil if there was none, and what the result says about the server.
 func (s *server) admitted(ctx context.Context, j job) (json.RawMessage, *session, sign, *Error) {
 	ctx, cancel := withStopwatch(ctx, s.spec.timeout(), errCallTimeout)
 	defer cancel()
@@ -126,7 +125,7 @@ func (s *server) admitted(ctx context.Context, j job) (json.RawMessage, *session
 	}
 }
 
-// timed says in a failure how long was waited.
+// timed adds to an error how long the call has waited.
 func (s *server) timed(e *Error) *Error {
 	if e != nil && errors.Is(e.Err, errCallTimeout) {
 		e.Err = &shownError{text: strings.Replace(e.Err.Error(), errCallTimeout.Error(), fmt.Sprintf("no answer within %v", s.spec.timeout()), 1), err: e.Err}
@@ -134,8 +133,8 @@ func (s *server) timed(e *Error) *Error {
 	return e
 }
 
-// queue waits until Spec.Rate has a place, in the order in which calls came. It
-// refuses at once when the place is too far away.
+// queue waits until Spec.Rate allows the call, in the order in which calls came. It
+// refuses at once if that would take too long.
 func (s *server) queue(ctx context.Context) *Error {
 	if s.limiter == nil {
 		return nil
@@ -159,7 +158,7 @@ func (s *server) queue(ctx context.Context) *Error {
 	}
 }
 
-// leave notes that a call has no more use for the session that await gave it.
+// leave notes that a call no longer needs the session that await returned.
 func (s *server) leave() {
 	s.mu.Lock()
 	s.using--
@@ -167,8 +166,8 @@ func (s *server) leave() {
 	s.mu.Unlock()
 }
 
-// A parkedError is why a call is not tried: the server's own pause is longer
-// than the breaker's.
+// A parkedError says why a call is not tried: the server's own pause is longer than
+// the breaker's.
 type parkedError struct{ why string }
 
 func (e *parkedError) Error() string { return "the server is parked: " + e.why }
@@ -190,9 +189,9 @@ func (s *server) awaitEnd(ctx context.Context, sess *session) {
 	}
 }
 
-// await returns the session in which a job can be done, and connects if there
-// is none. It waits long for a server that starts, and not so long for one that
-// has failed already. The caller calls leave when it is done with the session.
+// await returns the session in which a job can be done, and connects if there is
+// none. It waits longer for a server that is starting than for one that has already
+// failed. The caller calls leave when it is done with the session.
 func (s *server) await(ctx context.Context, j job) (*session, *Error) {
 	var patience <-chan time.Time
 	var tries, seen int

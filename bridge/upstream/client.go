@@ -17,21 +17,19 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Client is whom calls are made for. What a server says or asks in the middle
-// of a call goes to the Client of that call, and never to another: on a
-// connection without a stream for each call that takes that all calls under way
-// are for one Client.
+// A Client is the party that calls are made for. What a server says or asks during a
+// call goes to the Client of that call, and never to another: on a connection without
+// a stream for each call, this requires that all calls under way are for one Client.
 //
-// Nothing is told after the call has returned. Ask may be called several times at
-// once.
+// Nothing is passed on after the call has returned. Ask may be called concurrently.
 type Client interface {
-	// Session is the name of the session that the call is of: each has its own
+	// Session is the name of the session that the call belongs to: each has its own
 	// connection to a server with Spec.PerSession.
 	Session() string
 	tap.Listener
 	// Ask puts a question to a person or to the Client's model. An error refuses
-	// it, and the server reads its text. When ctx ends nobody waits for the
-	// answer any more.
+	// it, and the server gets its text. When ctx ends, nobody waits for the answer
+	// any more.
 	Ask(ctx context.Context, q Question) (Answer, error)
 }
 
@@ -51,7 +49,7 @@ type Question struct {
 	First bool
 }
 
-// An Answer is the answer to a Question: what belongs to the one that was asked.
+// An Answer is the answer to a Question: the field that matches the question is set.
 type Answer struct {
 	Form  *mcp.ElicitResult
 	Model *mcp.CreateMessageWithToolsResult
@@ -59,7 +57,7 @@ type Answer struct {
 
 type clientKey struct{}
 
-// WithClient returns a context with which [Set.Call] and [Set.Read] serve c.
+// WithClient returns a context with which [Set.Call] and [Set.Read] act for c.
 func WithClient(ctx context.Context, c Client) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }
@@ -69,7 +67,7 @@ func clientOf(ctx context.Context) Client {
 	return c
 }
 
-// Sampling says whether a server may use the model of whoever it is called for.
+// Sampling says whether a server may use the model of the Client of a call.
 type Sampling string
 
 // The permissions.
@@ -81,12 +79,12 @@ const (
 
 // Bounds on what a server asks.
 const (
-	maxRounds    = 8        // of one call that wants input
+	maxRounds    = 8        // of one call that requests input
 	maxQuestion  = 64 << 10 // bytes of the params of one question
-	maxQuestions = 8        // in one answer that wants input
+	maxQuestions = 8        // in one answer that requests input
 )
 
-// What a server reads when its question is not put to anybody.
+// What a server gets when its question is not put to anybody.
 var (
 	errNobody   = errors.New("codemode-bridge refuses: it is not certain which call the question belongs to, so nobody can be asked")
 	errLong     = fmt.Errorf("codemode-bridge refuses: a question has at most %s", tap.Size(maxQuestion))
@@ -94,15 +92,15 @@ var (
 	errNoSample = errors.New("codemode-bridge refuses: this server may not use the client's model")
 )
 
-// options are the session's as the SDK's client: what it tells the server that it
-// can do, and what it does when the server asks.
+// options returns the settings of the SDK's client: the capabilities that it declares
+// to the server, and the handlers of server requests.
 func (s *session) clientOptions() *mcp.ClientOptions {
 	o := &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{},
-		// A call that needs input must come back to us and not be answered
-		// by the SDK.
+		// A call that requests input must be returned to us instead of being
+		// answered by the SDK.
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
-		// The tap hears the notification; the handler only makes the SDK
+		// The tap receives the notification; the handler only makes the SDK
 		// subscribe to it.
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {},
 	}
@@ -141,8 +139,8 @@ func (s Spec) roots() []*mcp.Root {
 	return roots
 }
 
-// askedOutside answers a request of the server: one that is not part of the answer
-// to a call. The tap has said to which call it belongs.
+// askedOutside answers a server request that is not part of the answer to a call. The
+// tap has determined which call it belongs to.
 func (s *session) askedOutside(ctx context.Context, meta mcp.Meta, q Question) (Answer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -153,7 +151,8 @@ func (s *session) askedOutside(ctx context.Context, meta mcp.Meta, q Question) (
 	return s.ask(ctx, x, q)
 }
 
-// ask puts a question to the client of a call. The time of the call stands still.
+// ask puts a question to the client of a call. Meanwhile the call's timeout is
+// suspended.
 func (s *session) ask(ctx context.Context, x *tap.Exchange, q Question) (Answer, error) {
 	client := clientOf(x.Life())
 	if client == nil {
@@ -182,9 +181,9 @@ func (s *session) ask(ctx context.Context, x *tap.Exchange, q Question) (Answer,
 	return client.Ask(ctx, q)
 }
 
-// answered makes a request until its result is an answer. A server of the newer
-// era asks by answering; its questions are put one after the other, and the
-// request is made again with what was said.
+// answered repeats a request until its result is an answer. A server of the newer era
+// returns its questions as a result; they are put one after the other, and the request
+// is made again with the answers.
 func (s *session) answered(ctx context.Context, x *tap.Exchange, send func(ctx context.Context, answers mcp.InputResponseMap, state string) error) ([]byte, error) {
 	var answers mcp.InputResponseMap
 	state := ""
@@ -218,8 +217,8 @@ func (s *session) answered(ctx context.Context, x *tap.Exchange, send func(ctx c
 	return nil, fmt.Errorf("%w: %d times for one call", errInputRequired, maxRounds)
 }
 
-// inputFor answers one question of an answer. Where a person says nothing, or may
-// not be asked, the server hears that of the question rather than of the call.
+// inputFor answers one question of a result. If a person does not answer, or may not
+// be asked, that becomes the answer to the question and does not fail the call.
 func (s *session) inputFor(ctx context.Context, x *tap.Exchange, r mcp.InputRequest) (mcp.InputResponse, error) {
 	switch p := r.(type) {
 	case *mcp.ListRootsParams:
@@ -239,7 +238,7 @@ func newExchange(ctx context.Context) *tap.Exchange {
 	return tap.NewExchange(ctx, clientOf(ctx), nil)
 }
 
-// prepare puts what the server must know of the exchange into a request.
+// prepare adds to a request what the server must know about the exchange.
 func (s *session) prepare(x *tap.Exchange, p interface{ SetProgressToken(any) }, meta *mcp.Meta) {
 	client := clientOf(x.Life())
 	if client == nil {
@@ -251,11 +250,11 @@ func (s *session) prepare(x *tap.Exchange, p interface{ SetProgressToken(any) },
 	}
 }
 
-// logPatience is how long a server may take to set its level of logging.
+// logPatience bounds the time in which a server sets its log level.
 const logPatience = 2 * time.Second
 
-// listen makes a server of the older era log as much as a client wants to hear.
-// What it logs beyond that is not passed on.
+// listen sets the log level of a server of the older era to what the client wants.
+// What the server logs beyond that is not passed on.
 func (s *session) listen(ctx context.Context, c Client) {
 	if c == nil || s.protocol() >= firstModern || s.capabilities().Logging == nil {
 		return
@@ -274,18 +273,18 @@ func (s *session) listen(ctx context.Context, c Client) {
 	s.logged, s.level = true, want
 }
 
-// A stopwatch ends a context when its time is up, and can be held.
+// A stopwatch ends a context when its time is up, and can be paused.
 type stopwatch struct {
 	mu      sync.Mutex
 	timer   *time.Timer
 	left    time.Duration
-	running time.Time // since when the timer runs
+	running time.Time // since when the timer has been running
 	held    int
 }
 
 type stopwatchKey struct{}
 
-// withStopwatch is context.WithTimeoutCause with a stopwatch that hold stops.
+// withStopwatch is context.WithTimeoutCause with a stopwatch that hold pauses.
 func withStopwatch(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &stopwatch{left: d, running: time.Now()}
@@ -293,13 +292,13 @@ func withStopwatch(ctx context.Context, d time.Duration, cause error) (context.C
 	return context.WithValue(ctx, stopwatchKey{}, c), func() { c.timer.Stop(); cancel(nil) }
 }
 
-// stopwatchOf is the stopwatch of a context, nil if it has none.
+// stopwatchOf returns the stopwatch of a context, nil if it has none.
 func stopwatchOf(ctx context.Context) *stopwatch {
 	c, _ := ctx.Value(stopwatchKey{}).(*stopwatch)
 	return c
 }
 
-// hold stops it until what it returns is called.
+// hold pauses it until the returned function is called.
 func (c *stopwatch) hold() (resume func()) {
 	if c == nil {
 		return func() {}

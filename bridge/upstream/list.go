@@ -17,7 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Bounds of one listing. What is beyond them is left out, and logged.
+// Bounds on one listing. Whatever exceeds them is left out, and that is logged.
 const (
 	maxTools      = 100_000
 	maxPages      = 10_000
@@ -146,8 +146,8 @@ func (s *session) listError(ctx context.Context, err error) error {
 	return s.shown.showError(err)
 }
 
-// withHeaders is the stand-in for a page: the SDK gets those tools whose schemas
-// say that arguments travel in HTTP headers as well, because it sets them.
+// withHeaders makes the stand-in for a page: the SDK gets only the tools whose schemas
+// say that some arguments are also sent as HTTP headers, since it sets those headers.
 func withHeaders(page []byte) []byte {
 	annotation := []byte(`"x-mcp-header"`)
 	out := []byte(`{"tools":[`)
@@ -170,9 +170,9 @@ func withHeaders(page []byte) []byte {
 	return append(out, "]}"...)
 }
 
-// parseTool reads one tool of a list. It refuses a tool that could not be named
-// with certainty; anything else that is odd is kept or, if it is not of its
-// type, left out.
+// parseTool reads one tool of a list. It refuses a tool that cannot be named
+// unambiguously. Other oddities are kept, except that members of a wrong type are
+// left out.
 func parseTool(definition []byte) (Tool, error) {
 	var t Tool
 	var title string
@@ -231,9 +231,9 @@ func boolean(value []byte) *bool {
 	return nil
 }
 
-// checkName refuses names that cannot be shown or told apart: empty, too long,
-// or with characters that do not print. Characters that are merely not usual in
-// names are left to those who make names for scripts.
+// checkName refuses names that cannot be shown or told apart: empty, too long, or with
+// unprintable characters. Characters that are merely unusual in names are the concern
+// of whoever makes names for scripts.
 func checkName(name string) error {
 	switch {
 	case name == "":
@@ -258,8 +258,8 @@ func newFilter(spec Spec, log *slog.Logger) filter {
 		for _, pattern := range patterns {
 			g, err := glob.Compile(pattern)
 			if err != nil {
-				// The config's reader refuses these; here the doubt counts
-				// against the tools.
+				// The config's reader refuses these; if one gets here, the tools are
+				// left out.
 				log.Warn("tool pattern is not legal", "pattern", pattern, "err", err)
 				g = glob.MustCompile(inDoubt)
 			}

@@ -11,9 +11,9 @@ type owner struct{ session, server string }
 // maxOwned bounds the sessions that have their own connection to one server.
 const maxOwned = 64
 
-// serverFor returns the server for a call of what: the session's own where the
-// spec says so, which its first call makes. An identity that is not empty is
-// that of the server's spec, or there is no such server any more.
+// serverFor returns the server for a call of what. Where the spec says so, that is
+// the session's own, made by its first call. If identity is not empty and the spec
+// has another one, the server no longer exists.
 func (s *Set) serverFor(ctx context.Context, name, identity, what string) (*server, error) {
 	client := clientOf(ctx)
 	s.mu.Lock()
@@ -37,15 +37,15 @@ func (s *Set) serverFor(ctx context.Context, name, identity, what string) (*serv
 		return nil, &Error{Server: name, Tool: what, Kind: Unavailable, Err: fmt.Errorf("%d sessions have a connection of their own to it (perSession), which is the most", maxOwned)}
 	}
 	o := s.options
-	o.Changed = nil // what is shown is the shared one's
+	o.Changed = nil // the shared server is the one that is shown
 	own := newServer(one.spec, o)
 	s.owned[of] = own
 	s.running.Go(own.run)
 	return own, nil
 }
 
-// EndSession ends the connections that a session has of its own. It does not
-// wait for that.
+// EndSession ends a session's own connections. It does not wait until they have
+// ended.
 func (s *Set) EndSession(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,17 +25,17 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// How long a child has to end by itself after its stdin was closed, and then
-// after it was asked to. Together they stay below the three seconds in which
-// nothing of it is left.
+// How long a child has to end by itself after its stdin was closed, and then after
+// it was asked to. Together they stay below the three seconds after which nothing of
+// it may be left.
 const (
 	politely = 1500 * time.Millisecond
 	firmly   = 700 * time.Millisecond
 )
 
-// defaultVariables are those variables of our own environment that every child
-// gets: what programs need to find themselves and the user, and nothing that
-// could be a secret. An entry ending in * stands for all that begin with it.
+// defaultVariables are the variables of our own environment that every child gets:
+// those that programs need to find their files and the user's, and nothing that could
+// be secret. An entry ending in * stands for all names that begin with it.
 var defaultVariables = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG", "LC_*", "XDG_*",
 	// Windows:
@@ -44,12 +44,12 @@ var defaultVariables = []string{
 	"USERNAME", "USERPROFILE", "WINDIR",
 }
 
-// marker is the variable that tells which processes descend from which child,
-// wherever in the process tree they have gone.
+// marker is the variable that shows which processes descend from which child,
+// wherever they are in the process tree.
 const marker = "CODEMODE_BRIDGE_CHILD"
 
-// Inherited is what children see of our own environment, which is in the form
-// of os.Environ, where passEnv lets more through.
+// Inherited returns the part of our own environment, in the form of os.Environ, that
+// children see, including the variables in passEnv.
 func Inherited(passEnv, ours []string) []string {
 	var env []string
 	for _, entry := range ours {
@@ -67,7 +67,7 @@ func Inherited(passEnv, ours []string) []string {
 	return env
 }
 
-// environment is what the child of spec sees, of ours and of the spec's.
+// environment returns the environment of spec's child, from ours and the spec's.
 func environment(spec Spec, ours []string) []string {
 	env := Inherited(spec.PassEnv, ours)
 	for name, value := range spec.Env {
@@ -91,14 +91,14 @@ type process struct {
 	ended  sync.WaitGroup
 }
 
-// A startError is why there is no child.
+// A startError says why the child could not be started.
 type startError struct{ err error }
 
 func (e *startError) Error() string { return "starting the process: " + e.err.Error() }
 func (e *startError) Unwrap() error { return e.err }
 
-// start starts the child. It is bound to no context: it lives until stop. asks is
-// called with each link to a login that the child writes to its stderr.
+// start starts the child. The child is not bound to a context: it lives until stop.
+// asks is called with each login link that the child writes to its stderr.
 func start(spec Spec, ours []string, log *slog.Logger, shown redactor, asks func(link string)) (*process, error) {
 	env := environment(spec, ours)
 	path, err := lookPath(spec.Command, env)
@@ -146,10 +146,10 @@ func start(spec Spec, ours []string, log *slog.Logger, shown redactor, asks func
 	p.group = newGroup(p.cmd.Process)
 	p.ended.Go(func() { p.said.read(p.stderr, log) })
 	p.ended.Go(func() {
-		_ = p.cmd.Wait() // the state tells all
+		_ = p.cmd.Wait() // the process state says how it ended
 		close(p.exited)
-		// A grandchild may hold the pipe open. What the child itself wrote is
-		// read by then: it is no more than the pipe holds.
+		// A grandchild may hold the pipe open. By now the child's own output
+		// has been read: it is at most what the pipe holds.
 		time.AfterFunc(300*time.Millisecond, func() { _ = p.stdout.Close() })
 	})
 	return p, nil
@@ -167,7 +167,7 @@ func lookPath(command string, env []string) (string, error) {
 	for _, dir := range filepath.SplitList(path) {
 		file := filepath.Join(dir, command)
 		if !filepath.IsAbs(file) {
-			continue // a program from whatever directory we are in is not what was meant
+			continue // never run a program from whatever directory we happen to be in
 		}
 		if info, err := os.Stat(file); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
 			return file, nil
@@ -178,8 +178,8 @@ func lookPath(command string, env []string) (string, error) {
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// howItEnded says how the process ended, or that it did not, after a moment for an
-// end that is under way.
+// howItEnded says how the process ended, or that it did not. It first waits a moment,
+// in case the process is just ending.
 func (p *process) howItEnded() string {
 	text := "the process closed its output"
 	select {
@@ -252,8 +252,8 @@ type tail struct {
 
 const keptLines = 6
 
-// loginLink is the link to an authorization server (OAuth) that a program has a
-// person open which gets a login by itself, as mcp-remote does.
+// loginLink matches the link to an OAuth authorization server that a program which
+// obtains its own login, such as mcp-remote, asks a person to open.
 var loginLink = regexp.MustCompile(`https?://[^\s"'<>]+[?&]response_type=code[^\s"'<>]*`)
 
 func (t *tail) init() chan struct{} {
@@ -270,7 +270,7 @@ func (t *tail) read(r io.Reader, log *slog.Logger) {
 	limiter, unlogged := rate.NewLimiter(20, 100), 0
 	size := 8 << 10
 	if t.own {
-		size = 64 << 10 // a report must come whole
+		size = 64 << 10 // a report must fit
 	}
 	buffered := bufio.NewReaderSize(r, size)
 	for {
@@ -297,13 +297,13 @@ func (t *tail) read(r io.Reader, log *slog.Logger) {
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}
-		runtime.Gosched() // a flood of lines is nothing that others should wait for
+		runtime.Gosched() // a flood of lines must not hold up others
 	}
 }
 
-// report logs a line if it is a report of a program of ours, and reports whether it
-// is one. The program may have read what is hostile: its texts are shown like those
-// of any server.
+// report logs a line if it is a report of one of our own programs, and says whether it
+// is. The program may have read hostile data: its texts are shown like those of any
+// server.
 func (t *tail) report(line string, log *slog.Logger, limiter *rate.Limiter) bool {
 	var attrs map[string]any
 	var level slog.Level
@@ -322,7 +322,7 @@ func (t *tail) report(line string, log *slog.Logger, limiter *rate.Limiter) bool
 		t.mu.Lock()
 		t.why = why
 		t.mu.Unlock()
-		return true // said by who finds the process ended
+		return true // reported by whoever notices that the process ended
 	}
 	if !limiter.Allow() {
 		return true
@@ -331,7 +331,7 @@ func (t *tail) report(line string, log *slog.Logger, limiter *rate.Limiter) bool
 	for _, key := range slices.Sorted(maps.Keys(attrs)) {
 		args = append(args, t.shown.show(key, tap.MaxName), t.shown.show(fmt.Sprint(attrs[key]), tap.MaxMessage))
 	}
-	log.Log(context.Background(), level, t.shown.show(message, tap.MaxMessage), args...) // what a process says has no request
+	log.Log(context.Background(), level, t.shown.show(message, tap.MaxMessage), args...) // a process's output belongs to no request
 	return true
 }
 
@@ -352,7 +352,7 @@ func (t *tail) wait(d time.Duration) {
 	}
 }
 
-// last returns the last lines in the form of an addition to an error message.
+// last returns the last lines, to be appended to an error message.
 func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// marked returns the processes whose environment carries the cookie. A daemon
-// that forked twice and left its group is found by it.
+// marked returns the processes whose environment carries the cookie. This finds
+// daemons that forked twice and left their group.
 func marked(cookie string) []*os.Process {
 	want := []byte(marker + "=" + cookie)
 	carries := func(pid string) bool {
@@ -24,8 +24,8 @@ func marked(cookie string) []*os.Process {
 		if err != nil || !carries(entry.Name()) {
 			continue
 		}
-		// The handle is taken first and the process looked at again, so that
-		// a signal cannot reach another process of the same number.
+		// The handle is taken first and the process is then checked again, so
+		// that a signal cannot reach another process with the same number.
 		p, err := os.FindProcess(pid)
 		if err == nil && carries(entry.Name()) {
 			found = append(found, p)

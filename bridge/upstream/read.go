@@ -23,22 +23,21 @@ const (
 	getPrompt     = "prompts/get"
 )
 
-// listed are the members of a result in which the methods that list things
-// have them.
+// listed are the members of a result in which listing methods return their entries.
 var listed = map[string]string{listResources: "resources", listTemplates: "resourceTemplates", listPrompts: "prompts"}
 
-// Bounds of what is listed beside tools; beyond them the list is cut, and says
-// so in its member "cut". Its bytes are bounded by Spec.MaxReply.
+// Bounds on lists of things other than tools. A longer list is cut and says so in its
+// member "cut". Its bytes are bounded by Spec.MaxReply.
 const (
 	maxEntries    = 10_000
 	maxEntryPages = 200
 )
 
-// Read asks a server for something beside its tools: method is resources/list,
-// resources/templates/list, resources/read, prompts/list or prompts/get, and
-// args are an object with its uri, or its name and arguments. The pages of a
-// list come as one. The result is the exact JSON that the server sent, but for
-// lists, whose entries are. In all else Read is like [Set.Call].
+// Read asks a server for something other than a tool call: method is resources/list,
+// resources/templates/list, resources/read, prompts/list or prompts/get, and args are
+// an object with its uri, or its name and arguments. The pages of a list are joined.
+// The result is the exact JSON that the server sent; of a list, the entries are.
+// Otherwise Read is like [Set.Call].
 func (s *Set) Read(ctx context.Context, server, identity, method string, args json.RawMessage) (json.RawMessage, error) {
 	one, err := s.serverFor(ctx, server, identity, method)
 	if err != nil {
@@ -62,7 +61,7 @@ func (s *Set) Offers(method string) []string {
 	return names
 }
 
-// A job is what a server is called for: one of its tools, or a method of Read.
+// A job is one thing to ask a server: a call of one of its tools, or a method of Read.
 type job struct {
 	name   string
 	args   json.RawMessage
@@ -96,7 +95,7 @@ func (s *session) do(ctx context.Context, j job) (result json.RawMessage, again 
 	return nil, x.Unread() || !failure.Sent && ctx.Err() == nil && s.isLost(err), failure
 }
 
-// capabilities are what the server says that it can do.
+// capabilities returns what the server says it can do.
 func (s *session) capabilities() mcp.ServerCapabilities {
 	if r := s.client.InitializeResult(); r != nil && r.Capabilities != nil {
 		return *r.Capabilities
@@ -104,8 +103,8 @@ func (s *session) capabilities() mcp.ServerCapabilities {
 	return mcp.ServerCapabilities{}
 }
 
-// offers says why a server of such capabilities does not have what a method
-// asks for; nil if it does, and is not kept from it by Allow and Deny.
+// offers says why a server with such capabilities does not have what a method asks
+// for; nil if it does and Allow and Deny permit it.
 func offers(caps mcp.ServerCapabilities, spec Spec, method string) error {
 	switch method {
 	case listResources, listTemplates, readResource:
@@ -147,7 +146,7 @@ func (s *session) readOne(ctx context.Context, x *tap.Exchange, j job, answers m
 	return err
 }
 
-// listAll asks for the pages of a list and makes one of them.
+// listAll asks for the pages of a list and joins them.
 func (s *session) listAll(ctx context.Context, x *tap.Exchange, method, member string) (json.RawMessage, error) {
 	var all [][]byte
 	var size int64

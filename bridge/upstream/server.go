@@ -18,8 +18,8 @@ import (
 
 // Timing of one server.
 const (
-	// proven is how long a session must have lived to count as a success;
-	// a server that ends sooner each time is waited for longer each time.
+	// proven is how long a session must have lived to count as a success. If a
+	// server keeps ending sooner, the pauses between attempts grow.
 	proven = 30 * time.Second
 	// reconnectPatience is how long a call waits for a server that has failed before.
 	reconnectPatience = 5 * time.Second
@@ -29,8 +29,8 @@ const (
 	// listGap.
 	gatherTime = 100 * time.Millisecond
 	listGap    = time.Second
-	// A server that announces changes without end is listed ever less often,
-	// down to this.
+	// A server that keeps announcing changes is listed less and less often, down
+	// to this.
 	longestListGap = 30 * time.Second
 	// listPatience bounds a listing after the first.
 	listPatience = time.Minute
@@ -60,20 +60,20 @@ type server struct {
 	once  sync.Once
 	ended chan struct{} // closed when run has returned
 
-	warned string // of run: what the log was told last, since the server was connected
+	warned string // of run: the last warning logged since the server was connected
 
 	mu      sync.Mutex
 	now     Status
 	list    toolList
 	session *session               // if Connected or Unhealthy
 	caps    mcp.ServerCapabilities // of the last session
-	using   int                    // calls that have the session
+	using   int                    // calls that are using the session
 	used    time.Time              // when the last of them ended, or the session began
 	breaker breaker                // of calls
 	failed  int                    // failures to connect, or to stay connected, in a row
 	tries   int                    // such failures ever
 	changed chan struct{}          // closed and replaced when the state changes
-	legacy  bool                   // Auto has found out that the server speaks the old era only
+	legacy  bool                   // Auto has found out that the server speaks only the old era
 }
 
 // A toolList is what a server has listed.
@@ -119,7 +119,7 @@ func newServer(spec Spec, o Options) *server {
 // Whether calls are let through to a connected server is its breaker's concern.
 func (s *server) run() {
 	defer close(s.ended)
-	defer s.attempted() // nobody waits for a server that is gone
+	defer s.attempted() // nobody must wait for a server that is gone
 	if s.spec.Disabled {
 		<-s.life.Done()
 		return
@@ -145,8 +145,8 @@ func (s *server) run() {
 	}
 }
 
-// live connects to the server and stays with it for as long as that lasts. It
-// returns why it ended, and whether that was after the server was connected.
+// live connects to the server and watches the session until it ends. It returns why
+// it ended, and whether the server had been connected.
 func (s *server) live() (wasConnected bool, err error) {
 	sess, tools, err := s.connect()
 	if sess == nil {
@@ -163,11 +163,11 @@ func (s *server) live() (wasConnected bool, err error) {
 	return true, err
 }
 
-// asksLogin notes that the program waits until somebody has logged in at link.
-// Nobody waits for that: it is shown, and calls fail with it.
+// asksLogin notes that the program waits until somebody has logged in at link. Nothing
+// else waits for it: the link is shown, and calls fail with it.
 func (s *server) asksLogin(link string) {
 	s.mu.Lock()
-	waits := s.session == nil // one that is connected has another way to say so
+	waits := s.session == nil // a connected server has other ways to ask
 	if waits {
 		s.now.Login, s.now.Err = link, "its program waits for a login: open "+link+" in a browser"
 		s.setStateLocked(Connecting)
@@ -180,7 +180,7 @@ func (s *server) asksLogin(link string) {
 	}
 }
 
-// attempted lets WaitReady go on.
+// attempted lets WaitReady continue.
 func (s *server) attempted() { s.once.Do(func() { close(s.ready) }) }
 
 func parks(err error) bool {
@@ -188,8 +188,8 @@ func parks(err error) bool {
 	return errors.As(err, &refused) || tap.NeedsLogin(err)
 }
 
-// connect makes a session and lists the tools. A session with an error is one
-// with a server that has tools and does not list them.
+// connect makes a session and lists the tools. If it returns both a session and an
+// error, the server has tools but failed to list them.
 func (s *server) connect() (*session, []Tool, error) {
 	era := s.spec.Protocol
 	if era == "" {
@@ -209,8 +209,8 @@ func (s *server) connect() (*session, []Tool, error) {
 	default:
 		sess, err = attempt(Auto)
 		// Servers of the old era may end, fall silent or answer with anything
-		// when the first message is not initialize. So what is not certain to
-		// be something else is tried again without the question.
+		// when the first message is not initialize. So the attempt is repeated
+		// without server/discover unless the failure surely has another cause.
 		var started *startError
 		var missed *missedLoginError
 		if err != nil && s.life.Err() == nil && !parks(err) && !errors.As(err, &started) && !errors.As(err, &missed) && s.spec.kind() != InProcess {
@@ -235,9 +235,9 @@ func (s *server) connect() (*session, []Tool, error) {
 	return sess, tools, err
 }
 
-// watch waits for the end of the session, and lists the tools again when the
-// server says that they changed, and now and then when it does not. It returns
-// why the session ended, or errIdle if it should.
+// watch waits for the end of the session. It lists the tools again when the server
+// announces changes, and from time to time when it does not. It returns why the
+// session ended, or errIdle if it should be ended.
 func (s *server) watch(sess *session) error {
 	poll := time.NewTimer(s.untilPoll())
 	defer poll.Stop()
@@ -282,8 +282,8 @@ func (s *server) watch(sess *session) error {
 	}
 }
 
-// untilPoll is how long to wait for the next listing: after one that failed,
-// not as long as usual.
+// untilPoll returns how long to wait before the next listing: less than usual after
+// a failed one.
 func (s *server) untilPoll() time.Duration {
 	d := s.options.poll()
 	s.mu.Lock()
@@ -295,8 +295,8 @@ func (s *server) untilPoll() time.Duration {
 	return d - d/10 + rand.N(d/5+1)
 }
 
-// fallAsleep takes the session away if no call has used it for long enough.
-// Otherwise it returns after what time to ask again.
+// fallAsleep removes the session if no call has used it for long enough. Otherwise it
+// returns when to check again.
 func (s *server) fallAsleep() (left time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -307,7 +307,7 @@ func (s *server) fallAsleep() (left time.Duration, ok bool) {
 		return left, false
 	}
 	select {
-	case <-s.wake: // from before; who wants it now will see that it sleeps
+	case <-s.wake: // an old request; whoever wants the server now sees that it sleeps
 	default:
 	}
 	s.session, s.failed = nil, 0
@@ -316,7 +316,7 @@ func (s *server) fallAsleep() (left time.Duration, ok bool) {
 	return 0, true
 }
 
-// sleep waits until something wants the server.
+// sleep waits until the server is wanted.
 func (s *server) sleep() {
 	s.log.Info("server stopped until it is used", "idle", s.spec.IdleStop)
 	s.options.changed()
@@ -327,7 +327,7 @@ func (s *server) sleep() {
 	}
 }
 
-// begin notes that the server is being connected to.
+// begin notes that a connection to the server is being made.
 func (s *server) begin() {
 	s.mu.Lock()
 	s.now.Until = time.Time{}
@@ -356,8 +356,8 @@ func (s *server) relist(sess *session) {
 	}
 }
 
-// listedLocked notes what a listing in a session gave. One that failed leaves
-// the tools as they were.
+// listedLocked notes the result of a listing. A failed one leaves the tools as they
+// were.
 func (s *server) listedLocked(tools []Tool, err error) {
 	if err != nil {
 		s.list.failed++
@@ -383,7 +383,7 @@ func (s *server) keepLocked(tools []Tool) {
 	}
 }
 
-// connected notes a new session; problem is why its tools are not known.
+// connected notes a new session; problem, if not nil, says why its tools are unknown.
 func (s *server) connected(sess *session, tools []Tool, problem error) {
 	s.mu.Lock()
 	s.session, s.used, s.list.failed = sess, time.Now(), 0
@@ -430,12 +430,12 @@ func (s *server) failures() int {
 
 // A retryPlan says when a server is tried again.
 type retryPlan struct {
-	shortest time.Time // a call's wish counts from here on; zero: never
+	shortest time.Time // from here on a call may trigger it; zero: never
 	end      time.Time // it is tried by itself; zero: never
 	login    bool      // it is tried when Spec.Auth is ready
 }
 
-// planRetry decides when the server is tried again, and says so.
+// planRetry decides when the server is tried again, and puts that into the status.
 func (s *server) planRetry(err error) retryPlan {
 	state, now := Failed, time.Now()
 	var missed *missedLoginError
@@ -467,8 +467,8 @@ func (s *server) planRetry(err error) retryPlan {
 	return r
 }
 
-// warn puts into the log why the server is not connected. The same again,
-// failure after failure, is for those who debug.
+// warn logs why the server is not connected. Repetitions of the same reason are logged
+// at debug level.
 func (s *server) warn(state State, err error, failed int) {
 	level, now := slog.LevelWarn, string(state)+": "+err.Error()
 	if now == s.warned {
@@ -531,7 +531,7 @@ func (s *server) setStateLocked(state State) {
 func (s *server) wakeUp(force bool) {
 	if force {
 		select {
-		case <-s.wake: // a weaker wish
+		case <-s.wake: // replaces a weaker request
 		default:
 		}
 	}

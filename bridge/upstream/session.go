@@ -25,8 +25,8 @@ const (
 	firstModern = "2026-07-28"
 )
 
-// probePatience is how long a server may be silent on server/discover before it
-// is taken for one that does not know it.
+// probePatience is how long a server may leave server/discover unanswered before it
+// is assumed not to know it.
 func (s Spec) probePatience() time.Duration {
 	if s.Own {
 		return s.connectTimeout()
@@ -34,7 +34,7 @@ func (s Spec) probePatience() time.Duration {
 	return min(4*time.Second, s.connectTimeout()/6)
 }
 
-// loginPatience is how long a person has for a login that a program gets by itself.
+// loginPatience is how long a person has for a login that a program obtains itself.
 const loginPatience = 5 * time.Minute
 
 // Reasons for the end of a session or of a call.
@@ -46,7 +46,7 @@ var (
 	errInputRequired  = errors.New("the server asked for input in the middle of the call and got none")
 )
 
-// A refusedError is the end of a session whose server refuses our credentials.
+// A refusedError ends a session because the server refuses our credentials.
 type refusedError struct{ status int }
 
 func (e *refusedError) Error() string {
@@ -56,13 +56,13 @@ func (e *refusedError) Error() string {
 	return "the server does not permit the access (HTTP status " + strconv.Itoa(e.status) + ")"
 }
 
-// A noLoginError is why a call is not tried.
+// A noLoginError says that a call is not tried because a login is missing.
 type noLoginError struct{ why string }
 
 func (e *noLoginError) Error() string { return e.why }
 func (e *noLoginError) NeedsLogin()   {}
 
-// A missedLoginError is the end of a program that waited for a login.
+// A missedLoginError is the end of a program whose login nobody made in time.
 type missedLoginError struct{ why error }
 
 func (e *missedLoginError) Error() string {
@@ -70,7 +70,7 @@ func (e *missedLoginError) Error() string {
 }
 func (e *missedLoginError) Unwrap() error { return e.why }
 
-// A timeLimit ends what takes longer than it may.
+// A timeLimit ends an operation that takes too long.
 type timeLimit struct {
 	mu     sync.Mutex
 	timer  *time.Timer // nil: stopped
@@ -81,7 +81,7 @@ func startLimit(d time.Duration, end func()) *timeLimit {
 	return &timeLimit{timer: time.AfterFunc(d, end)}
 }
 
-// extend gives it d from now on, unless it is too late.
+// extend sets it to d from now, unless it is too late.
 func (f *timeLimit) extend(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,8 +100,8 @@ func (f *timeLimit) stop() (inTime, extended bool) {
 	return inTime, f.longer
 }
 
-// A session is one connection to a server. Its resources are the session's own:
-// end gives all of them back.
+// A session is one connection to a server. It owns its resources: end releases all of
+// them.
 type session struct {
 	spec   Spec
 	log    *slog.Logger
@@ -126,9 +126,9 @@ type session struct {
 	web     *tap.HTTP  // of http and sse
 }
 
-// connect makes a session with the server of spec, in one of the two eras or,
-// with Auto, in the one that it turns out to speak. A program that first needs a
-// login, which it gets by itself, has longer; asks is called with the link.
+// connect makes a session with the server of spec, in the given era or, with Auto, in
+// the one that the server turns out to speak. A program that first has to obtain a
+// login by itself gets more time; asks is called with the link.
 func connect(ctx context.Context, spec Spec, o Options, era Protocol, asks func(link string), log *slog.Logger, shown redactor) (*session, error) {
 	s := &session{spec: spec, log: log, shown: shown, ended: make(chan struct{})}
 	s.life, s.abort = context.WithCancelCause(ctx)
@@ -177,7 +177,7 @@ func connect(ctx context.Context, spec Spec, o Options, era Protocol, asks func(
 	return s, nil
 }
 
-// open starts what the session talks to.
+// open starts or opens what the session talks to.
 func (s *session) open(o Options, log *slog.Logger, asks func(link string)) (mcp.Transport, error) {
 	switch s.spec.kind() {
 	case Stdio:
@@ -248,8 +248,8 @@ func (s *session) end() {
 	}
 }
 
-// explain says why the session could not be made or ended, err being what the
-// SDK says of it. The text is fit to be shown.
+// explain says why the session could not be made, or why it ended; err is what the SDK
+// says. The text is safe to show.
 func (s *session) explain(err error) error {
 	if needed := s.tap.LoginNeeded(); needed != nil {
 		return s.shown.showError(needed)
@@ -324,8 +324,8 @@ func (s *session) isOver() bool {
 	}
 }
 
-// request runs do, which makes one request of the SDK, so that it ends with the
-// session too, and returns the exact result.
+// request runs do, which makes one request through the SDK, and returns the exact
+// result. The request also ends with the session.
 func (s *session) request(ctx context.Context, x *tap.Exchange, do func(context.Context) error) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(x.In(ctx))
 	defer cancel(nil)
@@ -418,7 +418,7 @@ func interruption(ctx context.Context) (ErrorKind, error) {
 	}
 }
 
-// inputRequired reports whether a result of 2026-07-28 is a question and not an
+// inputRequired reports whether a result (of 2026-07-28) is a question rather than an
 // answer.
 func inputRequired(result []byte) bool {
 	if !bytes.Contains(result, []byte("input_required")) {

@@ -18,8 +18,8 @@ type Set struct {
 	servers map[string]*server
 	owned   map[owner]*server // of the sessions that have their own
 	closed  bool
-	// running counts the servers' goroutines, those of servers that were
-	// taken out and are still ending included.
+	// running counts the servers' goroutines, including those of removed servers
+	// that are still ending.
 	running sync.WaitGroup
 }
 
@@ -30,9 +30,9 @@ func New(o Options) *Set {
 
 // Apply makes the Set hold exactly the given servers: it starts those that are
 // new, stops those that are gone, restarts those whose Spec changed, and leaves
-// the others alone. It returns at once; what it starts and stops goes on in the
-// background. Of two specs with one name the last counts. After Close it does
-// nothing.
+// the others alone. It returns at once; starting and stopping continue in the
+// background. If two specs have the same name, the last one counts. After Close it
+// does nothing.
 func (s *Set) Apply(specs []Spec) {
 	s.mu.Lock()
 	if s.closed {
@@ -90,12 +90,12 @@ func equal(a, b Spec) bool {
 		return false
 	}
 	a.InProcess, b.InProcess = nil, nil // functions cannot be compared
-	a.Auth, b.Auth = nil, nil           // equal, and not to be looked into
+	a.Auth, b.Auth = nil, nil           // compared before, by identity
 	return reflect.DeepEqual(a, b)
 }
 
-// Tools returns the tools of every server that has listed its tools at least
-// once, by the server's name; of a server that is not connected now, those it
+// Tools returns the tools of every server that has listed its tools at least once, by
+// the server's name. For a server that is not connected, these are the tools that it
 // listed last. The caller must not modify them.
 func (s *Set) Tools() map[string][]Tool {
 	all := map[string][]Tool{}
@@ -135,8 +135,8 @@ func (s *Set) sorted() []*server {
 // the server sent, also where its isError is true. args are the arguments as a
 // JSON object, sent as they are; empty means {}.
 //
-// Where identity is not empty, the server is called only if it is still the one
-// whose Spec has it.
+// If identity is not empty, the server is called only if its Spec still has that
+// identity.
 //
 // Call connects first if the server is not connected. It ends when ctx ends or
 // Spec.Timeout has passed, and then tells the server so. Its errors are *Error.

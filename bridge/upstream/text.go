@@ -13,7 +13,7 @@ import (
 // maxLink bounds the link of a login.
 const maxLink = 4000
 
-// A redactor takes the secrets of one Spec out of texts.
+// A redactor removes the secrets of one Spec from texts.
 type redactor struct {
 	fixed *strings.Replacer
 	auth  Authorizer // knows those that change; may be nil
@@ -32,9 +32,9 @@ func (r redactor) Replace(text string) string {
 // such as "1" and "true", are parts of ordinary words.
 const minSecret = 6
 
-// newRedactor knows the values of the variables and headers of spec, with and
-// without the word Bearer, and what its URL carries besides host and path, in
-// the forms that error messages quote them in.
+// newRedactor makes a redactor for the values of spec's variables and headers, with and
+// without the word Bearer, and for what its URL carries besides host and path, in the
+// forms in which error messages quote them.
 func newRedactor(spec Spec, environ []string) redactor {
 	var secrets []string
 	add := func(value string) {
@@ -78,7 +78,7 @@ func newRedactor(spec Spec, environ []string) redactor {
 			}
 		}
 	}
-	// At one place the first that matches is replaced: the longest comes first.
+	// The first match at a place is replaced, so the longest comes first.
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	pairs := make([]string, 0, 2*len(secrets))
 	for _, secret := range slices.Compact(secrets) {
@@ -87,12 +87,12 @@ func newRedactor(spec Spec, environ []string) redactor {
 	return redactor{strings.NewReplacer(pairs...), spec.Auth}
 }
 
-// show makes text of a server fit to be shown.
+// show makes a server's text safe to show.
 func (r redactor) show(text string, limit int) string {
 	return tap.Escape(r.Replace(text), limit)
 }
 
-// A shownError has a text that is fit to be shown, and the error it stands for.
+// A shownError has a text that is safe to show, and wraps the error it stands for.
 type shownError struct {
 	text string
 	err  error
@@ -101,8 +101,8 @@ type shownError struct {
 func (e *shownError) Error() string { return e.text }
 func (e *shownError) Unwrap() error { return e.err }
 
-// showError is show for an error. Of an error of net/http only the cause is
-// shown: the address may carry secrets, and the SDK's words around it say less.
+// showError is show for an error. For an error of net/http, only the cause is shown:
+// the address may contain secrets, and the SDK's words around it add nothing.
 func (r redactor) showError(err error) error {
 	if err == nil {
 		return nil

@@ -1,27 +1,26 @@
 // Package upstream keeps one live MCP session per upstream server.
 //
-// A [Set] is told what servers there should be ([Set.Apply]) and keeps a
-// session with each: it starts the child process or opens the HTTP connection
-// in the background, lists the tools, listens for changes, connects again with
-// growing pauses after a failure, and ends everything politely, then firmly.
-// A server that is missing, slow, crashing, silent or that prints garbage
-// costs its own tools and nothing else; [Set.Status] says what is wrong with
-// it, with the last lines of its stderr.
+// [Set.Apply] tells a [Set] which servers there should be, and the Set keeps a
+// session with each: it starts the child process or opens the HTTP connection in
+// the background, lists the tools, listens for changes, reconnects with growing
+// pauses after a failure, and shuts servers down politely, then firmly. A server
+// that is missing, slow, crashing, silent or printing garbage affects only its own
+// tools; [Set.Status] says what is wrong with it, with the last lines of its stderr.
 //
 // # What goes over the wire
 //
-// The protocol is the SDK's: its client makes the handshake, negotiates the
-// version and counts the requests. Package tap stands between it and the wire. It
-// keeps results as the bytes that came, where the SDK would round large numbers,
-// and sets bounds that a hostile server cannot pass.
+// The SDK speaks the protocol: its client makes the handshake, negotiates the
+// version and numbers the requests. Package tap stands between it and the wire. It
+// keeps results as the bytes that arrived, where the SDK would round large numbers,
+// and enforces bounds against hostile servers.
 //
 // So [Set.Call] returns the whole CallToolResult as the exact JSON that the
 // server sent, and sends the arguments as the exact JSON that it was given.
 //
-// # Who runs
+// # Goroutines
 //
-// One goroutine per server owns connecting, listing, waiting and connecting
-// again (see server.run). Calls are made in the caller's goroutine.
+// One goroutine per server owns connecting, listing, waiting and reconnecting
+// (see server.run). Calls are made in the caller's goroutine.
 package upstream
 
 import (
@@ -58,36 +57,37 @@ type Protocol string
 // The eras.
 const (
 	// Auto asks the server with server/discover and falls back to
-	// initialize, in a new process if the question ended the old one. What
-	// was found out is remembered as long as the server's Spec stays.
+	// initialize, in a new process if the question ended the old one. The
+	// result is remembered as long as the server's Spec stays the same.
 	Auto   Protocol = "auto"
 	Legacy Protocol = "legacy" // up to 2025-11-25, with the initialize handshake
 	Modern Protocol = "modern" // 2026-07-28 or later, or no connection
 )
 
-// A Spec describes one upstream server. The zero value of a field means the
-// default that is named with it.
+// A Spec describes one upstream server. The zero value of a field means the default
+// that its comment names.
 type Spec struct {
 	Name string // the configured name, unique in a Set
 	Kind Kind   // empty: Stdio if Command is set, else HTTP
-	// Identity, if not empty, says in the caller's words what the server is: calls
-	// that were meant for another one of the name are not sent. See [Set.Call].
+	// Identity, if not empty, identifies the server beyond its name, in a form that
+	// the caller chooses: calls meant for another server of that name are not sent.
+	// See [Set.Call].
 	Identity string
 
 	// Of Stdio servers:
 	Command string
 	Args    []string
 	// Env is added to the child's environment, which otherwise holds only
-	// what few variables any program needs (PATH, HOME, the locale and the
-	// like) and those of our own environment that PassEnv names.
+	// the few variables that any program needs (PATH, HOME, the locale and
+	// the like) and those of our own environment that PassEnv names.
 	Env     map[string]string
 	PassEnv []string
 	Dir     string // working directory; empty: ours
-	// Own reports that the program is ours. The lines of its stderr are those of
+	// Own reports whether the program is ours. Its stderr then has the lines of
 	// slog's JSONHandler: they are logged at their levels, and the last error among
-	// them is why it ended. It may be silent for all of ConnectTimeout before it
-	// answers, it is never Parked for its failures, and of what is in Env and PassEnv
-	// the secrets are in Secrets.
+	// them says why it ended. It may be silent for all of ConnectTimeout before it
+	// answers, it is never Parked for its failures, and the secrets in Env and
+	// PassEnv are those listed in Secrets.
 	Own bool
 
 	// Of HTTP and SSE servers:
@@ -103,21 +103,22 @@ type Spec struct {
 	// connection; the context ends with the connection, and the log names the
 	// server. Two specs that differ only in this function count as equal.
 	InProcess func(context.Context, *slog.Logger) (*mcp.Server, error)
-	// Source stands for what InProcess makes its server of, so that a change
-	// of it makes a new connection.
+	// Source identifies what InProcess makes its server from: if it changes, a new
+	// connection is made.
 	Source string
 
-	// Secrets must be in no text that is shown, as the values of Env and Headers
-	// and what URL carries must not: those among Args, or that InProcess knows.
+	// Secrets must not appear in any text that is shown: those in Args, or known to
+	// InProcess. The values of Env and Headers, and what URL carries, are treated
+	// as secrets anyway.
 	Secrets []string
 
 	Timeout        time.Duration // of one call, waiting for a connection included; 0: 60 s
 	ConnectTimeout time.Duration // of connecting and of listing the tools; 0: 30 s
-	Concurrency    int           // calls at a time; more of them wait; 0: 128
-	Rate           Rate          // calls in a time; more of them wait for a while; zero: no limit
-	// IdleStop ends the process of a Stdio server that no call has used for so
-	// long. Its tools stay listed, and the next call starts it; until then
-	// nobody notices that they changed. 0: never.
+	Concurrency    int           // calls at a time; further ones wait; 0: 128
+	Rate           Rate          // calls in a time; further ones wait for a while; zero: no limit
+	// IdleStop ends the process of a Stdio server that no call has used for this
+	// long. Its tools stay listed, and the next call starts it again; until then
+	// changes of its tools go unnoticed. 0: never.
 	IdleStop time.Duration
 	Protocol Protocol // empty: Auto
 	// Allow and Deny choose among the server's tools by glob over the raw tool
@@ -127,22 +128,22 @@ type Spec struct {
 	Allow, Deny []string
 	MaxReply    int64 // bytes of one message of the server; 0: 16 MB
 	Disabled    bool  // known, but never connected
-	// PerSession gives each session (Client.Session) a connection of its own, and
-	// so a process, from its first call to Set.EndSession. The tools are those
-	// that one more connection lists, which serves calls that have no Client.
+	// PerSession gives each session (Client.Session) its own connection, and so its
+	// own process, from its first call to Set.EndSession. The tools are listed by
+	// one more connection, which also serves calls without a Client.
 	PerSession bool
 
 	// NoElicitation keeps the server from asking people anything during a call,
 	// and Sampling says whether it may use the model of the call's Client; empty:
-	// NoSampling. Roots are the URIs of the folders that it is told of when it
-	// asks.
+	// NoSampling. Roots are the URIs of the folders that it gets when it asks for
+	// roots.
 	NoElicitation bool
 	Sampling      Sampling
 	Roots         []string
 }
 
-// A Rate is so many calls in a time, spread evenly but for a tenth of them, at
-// least one, that may come at once.
+// A Rate is a number of calls in a time. They are spread evenly, except that a tenth of
+// them, and at least one, may come at once.
 type Rate struct {
 	Calls int
 	Per   time.Duration
@@ -164,20 +165,20 @@ func (r Rate) limiter() *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(float64(r.Calls)/r.Per.Seconds()), max(1, r.Calls/10))
 }
 
-// An Authorizer has what stands in the Authorization header of the requests to
-// one HTTP server, which changes as logins are made, renewed and end. An error
-// that has a method NeedsLogin() lasts until a person does something; its text is
-// shown. Its methods are called from several goroutines at once.
+// An Authorizer supplies the Authorization header of the requests to one HTTP server,
+// which changes as logins are made, renewed and ended. An error with a method
+// NeedsLogin() lasts until a person does something; its text is shown. The methods are
+// called from several goroutines at once.
 type Authorizer interface {
 	// Token returns the bearer token for the next request; empty: none.
 	Token(ctx context.Context) (string, error)
 	// Refused is told that a request with the token was answered with 401 or
-	// 403. It reports whether the request is to be sent again, which is done
-	// once. Without an error, the answer stands for itself.
+	// 403. It reports whether to send the request again, which is done once. If
+	// it returns no error, the answer speaks for itself.
 	Refused(ctx context.Context, token string, status int, header http.Header) (again bool, err error)
-	// Ready reports whether what was needed has been done.
+	// Ready reports whether the required login has been made.
 	Ready() bool
-	// Hide takes tokens out of a text.
+	// Hide removes tokens from a text.
 	Hide(text string) string
 }
 
@@ -190,7 +191,7 @@ type Tool struct {
 	ReadOnly, Destructive, Idempotent, OpenWorld *bool
 }
 
-// A State says where a server stands.
+// A State is the state of a server's connection.
 type State string
 
 // The states of a server.
@@ -203,32 +204,31 @@ const (
 	Trying     State = "trying"     // was Suspended: the next call, or the one under way, decides
 	Idle       State = "idle"       // stopped because nothing used it; a call starts it
 	Failed     State = "failed"     // tried again after a pause, or when a call needs it
-	// Parked servers are tried again by Reconnect and a changed Spec. One that
-	// refused our credentials is by nothing else; one whose process failed
-	// again and again, or waited for a login that nobody made, is by a call
-	// after Status.Until too.
+	// Parked servers are tried again by Reconnect and when their Spec changes.
+	// If the process failed again and again, or waited for a login that nobody
+	// made, a call after Status.Until tries it, too; nothing else does if the
+	// server refused our credentials.
 	Parked State = "parked"
 	// NeedsLogin is like Parked, and also tried again when Spec.Auth is ready.
 	NeedsLogin State = "needs-login"
 )
 
-// A Status is what is known of one server. Every text that comes from the
-// server is cut, stripped of the secrets in its Spec, and has its control
-// characters made visible.
+// A Status is what is known about one server. Every text that comes from the server is
+// cut, stripped of the secrets in its Spec, and has its control characters escaped.
 type Status struct {
 	Name  string
 	Kind  Kind
 	State State
 	// Err says why the server is Failed, Parked, Suspended, Trying or
-	// Unhealthy, or for what login it waits; empty if nothing is wrong with it.
+	// Unhealthy, or which login it waits for; empty if nothing is wrong.
 	Err string
-	// Login is the link at which a person is to log in, for which the process of
-	// a server that is Connecting waits; calls fail until it has it. Untrusted.
+	// Login is the link for a login that the process of a Connecting server waits
+	// for; calls fail until a person has logged in there. Untrusted.
 	Login string
 	Tools int       // how many it listed last, after Allow and Deny
 	Since time.Time // of the State
-	// Until is when a Failed server is tried again by itself, and from when on
-	// a call may try one that is Suspended or Parked; zero: see the State.
+	// Until is when a Failed server is tried again automatically, or when a call
+	// may first try a Suspended or Parked one; zero: see the State.
 	Until    time.Time
 	Failures int       // in a row: to connect and, if it is connected, of calls
 	Answered time.Time // when it last answered a call or a listing; zero: never
@@ -239,7 +239,7 @@ type Status struct {
 	Sessions int       // that have a connection of their own
 }
 
-// Options are the settings of a Set. The zero value is good.
+// Options are the settings of a Set. The zero value is ready to use.
 type Options struct {
 	Logger *slog.Logger // nil: no log
 	// Changed is called when the tools or the status of some server changed.
@@ -257,14 +257,14 @@ type Options struct {
 	// 0: 500 ms and 1 minute.
 	RetryMin, RetryMax time.Duration
 	// MaxFailures is how many calls in a row a server may fail before it is
-	// Suspended, first for Suspend, then each time twice as long up to
-	// RetryMax. What counts is the server's fault: no connection, no answer
-	// within Spec.Timeout, no MCP. 0: 5 calls and 10 s.
+	// Suspended: first for Suspend, then each time twice as long, up to RetryMax.
+	// Only the server's own faults count: no connection, no answer within
+	// Spec.Timeout, no valid MCP. 0: 5 calls and 10 s.
 	MaxFailures int
 	Suspend     time.Duration
-	// MaxRestarts is how many times in a row a process may fail to start or
-	// end before it has answered a call or lived for half a minute; then its
-	// server is Parked for RetryMax at least. 0: 10.
+	// MaxRestarts is how many times in a row a process may fail to start, or end
+	// before it has answered a call or lived for half a minute; then its server is
+	// Parked for at least RetryMax. 0: 10.
 	MaxRestarts int
 	// Environ is the environment that children's variables are taken from, in
 	// the form of os.Environ; nil: os.Environ itself.
@@ -304,7 +304,7 @@ func (o Options) environ() []string {
 	return o.Environ
 }
 
-// pause is how long to wait after that many failures in a row.
+// pause returns how long to wait after a number of failures in a row.
 func (o Options) pause(failures int) time.Duration {
 	shortest, longest := orDefault(o.RetryMin, 500*time.Millisecond), o.longest()
 	d := shortest
@@ -363,9 +363,9 @@ const (
 	UnknownTool   ErrorKind = "unknown_tool"   // the server lists no such tool, or Allow and Deny leave it out
 )
 
-// An Error is why a call has no result. Its text names the server and is fit
-// for a person or a model: what comes from the server in it is cut, stripped
-// of the secrets in the Spec, and has its control characters made visible.
+// An Error says why a call has no result. Its text names the server and can be shown to
+// a person or a model: the parts that come from the server are cut, stripped of the
+// secrets in the Spec, and have their control characters escaped.
 type Error struct {
 	Server, Tool string
 	Kind         ErrorKind
@@ -387,7 +387,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// WasSent returns Sent, for callers that know the error by this method only.
+// WasSent returns Sent, for callers that know the error only by this method.
 func (e *Error) WasSent() bool { return e.Sent }
 
 // ErrClosed is the cause of an [Error] after [Set.Close].

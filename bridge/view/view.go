@@ -1,5 +1,5 @@
-// Package view makes what every call is decided on, the [gate.View] of this moment,
-// and makes it anew when something of it changes.
+// Package view builds the [gate.View] that every call is decided on, and builds a
+// new one whenever something in it changes.
 //
 //	configuration ── Replace ──────┐
 //	servers' tools ── Touch ───────┤                ┌─▶ gate, bridge (Options.Show)
@@ -7,13 +7,13 @@
 //	pins, decisions ── Touch ──────┘                └─▶ the cache, for the next start
 //
 // A view is a policy and a catalogue behind one pointer; neither is ever changed in
-// place. What servers list is compared with what was accepted of them (package pins)
-// each time a view is made: a tool that nobody has accepted as it is gets into the
-// view with the catalogue that lists it, so that no call is decided on two versions.
-// What differs is recorded, and the grants for it end.
+// place. Each time a view is built, the servers' tools are compared with the accepted
+// ones (package pins). An unreviewed tool is marked in the same view as the catalogue
+// that lists it, so that no call is decided on two versions. Differences are recorded,
+// and the grants for the tools concerned end.
 //
-// Before a server has listed its tools, those of the last run stand in for them,
-// from a cache that [catalog.Catalog.Save] writes.
+// Until a server has listed its tools, those of the last start are used, from a cache
+// that [catalog.Catalog.Save] writes.
 package view
 
 import (

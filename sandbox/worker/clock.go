@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// stopGrace is how long a script may go on after it was interrupted. The
-	// engine stops between two instructions; native code that loops does not,
-	// and is ended with the process.
+	// stopGrace is how long a script may continue after it was interrupted. The engine
+	// stops between two instructions; looping native code does not, and is ended with the
+	// process.
 	stopGrace = 250 * time.Millisecond
 	// lookEvery is how often the clock looks at a script that runs on.
 	lookEvery = 100 * time.Millisecond
@@ -20,15 +20,14 @@ const (
 // at its limits: first stop, and if the script has not paused within grace,
 // end. Both are told which limit it was, from a goroutine of the timer's.
 //
-// There are two limits. That of CPU time is for what the script does: on a busy
-// machine, time in which it had no processor is not its own. The wall time,
-// wire.WallFactor times as much, is for how long others wait for it. The CPU
-// time is the process's, which collects garbage on other threads as well, so it
-// never counts as more than the wall time: a script that fills memory
-// does not pay for two processors.
+// There are two limits. CPU time limits what the script does: on a busy machine, time
+// without a processor does not count. Wall time, wire.WallFactor times as much, limits
+// how long others wait for it. The CPU time is that of the process, which also collects
+// garbage on other threads, so it never counts as more than the wall time: a script
+// that fills memory does not pay for two processors.
 //
-// A worker has one clock for all its runs. Its timer is not set anew each time
-// the script pauses: it comes when it was set for, looks, and is set again.
+// A worker has one clock for all its runs. Its timer is not reset each time the script
+// pauses: it goes off when it is due, checks, and is set again.
 type clock struct {
 	busy  func() // called when a script runs on; may be called again
 	end   func(limit string)

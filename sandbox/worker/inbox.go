@@ -10,10 +10,10 @@ import (
 	"codemode-bridge/sandbox/wire"
 )
 
-// An inbox gives the loop the parent's frames. The loop reads them itself: it
-// waits for the parent in the read, and a goroutine in between would cost
-// every answer a change of threads. Only while a script runs on and on does a
-// goroutine read ahead, so that somebody sees the end of the pipe.
+// An inbox gives the loop the parent's frames. The loop reads them itself: it waits for
+// the parent in the read, and a goroutine in between would cost every answer a change
+// of threads. Only while a script runs without a pause does a goroutine read ahead, to
+// notice the end of the pipe.
 type inbox struct {
 	conn pipe
 	// lost, if set, is told by the goroutine that the pipe ended.

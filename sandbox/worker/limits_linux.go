@@ -50,9 +50,9 @@ func harden(heap int64) map[string]string {
 	return steps
 }
 
-// closeInherited leaves the process its pipes and the runtime's poller. What
-// else the runtime holds, the limits of its control group, it needs no more
-// (see Main).
+// closeInherited leaves the process its pipes and the runtime's poller. The runtime's
+// other descriptors, for the limits of its control group, are no longer needed (see
+// Main).
 func closeInherited() {
 	const folder = "/proc/self/fd/"
 	list, err := os.ReadDir(folder)
@@ -81,9 +81,8 @@ func preferForKilling() error {
 	return errors.Join(err, f.Close())
 }
 
-// landlock takes away the file system and, where the kernel can, TCP, UDP,
-// abstract sockets and signals to other processes. The rule set allows
-// nothing at all.
+// landlock removes access to the file system and, where the kernel supports it, to TCP,
+// UDP, abstract sockets and signals to other processes. The rule set allows nothing.
 func landlock() error {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch {

@@ -23,9 +23,8 @@ const (
 	bigHeap = 32 << 20
 )
 
-// A monitor ends the process when the heap passes its limit. It is a
-// goroutine of its own because native code that loops cannot be asked to
-// look; it sleeps while no script runs.
+// A monitor ends the process when the heap exceeds its limit. It is a goroutine of its
+// own because looping native code cannot check; it sleeps while no script runs.
 type monitor struct {
 	limit   uint64
 	exit    func(int)
@@ -70,9 +69,9 @@ func (m *monitor) resume() {
 
 func (m *monitor) pause() { m.active.Store(false) }
 
-// begin and finish enclose a run. After finish the process will not be ended
-// for what the run has done: its result may be sent, and what it left behind
-// is no burden of the next run.
+// begin and finish enclose a run. After finish the process will not be ended for what
+// the run has done: its result may be sent, and what it left behind does not count
+// against the next run.
 func (m *monitor) begin()  { m.set(false) }
 func (m *monitor) finish() { m.set(true) }
 
@@ -82,7 +81,7 @@ func (m *monitor) set(over bool) {
 	m.over = over
 }
 
-// giveBack gives memory back after a run that took much of it.
+// giveBack returns memory to the system after a run that used much of it.
 func (m *monitor) giveBack() {
 	if m.started && heap() > bigHeap {
 		debug.FreeOSMemory()
@@ -126,9 +125,8 @@ func (m *monitor) run() {
 	}
 }
 
-// look ends the process if the heap of a run is over its limit. What is a little
-// over it may be garbage that the collector, which has to share the processors, is
-// late for.
+// look ends the process if the heap of a run is over its limit. A small excess may be
+// garbage that the collector, which has to share the processors, has not reached yet.
 func (m *monitor) look() {
 	m.deed.Lock()
 	defer m.deed.Unlock()

@@ -30,8 +30,8 @@ var allowed = []uintptr{
 	unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_GETRANDOM,
 }
 
-// What no such program ever tries. Whoever does is not our code any more, and
-// the process ends at once; its parent says so.
+// What no such program ever tries. Code that does is no longer ours, and the process
+// ends at once; its parent reports it.
 var deadly = []uintptr{
 	unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV,
 	unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_CONNECT, unix.SYS_BIND,
@@ -51,8 +51,8 @@ const threadFlags = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLON
 // filter.
 var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
 
-// seccomp leaves the process the system calls above, on all its threads and
-// for good, and no way to new privileges.
+// seccomp restricts the process to the system calls above, on all its threads and
+// permanently, and without a way to gain privileges.
 func seccomp() error {
 	if auditArch == 0 {
 		return errors.New("not available on " + runtime.GOARCH)

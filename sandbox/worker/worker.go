@@ -2,8 +2,8 @@
 // per run, one event loop, and the limits.
 //
 // A worker serves one parent over one pair of pipes, in the frames of package
-// wire. It holds no secret and reaches nothing: everything a script can do to
-// the world is a Call frame that its parent answers, or does not.
+// wire. It holds no secrets and can reach nothing: all that a script can do to the
+// world is send a Call frame, which the parent may or may not answer.
 //
 //	stdin ──▶ inbox ──▶ ┌──────────────────────────────┐
 //	                    │ serve: Hello, Names, Run     │ ──▶ stdout
@@ -12,20 +12,20 @@
 //	                    └──────────────────────────────┘
 //	         clock, watch: deadline and heap, end the process
 //
-// One goroutine owns the engine, reads and writes: between a script and the
-// pipe nothing changes threads. The clock and the monitor only interrupt the
-// engine or end the process, and while a script runs on without a pause
-// another goroutine reads, to see the end of the pipe. A turn of the loop runs until
-// the engine has no microtask left; then what the script asked for is sent,
-// and exactly one answer is taken. So answers reach the script in the order in
-// which they arrived, and the same answers in the same order give the same
-// run (so too: seeded randomness, a clock that stands between
-// answers, JSON text across the border in both directions).
+// One goroutine owns the engine, reads and writes: nothing changes threads between
+// a script and the pipe. The clock and the monitor only interrupt the engine or end
+// the process; while a script runs without a pause, another goroutine reads, to
+// notice the end of the pipe. A turn of the loop runs until the engine has no
+// microtask left; then the script's requests are sent, and exactly one answer is
+// taken. So answers reach the script in the order in which they arrived, and the
+// same answers in the same order give the same run (to which seeded randomness, a
+// clock that stands still between answers, and JSON text in both directions
+// contribute).
 //
-// The package knows the protocol and the limits, and no JavaScript: package
-// realm has the engine. worker.go greets the parent and takes its runs,
-// inbox.go reads, loop.go serves one run and is the engine's host. clock.go,
-// monitor.go and limits_*.go hold the limits; seccomp_linux.go confines.
+// The package knows the protocol and the limits, but no JavaScript: package realm
+// has the engine. worker.go greets the parent and takes its runs, inbox.go reads,
+// loop.go serves one run and is the engine's host. clock.go, monitor.go and
+// limits_*.go enforce the limits; seccomp_linux.go confines the process.
 package worker
 
 import (
@@ -69,9 +69,9 @@ func Main() {
 	os.Exit(verdict(w.serve()))
 }
 
-// Serve runs a worker on any pair of pipes until in ends, for tests that have
-// their workers in their own process: nothing confines it, and of its limits
-// those do not hold that only the end of a process can keep.
+// Serve runs a worker on any pair of pipes until in ends, for tests that have their
+// workers in their own process: nothing confines it, and the limits that can only be
+// enforced by ending the process do not apply.
 func Serve(in io.Reader, out io.Writer) error {
 	w := newWorker(wire.New(in, out), func(int) {}, func(int64) map[string]string { return nil })
 	w.guest = true
@@ -185,7 +185,7 @@ func (w *worker) serve() error {
 	}
 }
 
-// notGone is err, but nil for the end of the pipe: between runs, that is how a
+// notGone returns err, but nil for the end of the pipe: between runs, that is how a
 // worker is told to end.
 func notGone(err error) error {
 	if errors.Is(err, errGone) {

@@ -1,41 +1,41 @@
 // Package tap stands between an MCP session of the SDK and its wire.
 //
-// The SDK makes the handshake, negotiates the version and counts the requests. A
+// The SDK makes the handshake, negotiates the version and numbers the requests. A
 // [Tap] sees each message below it as bytes: it checks size and envelope, keeps the
-// result of a call as the bytes that came, hands an empty stand-in to the SDK, and
-// lets nothing through whose number a hostile server chooses.
+// result of a call as the bytes that arrived, hands the SDK an empty stand-in, and
+// bounds whatever a hostile server could send in any number.
 //
 //	       stdio, inprocess                         http, sse
 //	SDK  <- Lines <- tap <- stdout        SDK <- its transport <- HTTP <- tap <- body
 //	SDK  -> Lines -> tap -> stdin         SDK -> its transport -> HTTP -> tap -> request
 //
-// [Lines] takes the place of the SDK's transport. [HTTP] is the http.RoundTripper
-// beneath it, since the SDK's connections cannot be wrapped without losing what they
-// do behind their interface. An [Exchange] is one request: its caller puts it into
-// the request's context, and finds in it what the server answered.
+// [Lines] replaces the SDK's transport. [HTTP] is the http.RoundTripper beneath it,
+// since wrapping the SDK's connections would lose what they do behind their
+// interface. An [Exchange] is one request: its caller puts it into the request's
+// context and finds the server's answer in it.
 //
 // # Why it is needed
 //
-// This is written for the authors of the SDK, too. The package could go if a client
-// of theirs
+// This is also written for the authors of the SDK. The package would be unnecessary
+// if the SDK's client
 //
-//  1. gave the result of tools/call as the json.RawMessage that came. Decoded into
-//     Go values, numbers beyond 2^53 are rounded, members get another order, and
-//     unknown ones are dropped; who audits or signs results needs the bytes;
-//  2. bounded, by an option, the bytes of one message, and ended the request that a
-//     larger one answers instead of the session. The id is found by reading on
-//     without keeping (see skeleton);
-//  3. skipped a line of stdout that is no message, and told a hook of it. Programs
-//     print banners, and a session ends at the first of them;
-//  4. bounded its queues of notifications and of requests of the server, which a
-//     server fills faster than handlers empty them;
-//  5. told, with the error of a call, whether the request was written and whether
-//     the server refused it unread (404 for its session): what may be sent again
-//     depends on it, and so does what is said of a call whose outcome is unknown;
-//  6. told the handler of a server's request (elicitation, sampling) which call it
-//     came in answer to: the stream over HTTP, the only call under way over stdio;
-//  7. let a caller bound how long server/discover and subscriptions/listen may stay
-//     without an answer, and opened the latter's stream again when it ends.
+//  1. returned the result of tools/call as the json.RawMessage that arrived. Decoding
+//     into Go values rounds numbers beyond 2^53, reorders members and drops unknown
+//     ones; whoever audits or signs results needs the bytes;
+//  2. had an option that bounds the bytes of one message, and a larger one ended the
+//     request that it answers instead of the session. The id is found by reading on
+//     without keeping the rest (see skeleton);
+//  3. skipped a line of stdout that is not a message, and told a hook. Programs print
+//     banners, and the first one ends the session;
+//  4. bounded its queues of notifications and of server requests, which a server can
+//     fill faster than handlers empty them;
+//  5. said, with the error of a call, whether the request was written and whether the
+//     server refused it unread (404 for its session): this decides whether the call
+//     may be sent again, and what is said of a call whose outcome is unknown;
+//  6. told the handler of a server request (elicitation, sampling) which call it
+//     belongs to: over HTTP that of its stream, over stdio the only one under way;
+//  7. let a caller bound how long server/discover and subscriptions/listen may go
+//     unanswered, and reopened the latter's stream when it ends.
 package tap
 
 import (
