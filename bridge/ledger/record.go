@@ -1,11 +1,18 @@
-// Package ledger says what is written down of a run: a Record for every call
-// before it is sent and after it ended, for every refusal, and for every run.
+// Package ledger defines what is stored about runs, and the contracts of the
+// stores that keep it.
 //
-// A record is written before the effect it announces. Whoever cannot write it
-// must not go on: the gate refuses a call whose intent was not recorded.
+// The audit log is a chain of records. There is a [Record] for every call before
+// it is sent (its intent) and after it ended (its outcome), for every refusal,
+// and for every run. [Store] keeps them, and [Checker] tells whether stored rows
+// are what was written. A [Journal] keeps what a run needs to go on after it was
+// suspended.
 //
-// Records hold what a person may see. Arguments are in their display form
-// (redacted, cut, made visible), never the bytes that are sent.
+// A record is written before the effect that it announces, and without the
+// record there is no effect: the gate refuses a call whose intent could not be
+// recorded.
+//
+// Records hold only what a person may see. Arguments are in their display form
+// (redacted, cut, escaped), never the bytes that are sent.
 package ledger
 
 import (

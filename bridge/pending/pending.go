@@ -1,26 +1,27 @@
-// Package pending decides whether a changed configuration may be taken over, or is
-// pending: waits for an approver who confirms it.
+// Package pending decides whether a changed configuration applies at once or is
+// pending: it then waits for an approver to confirm it.
 //
-// Where there are approvers, an edit that loosens something must not count before
-// one of them has seen it. Whoever wants to run scripts with a configuration asks
-// [History.Judge], which compares it with everything that was confirmed of its file
-// ([codemode-bridge/bridge/confirmed] keeps that), whichever way the file is named.
-// A [Change] is what it answers where something is looser: the reasons in words,
-// how the profiles differ, and what goes on meanwhile. [History.Keep] notes what was
-// confirmed, or taken over because it loosens nothing.
+// Where there are approvers, an edit that loosens something must not apply before
+// one of them has seen it. Before scripts run with a configuration, [History.Judge]
+// compares it with everything that was confirmed of its file, by whatever name the
+// file is given ([codemode-bridge/bridge/confirmed] stores that). If something is
+// looser, it returns a [Change]: the reasons in words, how the profiles differ, and
+// which configuration applies meanwhile. [History.Keep] records what was confirmed,
+// or applied because it loosens nothing.
 //
-// In a bridge that runs, a [Reloader] does that with each edit:
+// In a running bridge, a [Reloader] does this for each edit:
 //
 //	file changes ── Reload ──┬── nothing looser ────────────────▶ Take
 //	   a start ─────┘        └── Submit ── Watch ── confirmed ──▶ Take
 //
-// What is pending is in the store of requests as well (approval.Held), so that a
-// confirmation in one process counts in every bridge with the file. What the edit
-// takes from approvers they have lost at once, unless somebody rejects it.
+// A pending configuration is also in the store of requests
+// (approval.PendingConfig), so that a confirmation in one process counts in every
+// bridge with that file. Rights that the edit takes from approvers are lost at
+// once, unless somebody rejects the edit.
 //
-// What makes one configuration looser than another is in rights.go, as plain
-// functions of the two, and for profiles in profiles.Looser. Changes says for the
-// record how two differ at all.
+// What makes one configuration looser than another is defined in rights.go, as
+// plain functions of the two, and for profiles in profiles.Looser. Changes says
+// for the record how any two differ.
 package pending
 
 import (

@@ -1,6 +1,5 @@
-// Package pins keeps what each server's tools were when somebody last accepted
-// them, and says of the tools that a server lists now which of them are new,
-// have changed, or were blocked.
+// Package pins records each server's tools as somebody last accepted them, and
+// tells which of the tools that a server lists now are new, changed or blocked.
 //
 //	listed ── Observe ──┬── as accepted ──────────────▶ called as policy says
 //	                    ├── changed ── Rules.Changed ─┐
@@ -9,24 +8,24 @@
 //	                                      ▲
 //	          Accept, Block ── a person ──┘ who saw the [Difference]
 //
-// A tool is known by its server's configured name and the raw name that the
-// server gives it, and a definition by [catalog.Definition.Digest]: its name,
-// title, description, schemas and annotations; the order of keys is no change.
-// A definition goes from A to B and back to A only with an [Event] for each
-// step; back at A it is what was accepted.
+// A tool is identified by its server's configured name and its raw name there; a
+// definition by [catalog.Definition.Digest] of its name, title, description,
+// schemas and annotations. Reordering keys is not a change. A definition that
+// goes from A to B and back to A leaves an [Event] for each step; back at A it is
+// the accepted one again.
 //
 // # Trust on first use, and better
 //
-// Where Rules.New is Allow, what is listed for the first time is accepted by
-// nobody's name, and only later changes are held. Whoever knows better before
-// the bridge first connects, such as a command that imports servers whose
-// tools a person already uses, says so:
+// If Rules.New is Allow, tools that are listed for the first time are accepted in
+// nobody's name, and only later changes are held. A caller that knows the right
+// definitions before the bridge first connects, such as a command that imports
+// servers whose tools a person already uses, pins them:
 //
 //	pins.Open(folder).Pin("github", definitions, "ann", time.Now())
 //
-// and puts "quarantine": true into the server's configuration, so that nothing
-// but these tools is let in. The folder is the one that the bridge uses:
-// the command's pinFolder.
+// and puts "quarantine": true into the server's configuration, so that only these
+// tools are let in. The folder must be the one that the bridge uses: the
+// command's pinFolder.
 //
 // # On disk
 //
@@ -37,10 +36,10 @@
 //	  "seen":     {"digest": "sha256:...", "at": "...", "definition": {...}},
 //	  "blocked":  {"at": "...", "by": "ann"}}}}
 //
-// "seen" is what the server lists, where that is not what was accepted. Files
-// are replaced as a whole, under a lock that all processes with the folder
-// take (the file "lock"). A file that is damaged accepts nothing: every tool
-// of its server asks until it is put right or removed.
+// "seen" is what the server lists, if that differs from what was accepted. Files
+// are replaced as a whole, under a lock that all processes using the folder take
+// (the file "lock"). A damaged file accepts nothing: every tool of its server
+// asks until the file is repaired or removed.
 package pins
 
 import (
