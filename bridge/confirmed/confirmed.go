@@ -13,7 +13,7 @@
 //
 // A link can be pointed at another file. So the names by which a file was given
 // are stored too, each in a file of its own (*.name): which files that name has
-// led to since somebody last confirmed what was there. See [Records].
+// led to since somebody last confirmed what was there. See [Store.Records].
 //
 // Texts are stored as they were written, with the names of variables and without
 // their values. Files have mode 0600 and are replaced as a whole, under a lock
