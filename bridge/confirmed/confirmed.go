@@ -72,7 +72,7 @@ type Standing struct {
 	At      time.Time `json:"at"`
 }
 
-// InForce is what a bridge goes by.
+// InForce returns the texts that are in force.
 func (s Standing) InForce() Texts {
 	if s.Taken != nil {
 		return *s.Taken
@@ -132,10 +132,10 @@ func (s *Store) sameFile(resolved string) (Record, bool) {
 	return Record{}, false
 }
 
-// Change replaces what is kept of a file, all other processes waiting
-// meanwhile. With anew, somebody has confirmed it: what its names led to before
-// counts no more, and a record that cannot be read is dropped; without, that is
-// an error. An error of change leaves all as it was.
+// Change replaces the record of a file; all other processes wait meanwhile. anew
+// means that somebody has confirmed the file: what its names led to before no
+// longer counts, and an unreadable record is dropped, which is otherwise an error.
+// An error of change leaves everything as it was.
 func (s *Store) Change(file string, anew bool, change func(*Record) error) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("keeping the confirmed configuration: %w", err)

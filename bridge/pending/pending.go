@@ -73,8 +73,8 @@ func (c *Change) WayOn() string {
 	return "no approver in force may confirm it, which takes the role admin: codemode-bridge config pending shows it, config accept --offline takes it over, at a terminal"
 }
 
-// Meanwhile is what goes on while c is pending: what was confirmed last, less the
-// rights that c takes, unless somebody has rejected it.
+// Meanwhile returns the configuration that applies while c is pending: the one
+// confirmed last, less the rights that c takes away unless somebody has rejected c.
 func (c *Change) Meanwhile(rejected bool) *config.Config {
 	less := *c.Old
 	if !rejected {
@@ -113,7 +113,8 @@ func Digest(cfg *config.Config) string {
 	return cfg.Digest.String()
 }
 
-// An UnreadableError is a configuration of which nobody can tell what was confirmed.
+// An UnreadableError means that it cannot be read what was confirmed of a
+// configuration.
 type UnreadableError struct {
 	Config *config.Config
 	Err    error
@@ -131,9 +132,9 @@ func (e *NoFolderError) Error() string {
 func (e *NoFolderError) Unwrap() error { return e.Err }
 
 // Judge compares a configuration with what was confirmed of its file, with what
-// was taken over since and, in a bridge that runs, with what is in force. Nil
-// means that it may be taken over. The error is an [UnreadableError], a
-// [NoFolderError], or of reading.
+// was applied since and, in a running bridge, with what is in force. Nil means
+// that it may be applied. The error is an [UnreadableError], a [NoFolderError], or
+// about reading.
 //
 // A file is also compared with those that its name led to before. With an
 // overlay, the file alone is compared as well: it is also what other
