@@ -22,8 +22,8 @@ func (t *ToolFacts) call() Call {
 		Annotations: t.Annotations, TrustAnnotations: t.TrustAnnotations}
 }
 
-// A Warning is something in the configuration that is legal and probably not
-// meant. Its path is like that of a [Problem].
+// A Warning is something in the configuration that is legal but probably not
+// intended. Its path is like that of a [Problem].
 type Warning struct {
 	Path    string `json:"path"`
 	Profile string `json:"profile"`
@@ -39,10 +39,10 @@ func (w Warning) String() string {
 	return s
 }
 
-// Check warns of entries and rules that do nothing with the tools there are:
-// that match none, that a stricter one always overrules, or whose condition
-// can never be decided. Each is reported in the profile where it is written,
-// sorted by path.
+// Check warns of entries and rules that have no effect on the given tools: they
+// match none, are always overruled by a stricter one, or have a condition that can
+// never be decided. Each is reported in the profile where it is written, sorted by
+// path.
 func (s *Set) Check(tools []ToolFacts) []Warning {
 	var all []Warning
 	for _, name := range s.Names() {
@@ -101,7 +101,7 @@ func (c *checker) run() {
 	}
 }
 
-// matching are the known tools that one of the patterns matches.
+// matching returns the known tools that one of the patterns matches.
 func (c *checker) matching(patterns []pattern) []*ToolFacts {
 	var found []*ToolFacts
 	for i := range c.tools {
@@ -112,8 +112,8 @@ func (c *checker) matching(patterns []pattern) []*ToolFacts {
 	return found
 }
 
-// entry warns if the patterns match nothing, or if on every tool that they
-// match something stricter speaks in any case.
+// entry warns if the patterns match nothing, or if every tool that they match is
+// also matched by something stricter.
 func (c *checker) entry(at string, patterns []pattern, says Disposition, manual bool) []*ToolFacts {
 	matched := c.matching(patterns)
 	if len(matched) == 0 {
@@ -139,7 +139,7 @@ func (c *checker) entry(at string, patterns []pattern, says Disposition, manual 
 	return matched
 }
 
-// overruled names an entry without condition that is stricter on this tool.
+// overruled names an unconditional entry that is stricter on this tool.
 func (c *checker) overruled(name string, says Disposition, manual bool) string {
 	for i := range c.p.deny {
 		if c.p.deny[i].match(name) {
@@ -163,7 +163,7 @@ func (c *checker) overruled(name string, says Disposition, manual bool) string {
 	return ""
 }
 
-// unmatched warns of a pattern without a tool and looks for what was meant.
+// unmatched warns of a pattern that matches no tool and suggests what was meant.
 func (c *checker) unmatched(at string, p pattern) {
 	var names []string
 	for i := range c.tools {
@@ -184,7 +184,7 @@ func (c *checker) unmatched(at string, p pattern) {
 	c.warn(at, fmt.Sprintf("no known tool matches %q", p.text), hint)
 }
 
-// withUnderscores is the pattern with server.tool written as server__tool.
+// withUnderscores returns the pattern with server.tool written as server__tool.
 func withUnderscores(text string) pattern {
 	p, err := compilePattern(strings.Replace(text, ".", "__", 1))
 	if err != nil {
@@ -233,8 +233,8 @@ func (c *checker) decidable(r *rule, matched []*ToolFacts) {
 	}
 }
 
-// contradicted warns if a rule says less of a tool's risk than the tool's own
-// annotations, which no rule goes below.
+// contradicted warns if a rule states a lower risk than the tool's own
+// annotations, below which no rule goes.
 func (c *checker) contradicted(r *rule, matched []*ToolFacts) {
 	if r.risk == 0 {
 		return
@@ -249,8 +249,8 @@ func (c *checker) contradicted(r *rule, matched []*ToolFacts) {
 	}
 }
 
-// parameters are the names of a tool's parameters; closed reports whether the
-// schema tells them all.
+// parameters returns the names of a tool's parameters; closed reports whether the
+// schema lists them all.
 func parameters(schema json.RawMessage) (names []string, closed bool) {
 	var s map[string]json.RawMessage
 	if json.Unmarshal(schema, &s) != nil {
@@ -267,9 +267,8 @@ func parameters(schema json.RawMessage) (names []string, closed bool) {
 	if json.Unmarshal(s["properties"], &properties) != nil {
 		return nil, false
 	}
-	// A schema that leaves additionalProperties out lets them in, in theory;
-	// of a tool's parameters it is nearly never meant. One that says true
-	// means it.
+	// In theory a schema without additionalProperties permits them; for a tool's
+	// parameters that is hardly ever intended. A schema that says true means it.
 	if string(s["additionalProperties"]) != "" && string(s["additionalProperties"]) != "false" {
 		return nil, false
 	}

@@ -19,9 +19,9 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 )
 
-// A truth is what a condition comes to. Undecided is not an error to report
-// and forget: it counts as true where that is the stricter reading (deny and
-// ask) and as false where true would let the call pass.
+// A truth is the value of a condition. Undecided is not an error to report and
+// forget: it counts as true where that is stricter (deny and ask) and as false
+// where true would let the call pass.
 type truth int8
 
 const (
@@ -30,7 +30,8 @@ const (
 	undecided
 )
 
-// and is Kleene's: one no decides, else one undecided leaves it open.
+// and is Kleene's conjunction: one false decides; otherwise one undecided makes the
+// result undecided.
 func (t truth) and(o truth) truth {
 	switch {
 	case t == no || o == no:
@@ -41,7 +42,7 @@ func (t truth) and(o truth) truth {
 	return yes
 }
 
-// agree merges readings of one thing: where they differ, it is undecided.
+// agree merges several readings of one thing: if they differ, it is undecided.
 func (t truth) agree(o truth) truth {
 	if t == o {
 		return t
@@ -49,8 +50,8 @@ func (t truth) agree(o truth) truth {
 	return undecided
 }
 
-// A condition is a rule's `when`. When it comes to undecided, the text says
-// why, without quoting any argument's value.
+// A condition is a rule's `when`. If it is undecided, the text says why, without
+// quoting any argument's value.
 type condition interface {
 	eval(f *facts) (truth, string)
 	// reads lists the names of arguments that it looks at.
@@ -64,7 +65,7 @@ type facts struct {
 	path        string
 	annotations map[string]bool
 	args        map[string]any
-	names       map[string][]place // of the arguments, by what they fold to
+	names       map[string][]place // of the arguments, by their folded form
 }
 
 // ResolveName implements [cel.Activation].
@@ -121,9 +122,10 @@ func (a Annotations) byKey() map[string]*bool {
 	}
 }
 
-// What an expression may cost. The estimate at load assumes the sizes of an
-// ordinary call, so that one loop over an argument, or a loop within a loop,
-// passes and three do not; the limit at run time holds whatever the sizes are.
+// The cost limits of an expression. The estimate at load time assumes an ordinary
+// call's sizes, so that a loop over an argument, or one loop within another, is
+// accepted and three nested ones are not. The limit at run time holds whatever the
+// sizes are.
 const (
 	maxExpr         = 4096
 	estimatedLength = 100       // characters, elements, keys of anything in args
@@ -169,8 +171,8 @@ func newCELEnv() (*cel.Env, error) {
 	)
 }
 
-// numbers hands JSON numbers to CEL without loss where it can: an integer is
-// an int, or beyond that a uint, and only then a double.
+// numbers passes JSON numbers to CEL without loss if possible: an integer is an
+// int, a larger one a uint, and anything else a double.
 type numbers struct{ types.Adapter }
 
 func (n numbers) NativeToValue(v any) ref.Val {
@@ -197,7 +199,7 @@ type expression struct {
 	params []string
 	// names are all names of arguments that it reads.
 	names []nameRead
-	// constant reports that it looks at nothing of the call.
+	// constant reports that it does not depend on the call.
 	constant bool
 }
 
@@ -217,7 +219,7 @@ func compileExpr(text string) (*expression, *syntaxError) {
 	if issues.Err() != nil {
 		first := issues.Errors()[0]
 		message := strings.TrimPrefix(first.Message, "Syntax error: ")
-		// The parser lists every token it would have taken.
+		// The parser lists every token that it would have accepted.
 		message, _, _ = strings.Cut(message, " expecting {")
 		message = strings.Replace(message, "mismatched input '<EOF>'", "the expression ends too early", 1)
 		message = strings.Replace(message, "no viable alternative at input", "not expected here:", 1)
@@ -294,7 +296,7 @@ func compileExpr(text string) (*expression, *syntaxError) {
 	return e, nil
 }
 
-// celHint helps those who write JavaScript where CEL is wanted.
+// celHint helps authors who write JavaScript instead of CEL.
 func celHint(text string) string {
 	switch {
 	case strings.Contains(text, "==="), strings.Contains(text, "!=="):
@@ -327,7 +329,7 @@ func offsetOf(text string, line, column int) int {
 	return offset
 }
 
-// ordinarySizes tells the estimator how large things are that come from a call.
+// ordinarySizes tells the estimator the sizes of an ordinary call's values.
 type ordinarySizes struct{}
 
 func (ordinarySizes) EstimateSize(cost.AstNode) *cost.SizeEstimate {
@@ -360,7 +362,8 @@ func (e *expression) eval(f *facts) (truth, string) {
 	return undecided, fmt.Sprintf("the expression gives %s, not true or false", out.Type().TypeName())
 }
 
-// publicError keeps of an evaluation error what quotes no argument's value.
+// publicError returns the part of an evaluation error that quotes no argument's
+// value.
 func (e *expression) publicError(message string) string {
 	if key, ok := strings.CutPrefix(message, "no such key: "); ok {
 		if strings.Contains(e.text, key) {
@@ -441,8 +444,8 @@ func (t *paramTest) eval(f *facts) (truth, string) {
 		}
 		result, found = v, true
 	}
-	// Elements of an array, and the readings of one path, must agree: where
-	// they do not, deny and ask take "any", allow takes "all".
+	// Elements of an array, and the readings of one path, must agree. If they do
+	// not, "any" is enough for deny and ask, while allow needs "all".
 	var visit func(v any, keys []string)
 	visit = func(v any, keys []string) {
 		switch v := v.(type) {
@@ -487,7 +490,7 @@ func (t *paramTest) eval(f *facts) (truth, string) {
 	return result, why
 }
 
-// readings are what a string may mean as a path: itself, and itself after
+// readings returns what a string may mean as a path: itself, and itself after
 // lexical cleaning, with and without backslashes as separators.
 func readings(s string) []string {
 	all := []string{s}

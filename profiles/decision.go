@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Annotations are what an upstream says of its tool; nil where it is silent.
-// They can make a call riskier, never looser, unless TrustAnnotations says so.
+// Annotations are an upstream's hints about its tool; nil where it gives none.
+// They can raise a call's risk but, without TrustAnnotations, never lower it.
 type Annotations struct {
 	ReadOnly, Destructive, Idempotent, OpenWorld *bool
 }
@@ -24,8 +24,8 @@ type RunFacts struct {
 	Tools []string
 }
 
-// A Call is everything that policy may look at. It must not change while it
-// is decided on.
+// A Call is everything that policy may look at. It must not change while it is
+// being decided.
 type Call struct {
 	// Server is the configured name of the server; empty for the bridge's own
 	// discovery functions.
@@ -43,12 +43,12 @@ type Call struct {
 	// and map[string]any.
 	Args map[string]any
 	Run  RunFacts
-	// Changed says in which way the tool's definition is not the one that a
-	// person has accepted; empty where it is.
+	// Changed says how the tool's definition differs from the one that a person
+	// accepted; empty if it does not.
 	Changed string
 }
 
-// Path is the name that globs match: server__tool, or the plain name of a
+// Path returns the name that globs match: server__tool, or the plain name of a
 // discovery function.
 func (c *Call) Path() string { return qualified(c.Server, c.Tool) }
 
@@ -68,23 +68,23 @@ const (
 	KindAsklist      Kind = "asklist"
 	KindAllowlist    Kind = "allowlist"
 	KindRule         Kind = "rule"
-	KindNotListed    Kind = "not_listed"    // an allowlist exists and nothing on it matches
+	KindNotListed    Kind = "not_listed"    // there is an allowlist and nothing on it matches
 	KindDefault      Kind = "default"       // the profile's default
 	KindRisk         Kind = "risk"          // why the risk is what it is
-	KindChanged      Kind = "changed"       // the tool is not the one a person has seen
-	KindQuarantine   Kind = "quarantine"    // nobody has accepted the tool as it is
+	KindChanged      Kind = "changed"       // the tool is not the one that a person accepted
+	KindQuarantine   Kind = "quarantine"    // nobody has accepted the tool's present definition
 	KindOwnFile      Kind = "own_file"      // the built-in denial
 	KindGateDisabled Kind = "gate_disabled" // an ask became an allow
 	KindPolicyError  Kind = "policy_error"  // deciding went wrong, so: deny
 )
 
-// A Reason is one thing that spoke for a decision.
+// A Reason is one of the reasons for a decision.
 type Reason struct {
 	Kind Kind `json:"kind"`
-	// Disposition is what it asks for; empty where it only sets the risk.
+	// Disposition is what it asks for; empty if it only sets the risk.
 	Disposition Disposition `json:"disposition,omitempty"`
-	// Profile is where it is written, which after `extends` need not be the
-	// profile that decided.
+	// Profile is the profile in which it is written: with `extends`, not
+	// necessarily the one that decided.
 	Profile string `json:"profile,omitempty"`
 	// Pattern is the glob that matched.
 	Pattern string `json:"pattern,omitempty"`
@@ -97,22 +97,22 @@ type Reason struct {
 	// Undecided reports that the rule counts because its condition could not
 	// be decided; Detail says why.
 	Undecided bool `json:"undecided,omitempty"`
-	// Text is the rule's own reason, written by whoever wrote the profile.
+	// Text is the rule's own reason, from the author of the profile.
 	Text string `json:"text,omitempty"`
-	// Detail adds what the fields above do not say. It may quote tool names
-	// and argument paths, never argument values.
+	// Detail adds what the other fields do not say. It may quote tool names and
+	// argument paths, never argument values.
 	Detail string `json:"detail,omitempty"`
 }
 
-// A Quorum asks for more than one yes.
+// A Quorum demands more than one approval.
 type Quorum struct {
 	Need    int      `json:"need"`
 	Of      []string `json:"of,omitempty"`
 	InOrder bool     `json:"inOrder,omitempty"`
 }
 
-// Display bounds what a person is shown of the arguments; zero means that no
-// rule speaks.
+// Display bounds how much of the arguments a person is shown; zero means that no
+// rule sets a bound.
 type Display struct {
 	MaxString int `json:"maxString,omitempty"`
 	MaxArray  int `json:"maxArray,omitempty"`
@@ -130,27 +130,27 @@ type Decision struct {
 	// Notify reports that the call is to be announced though it is allowed.
 	Notify bool `json:"notify,omitempty"`
 	Risk   Risk `json:"risk"`
-	// ReadOnly reports that the call changes nothing, by the tool's name or, where
-	// its server is trusted, its annotations. Rules have no part in it.
+	// ReadOnly reports that the call changes nothing, judging by the tool's name or,
+	// if its server is trusted, its annotations. Rules do not affect it.
 	ReadOnly bool `json:"readOnly,omitempty"`
 	// Repeatable reports that the call may be made twice without harm: a rule or
-	// the annotations of a trusted server say so, and no rule denies it. It says
-	// nothing of how dangerous the call is, and the risk nothing of it.
+	// the annotations of a trusted server say so, and no rule says otherwise. It is
+	// independent of the risk.
 	Repeatable bool `json:"repeatable,omitempty"`
 	// Reasons are sorted: strictest first, then by where they are written.
 	Reasons []Reason `json:"reasons"`
 	// Timeout is how long people may take. Only with Ask, then above zero.
 	Timeout time.Duration `json:"timeoutNs,omitempty"`
 	// TimeoutExplicit reports that a rule, a risk or the profile set Timeout, so
-	// that it always holds. Else [Set.PausedFor] takes its place once the run is
+	// that it always holds. Otherwise [Set.PausedFor] replaces it once the run is
 	// paused, and under FallbackQueue.
 	TimeoutExplicit bool `json:"timeoutExplicit,omitempty"`
-	// Remember reports whether a yes may be remembered. Only with Ask, and never
-	// where a reason, the typed name or several people are needed.
+	// Remember reports whether an approval may be remembered. Only with Ask, and
+	// never if a reason, the typed name or several people are needed.
 	Remember bool `json:"remember,omitempty"`
 	// RequireReason reports whether a verdict needs a reason. Only with Ask.
 	RequireReason bool `json:"requireReason,omitempty"`
-	// Quorums must all be met; none means that one yes is enough. Only with Ask.
+	// Quorums must all be met; without any, one approval is enough. Only with Ask.
 	Quorums []Quorum `json:"quorums,omitempty"`
 	// Fallback is what to do when the client cannot ask. Only with Ask; never
 	// FallbackAllow for a critical, manual or quorum call.
@@ -160,8 +160,8 @@ type Decision struct {
 	Hidden map[string]string `json:"hidden,omitempty"`
 	// Display are the tighter bounds on what is shown; zero means the usual.
 	Display Display `json:"display,omitzero"`
-	// GateDisabled reports that the decision was made with evaluation.enabled
-	// false: what would be asked is allowed, what is denied stays denied.
+	// GateDisabled reports that the decision was made with evaluation.enabled set
+	// to false: a call that would ask is allowed, a denied one stays denied.
 	GateDisabled bool `json:"gateDisabled,omitempty"`
 	// Profile is the profile's name, empty for the unrestricted one.
 	Profile string `json:"profile,omitempty"`
@@ -169,7 +169,7 @@ type Decision struct {
 	Revision string `json:"revision"`
 }
 
-// Because is the reason that decided: the first of the strictest.
+// Because returns the reason that decided: the first of the strictest.
 func (d Decision) Because() Reason {
 	if len(d.Reasons) == 0 {
 		return Reason{}
@@ -177,7 +177,8 @@ func (d Decision) Because() Reason {
 	return d.Reasons[0]
 }
 
-// String is one line for a person: who spoke, and what for.
+// String returns one line for a person: what the reason comes from, and what it
+// asks for.
 func (r Reason) String() string {
 	var b strings.Builder
 	switch r.Kind {
@@ -215,8 +216,8 @@ var kindRank = map[Kind]int{
 	KindChanged: 1, KindDenylist: 2, KindAsklist: 3, KindRule: 4, KindAllowlist: 5, KindNotListed: 6, KindDefault: 7, KindRisk: 8,
 }
 
-// sortReasons puts what decided first, and makes the order independent of the
-// order in which rules are written.
+// sortReasons puts the deciding reason first, and makes the order independent of
+// the order in which rules are written.
 func sortReasons(reasons []Reason) {
 	slices.SortStableFunc(reasons, func(a, b Reason) int {
 		aGate, bGate := a.Kind == KindGateDisabled, b.Kind == KindGateDisabled
@@ -242,8 +243,8 @@ func sortReasons(reasons []Reason) {
 	})
 }
 
-// limitFallback: what is critical, manual or wants several people never passes
-// because there is nobody to ask.
+// limitFallback ensures that a call that is critical, manual or needs several
+// people is never allowed because nobody can be asked.
 func (d *Decision) limitFallback() {
 	if d.Fallback == FallbackAllow && (d.Risk == Critical || d.Manual || len(d.Quorums) > 0) {
 		d.Fallback = FallbackDeny
@@ -266,10 +267,11 @@ func (d *Decision) rank() int {
 	return 4
 }
 
-// Stricter merges two decisions on one call, such as that of the policy its
-// run started with and that of today's. The stricter disposition counts; of
-// two asks, whatever either demands of the answer. Reasons and what to hide come from both;
-// profile and revision from the stricter, a's if they are equal.
+// Stricter merges two decisions on one call, such as those of the policy that its
+// run started with and of the current one. The stricter disposition counts; if
+// both ask, the answer must meet the demands of both. Reasons and hidden keys come
+// from both; profile and revision from the stricter decision, a's if they are
+// equal.
 func Stricter(a, b Decision) Decision {
 	d, other := a, b
 	if b.rank() > a.rank() {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// resolve builds the profile of a layer and, before it, of what it extends.
-// Lists add up. What the parent denies by name or asks stays denied or asked
-// whatever the child adds, because the strictest match wins; the settings
-// that could undo it are refused here if they are looser than the parent's.
+// resolve builds the profile of a layer, after that of the layer it extends.
+// Lists add up. Calls that the parent denies by name or asks about stay so
+// whatever the child adds, because the strictest match wins; settings that could
+// undo this are refused here if they are looser than the parent's.
 func (b *builder) resolve(l *layer, base *Profile, global *RiskTable) *Profile {
 	if l.profile != nil || l.resolving {
 		return l.profile
@@ -59,7 +59,7 @@ func (b *builder) resolve(l *layer, base *Profile, global *RiskTable) *Profile {
 	return p
 }
 
-// chain are the specs from the named profile up, nearest first.
+// chain returns the specs from the named profile up, nearest first.
 func (b *builder) chain(name string) []*ProfileSpec {
 	var chain []*ProfileSpec
 	for seen := map[string]bool{}; !seen[name]; {
@@ -90,7 +90,7 @@ func (b *builder) circle(name string) string {
 	}
 }
 
-// notWeaker refuses what a profile sets looser than what it extends.
+// notWeaker refuses settings of a profile that are looser than those it extends.
 func (b *builder) notWeaker(l *layer, at string, parents []*ProfileSpec) {
 	weaker := func(key, mine, theirs string) {
 		b.problem(at+key, fmt.Sprintf("%s would weaken %s, which the profile inherits", mine, theirs), "what is inherited can only be made stricter")
@@ -139,7 +139,7 @@ func (b *builder) notWeaker(l *layer, at string, parents []*ProfileSpec) {
 func isTrue(b *bool) bool  { return b != nil && *b }
 func isFalse(b *bool) bool { return b != nil && !*b }
 
-// of is the row of the table for a risk; nil if there is none.
+// of returns the row of the table for a risk; nil if there is none.
 func (t *RiskTable) of(r Risk) *RiskPolicySpec {
 	if t == nil {
 		return nil
@@ -157,9 +157,9 @@ func (t *RiskTable) of(r Risk) *RiskPolicySpec {
 	return nil
 }
 
-// buildAskSettings works out how to ask at each risk. For the time: the risk tables,
-// the profile's before the section's, then the profile's own, then the
-// section's, then 300 s.
+// buildAskSettings works out how to ask at each risk. The time to answer comes
+// from the first of these that sets it: the profile's risk table, the section's
+// risk table, the profile's timeout, the section's timeout, 300 s.
 func (b *builder) buildAskSettings(p *Profile, chain []*ProfileSpec, global *RiskTable) {
 	for r := Low; r <= Critical; r++ {
 		var rows []*RiskPolicySpec
@@ -168,7 +168,7 @@ func (b *builder) buildAskSettings(p *Profile, chain []*ProfileSpec, global *Ris
 		}
 		rows = append(rows, global.of(r))
 		d := askSettings{remember: r <= Medium, requireReason: r == Critical}
-		for i := len(rows) - 1; i >= 0; i-- { // the nearest last, so that it stays
+		for i := len(rows) - 1; i >= 0; i-- { // the nearest comes last, so that it wins
 			if row := rows[i]; row != nil {
 				if row.Timeout != nil {
 					d.timeout = time.Duration(*row.Timeout)
@@ -200,7 +200,7 @@ func (b *builder) buildAskSettings(p *Profile, chain []*ProfileSpec, global *Ris
 	}
 }
 
-// effective spells out what a profile comes to.
+// effective spells out a profile after `extends`.
 func effective(p *Profile, chain []*ProfileSpec) ProfileSpec {
 	var e ProfileSpec
 	texts := func(entries []listEntry) []string {

@@ -11,7 +11,7 @@ import (
 const (
 	maxPattern      = 256 // bytes of one pattern
 	maxStars        = 8   // wildcards of one alternative
-	maxAlternatives = 64  // that one pattern stands for
+	maxAlternatives = 64  // alternatives of one pattern
 )
 
 // A pattern is a compiled glob over the whole of server__tool.
@@ -26,9 +26,9 @@ const (
 // No character is a separator: with "." as one, `*delete*` would silently
 // miss `github.delete_repo`.
 //
-// Braces are written out when the pattern is compiled: matching them by
-// backtracking takes exponential time on names that an upstream may choose,
-// matching without them does not.
+// Braces are expanded when the pattern is compiled: matching them by backtracking
+// takes exponential time on names that an upstream may choose; matching without
+// braces does not.
 type pattern struct {
 	text         string
 	alternatives []alternative // at least one
@@ -36,9 +36,8 @@ type pattern struct {
 
 // An alternative is a pattern without braces.
 type alternative struct {
-	// literal is what stands before the first special character. Most
-	// patterns are a name, or a prefix and a star: they are compared as
-	// strings, and glob is nil.
+	// literal is the text before the first special character. Most patterns are a
+	// name, or a prefix and a star: they are compared as strings, and glob is nil.
 	literal string
 	prefix  bool
 	glob    *glob.Pattern
@@ -63,8 +62,7 @@ func (a *alternative) match(path string) bool {
 	return path == a.literal
 }
 
-// name returns the one name that the pattern matches, if it is without
-// wildcards.
+// name returns the one name that the pattern matches, if it has no wildcards.
 func (p *pattern) name() (string, bool) {
 	if len(p.alternatives) != 1 || p.alternatives[0].glob != nil || p.alternatives[0].prefix {
 		return "", false
@@ -81,9 +79,9 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string { return e.message }
 
-// compilePattern checks and compiles one glob. It refuses what gobwas/glob
-// would take in silence and what is nearly always a slip: brackets that do
-// not pair, and [^...].
+// compilePattern checks and compiles one glob. It refuses two things that
+// gobwas/glob accepts silently and that are nearly always a slip: unpaired
+// brackets, and [^...].
 func compilePattern(text string) (pattern, *syntaxError) {
 	bad := func(offset int, message, hint string) (pattern, *syntaxError) {
 		return pattern{}, &syntaxError{offset, message, hint}
@@ -134,7 +132,7 @@ func compilePattern(text string) (pattern, *syntaxError) {
 		a, err := compileAlternative(t)
 		if err != nil {
 			if len(texts) > 1 {
-				err.offset = -1 // it counts in what was written out
+				err.offset = -1 // it refers to the expanded text
 			}
 			return pattern{}, err
 		}
@@ -166,8 +164,8 @@ func compileAlternative(text string) (alternative, *syntaxError) {
 	return alternative{literal: text[:special], glob: g}, nil
 }
 
-// writeOut replaces a{b,c}d by abd and acd until no brace is left. The
-// brackets of text pair. It reports false if there would be more than most.
+// writeOut replaces a{b,c}d by abd and acd until no brace is left. The brackets of
+// text must be paired. It reports false if there would be more than most texts.
 func writeOut(text string, most int) ([]string, bool) {
 	begin, depth := -1, 0
 	var cuts []int // the commas of the first pair of braces, and its end

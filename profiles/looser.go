@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Looser says in what one policy is, or may be, looser than the one it is to
-// replace. It is empty only if for every call and every profile the new
-// decision is at least as strict as the old one: if [Stricter] of the two is
-// the new one. Where that cannot be shown, Looser speaks, so it may speak of a
-// change that loosens nothing.
+// Looser says how one policy is, or may be, looser than the one that it would
+// replace. The result is empty only if for every call and every profile the new
+// decision is at least as strict as the old one: if [Stricter] of the two is the
+// new one. Where that cannot be proved Looser reports the change, so it may report
+// a change that loosens nothing.
 //
-// It takes the change apart: what is added first, then what is taken away,
-// then the settings. If each step by itself can make no decision looser, all
-// of them together cannot. What is judged is what each profile comes to, so a
-// change of a profile shows in those that extend it.
+// It takes the change apart: first what is added, then what is removed, then the
+// settings. If no step by itself can make a decision looser, all of them together
+// cannot. It compares profiles after `extends`, so a change of a profile shows in
+// those that extend it.
 func Looser(before, after *Set) []string {
 	var all []string
 	if before.enabled && !after.enabled {
@@ -118,7 +118,7 @@ func (l *loosening) lists() (all []string) {
 	return all
 }
 
-// unlisted is what happens to a call that nothing speaks of.
+// unlisted returns what happens to a call that no list and no rule names.
 func (p *Profile) unlisted() defaultAction {
 	if p.hasAllowlist {
 		return defaultDeny
@@ -126,8 +126,8 @@ func (p *Profile) unlisted() defaultAction {
 	return p.defaultAction
 }
 
-// patternsWith are the patterns whose tools get at least a disposition, whatever
-// their arguments.
+// patternsWith returns the patterns whose tools get at least that disposition,
+// whatever their arguments.
 func (p *Profile) patternsWith(d Disposition) []pattern {
 	all := patterns(p.deny)
 	if d <= Ask {
@@ -152,21 +152,22 @@ func patterns(entries []listEntry) []pattern {
 	return all
 }
 
-// answered reports that calls of these tools were not denied just because
-// nothing named them, or that they are denied now in any case: one more ask
-// cannot loosen them.
+// answered reports whether one more ask cannot loosen calls of these tools: they
+// were not denied merely because nothing named them, or they are denied now in
+// any case.
 func (l *loosening) answered(p pattern) bool {
 	return l.before.unlisted() != defaultDeny || covered(p, l.before.patternsWith(Allow)) || covered(p, l.after.patternsWith(Deny))
 }
 
-// passed reports that nothing but a name kept calls of these tools: an allow
-// more cannot loosen them.
+// passed reports whether one more allow cannot loosen calls of these tools: only a
+// list or rule that names them kept them from passing, or they are denied now in
+// any case.
 func (l *loosening) passed(p pattern) bool {
 	return l.before.unlisted() == defaultAllow || covered(p, patterns(l.before.allow)) || covered(p, l.after.patternsWith(Deny))
 }
 
 // covered reports whether every tool that p matches is matched by one of the
-// patterns. It may miss that, and never claims it wrongly.
+// patterns. It may wrongly say no, but never wrongly yes.
 func covered(p pattern, by []pattern) bool {
 	for _, q := range by {
 		if q.text == p.text {
@@ -191,8 +192,8 @@ func allCovered(some, by []pattern) bool {
 	return !slices.ContainsFunc(some, func(p pattern) bool { return !covered(p, by) })
 }
 
-// twin reports whether one of the rules applies whenever r does, with the same
-// answer of the same condition, and is as wanted.
+// twin reports whether one of the rules is as wanted and applies whenever r does,
+// because its condition is the same.
 func twin(r *rule, among []*rule, wanted func(*rule) bool) bool {
 	return slices.ContainsFunc(among, func(o *rule) bool {
 		return conditionText(o) == conditionText(r) && allCovered(r.tools, o.tools) && wanted(o)
@@ -205,7 +206,7 @@ func conditionText(r *rule) string {
 	}
 	text, err := json.Marshal(r.spec.When)
 	if err != nil {
-		panic("profiles: writing a condition: " + err.Error()) // texts always can be
+		panic("profiles: writing a condition: " + err.Error()) // texts can always be encoded
 	}
 	return string(text)
 }
@@ -219,7 +220,7 @@ func (l *loosening) addedRules() (all []string) {
 	return all
 }
 
-// added says how a rule more could loosen what there was; empty if it cannot.
+// added says how an added rule could loosen the policy; empty if it cannot.
 func (l *loosening) added(r *rule) string {
 	if r.action == ActionDeny || allCovered(r.tools, l.after.patternsWith(Deny)) {
 		return ""
@@ -239,7 +240,7 @@ func (l *loosening) added(r *rule) string {
 		}
 	}
 	if r.risk != 0 && !had(func(o *rule) bool { return o.risk >= r.risk }) {
-		// Where a rule speaks, what is guessed of the tool, high at most, is not heard.
+		// A rule's risk replaces the guess from the tool, which is high at most.
 		if r.risk < max(High, l.before.unknown) && !had(func(o *rule) bool { return o.risk != 0 }) {
 			return fmt.Sprintf("says %s risk of tools that may have counted as riskier", r.risk)
 		}
@@ -266,8 +267,8 @@ func (l *loosening) everyAskSetting(ok func(askSettings) bool) bool {
 	return !slices.ContainsFunc(l.before.askSettings[Low:], func(d askSettings) bool { return !ok(d) })
 }
 
-// steady reports that people were asked at no risk in a looser way than at a
-// lower one, so that a raised risk loosens nothing.
+// steady reports whether people were asked at each risk at least as strictly as at
+// lower ones, so that raising the risk loosens nothing.
 func (l *loosening) steady() bool {
 	for r := Low; r < Critical; r++ {
 		if looserAsking(l.before.askSettings[r], l.before.askSettings[r+1]) != "" {
@@ -277,7 +278,7 @@ func (l *loosening) steady() bool {
 	return true
 }
 
-// meets reports whether who satisfies one quorum has satisfied the other.
+// meets reports whether whoever satisfies one quorum has satisfied the other.
 func meets(q, other *Quorum) bool { return other == nil || q != nil && q.Meets(*other) }
 
 // Meets reports whether whoever satisfies q has satisfied another quorum too.
@@ -297,7 +298,7 @@ func (l *loosening) lostRules() (all []string) {
 	return all
 }
 
-// lost says what a rule less could loosen; empty if nothing.
+// lost says what the removal of a rule could loosen; empty if nothing.
 func (l *loosening) lost(r *rule) string {
 	has := func(wanted func(n *rule) bool) bool { return twin(r, l.after.rules, wanted) }
 	if has(func(n *rule) bool { return n.action == ActionDeny }) {
@@ -373,7 +374,7 @@ func (l *loosening) settings() (all []string) {
 	return all
 }
 
-// looserAsking says in what people are asked in a looser way; empty if in none.
+// looserAsking says how asking has become looser; empty if it has not.
 func looserAsking(was, is askSettings) string {
 	var all []string
 	switch {
@@ -412,5 +413,5 @@ func (l *loosening) limits() (all []string) {
 	return all
 }
 
-// raised reports that a limit is higher, or is none any more.
+// raised reports whether a limit was raised or removed.
 func raised[T ~int | ~int64](was, is *T) bool { return was != nil && (is == nil || *is > *was) }

@@ -12,16 +12,15 @@ import (
 	"cel.dev/cel-go/common/types"
 )
 
-// Many servers find an argument by its name without regard to case, so that a
-// call with Path in the place of path does what a rule on args.path forbids. A
-// condition therefore knows which names it reads. Where the arguments hold one
-// of them in another spelling, nobody can tell which the server will take, and
-// the condition is undecided.
+// Many servers look up arguments regardless of case, so that a call with Path
+// instead of path does what a rule on args.path forbids. A condition therefore
+// knows which names it reads. If the arguments contain one of them in another
+// spelling, nobody can tell which one the server will use, and the condition is
+// undecided.
 
-// FoldName returns what all names have in common that differ from name in the
-// case of their letters alone: by Unicode's simple case folding (the Kelvin
-// sign is a k, a long s is an s), and with the Turkish i's taken for an i, as
-// some servers do.
+// FoldName returns the form that all names share which differ only in the case of
+// their letters: by Unicode's simple case folding (the Kelvin sign is a k, a long
+// s is an s), and with the Turkish i's taken as an i, as some servers do.
 func FoldName(name string) string {
 	for i := 0; i < len(name); i++ {
 		if c := name[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
@@ -40,11 +39,11 @@ func foldRune(r rune) rune {
 	return unicode.ToLower(least)
 }
 
-// A place is a name of an argument, and in how many objects it stands: 1 is a
-// name of args itself. Arrays do not count.
+// A place is the name of an argument and its depth, the number of objects that
+// enclose it: 1 is a name in args itself. Arrays do not count.
 type place struct {
 	name  string
-	depth int // of a name that is read, 0 where it cannot be told
+	depth int // for a name that is read, 0 if unknown
 }
 
 // A nameRead is a name that a condition reads.
@@ -57,11 +56,11 @@ func readsName(name string, depth int) nameRead {
 	return nameRead{place{name, depth}, FoldName(name)}
 }
 
-// at reports whether what is read may stand at a depth.
+// at reports whether the name that is read may be at that depth.
 func (n nameRead) at(depth int) bool { return n.depth == 0 || n.depth == depth }
 
-// respelled says that an argument has one of the names but for its case; empty
-// if none has.
+// respelled says which argument has one of the names in another case; empty if
+// none has.
 func (f *facts) respelled(names []nameRead) string {
 	for _, n := range names {
 		for _, have := range f.folded()[n.folded] {
@@ -73,7 +72,7 @@ func (f *facts) respelled(names []nameRead) string {
 	return ""
 }
 
-// folded lists the names of all arguments by what they fold to.
+// folded lists the names of all arguments by their folded form.
 func (f *facts) folded() map[string][]place {
 	if f.names == nil {
 		f.names = map[string][]place{}
@@ -99,7 +98,7 @@ func (f *facts) foldIn(v any, depth int) {
 	}
 }
 
-// namesRead lists the names of arguments that stand in an expression: args.a,
+// namesRead lists the names of arguments that an expression reads: args.a,
 // args["a"], "a" in args, and those that a loop over the names compares with.
 func namesRead(tree *ast.AST) (names []nameRead) {
 	add := func(name string, depth int) {
@@ -141,8 +140,8 @@ func namesRead(tree *ast.AST) (names []nameRead) {
 	return names
 }
 
-// depthOf is how deep the names of the object stand that x is: 1 for args, 0
-// where that depends on the call. It reports false for what is no argument.
+// depthOf returns the depth of the names in the object x: 1 for args, 0 if it
+// depends on the call. It reports false if x is not part of the arguments.
 func depthOf(x ast.Expr) (depth int, ok bool) {
 	switch x.Kind() {
 	case ast.IdentKind:
@@ -215,10 +214,10 @@ func textOf(x ast.Expr) (string, bool) {
 	return string(text), ok
 }
 
-// Reads returns a function that reports whether some rule for the tool reads or
-// hides an argument that has this name but for the case of its letters, and
-// stands in so many objects, args included. A nil profile, which denies
-// everything, reads everything.
+// Reads returns a function that reports whether any rule for the tool reads or
+// hides an argument of this name, in any case, at this depth (the number of
+// enclosing objects, args included). A nil profile, which denies everything, reads
+// everything.
 func (p *Profile) Reads(server, tool string) func(name string, depth int) bool {
 	path := qualified(server, tool)
 	if p == nil || len(path) > maxPath {
@@ -249,8 +248,8 @@ func (r *rule) reads(folded string, depth int) bool {
 	return r.hides(folded)
 }
 
-// hides reports whether the rule hides what an argument holds whose name folds
-// to this.
+// hides reports whether the rule hides the value of an argument with this folded
+// name.
 func (r *rule) hides(folded string) bool {
 	for key := range r.hidden {
 		if lettersOnly(FoldName(key)) == lettersOnly(folded) {
@@ -260,7 +259,8 @@ func (r *rule) hides(folded string) bool {
 	return false
 }
 
-// lettersOnly is a name as hidden names are compared: apiKey is api_key.
+// lettersOnly reduces a name to the form in which hidden names are compared:
+// apiKey equals api_key.
 func lettersOnly(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {

@@ -9,13 +9,12 @@ import (
 // ownFiles recognises arguments that name the bridge's own files (config,
 // store, key, tokens) or anything below them if they are folders.
 //
-// It looks at names alone, in every string and key at any depth, also inside
-// longer strings (a command line, a URL, JSON in a string), whatever the case
-// and the kind of slash, with `.`, `..`, double slashes and percent-encoding
-// undone, absolute or from the home folder (~/, $HOME/), or relative with at
-// least the folder's name. It cannot see links, other encodings, or a bare
-// file name in a working folder: what the same user may do, a tool of that
-// user can do.
+// It looks only at names: in every string and key at any depth, also inside longer
+// strings (a command line, a URL, JSON in a string), whatever the case and the
+// kind of slash, with `.`, `..`, double slashes and percent-encoding undone.
+// Names may be absolute, start at the home folder (~/, $HOME/), or be relative
+// with at least the folder's name. It cannot see through links, other encodings,
+// or a bare file name in a working folder: a tool can do whatever its user can.
 type ownFiles []string // cleaned: lower case, forward slashes
 
 func newOwnFiles(files []string) ownFiles {
@@ -28,9 +27,9 @@ func newOwnFiles(files []string) ownFiles {
 	return own
 }
 
-// named returns the path of the first argument that names an own file, as a
-// dotted path such as "paths.0". It ends with the first name that hides says
-// the value of is hidden.
+// named returns the first argument that names one of the bridge's files, as a
+// dotted path such as "paths.0". The path ends at the first name whose value is
+// hidden, as hides tells.
 func (own ownFiles) named(args map[string]any, hides func(name string) bool) (string, bool) {
 	if len(own) == 0 {
 		return "", false
@@ -87,7 +86,8 @@ func join(key, sub string) string {
 
 // in reports whether text names one of the files.
 func (own ownFiles) in(text string) bool {
-	// A name without any slash (or what could hide one) is too short to be ours.
+	// A name without a slash (or something that could hide one) is too short to be
+	// ours.
 	if !strings.ContainsAny(text, `/\%`) {
 		return false
 	}
@@ -110,8 +110,8 @@ func (own ownFiles) in(text string) bool {
 	return false
 }
 
-// inNormal reports whether one of the files stands in the text and ends there
-// (or goes on below it, or with a suffix such as -wal or .bak).
+// inNormal reports whether the text contains the name of one of the files, or of
+// something below it, or the name with a suffix such as -wal or .bak.
 func (own ownFiles) inNormal(text string) bool {
 	for _, f := range own {
 		for rest := text; ; {

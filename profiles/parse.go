@@ -44,7 +44,7 @@ type layer struct {
 	spec             *ProfileSpec
 	deny, ask, allow []listEntry
 	rules            []*rule
-	profile          *Profile // once it is resolved
+	profile          *Profile // nil until it is resolved
 	resolving        bool
 }
 
@@ -111,8 +111,9 @@ func (b *builder) build(own ownFiles) *Set {
 	return s
 }
 
-// checkNames: a profile's name becomes part of a tool's name, and tools whose
-// names differ only by case are one to some clients and many people.
+// checkNames checks the profiles' names: each becomes part of a tool's name, and
+// tools whose names differ only in case are the same to some clients and many
+// people.
 func (b *builder) checkNames() {
 	folded := map[string]string{}
 	for _, name := range sortedKeys(b.spec.Profiles) {
@@ -258,7 +259,7 @@ func (b *builder) rule(l *layer, i int, spec *RuleSpec) *rule {
 	return r
 }
 
-// contradictions refuses settings of one rule that cannot both be meant.
+// contradictions refuses settings of one rule that contradict each other.
 func (b *builder) contradictions(r *rule, spec *RuleSpec) {
 	for _, s := range []struct {
 		key string
@@ -375,8 +376,8 @@ func (r *rule) applies(call *Call) (bool, string) {
 	}
 }
 
-// oneOf returns the index of the word, or absent if there is none or it is
-// not known.
+// oneOf returns the index of the word, or absent if there is no word or it is
+// unknown.
 func (b *builder) oneOf(at string, w *string, words []string, absent int) int {
 	if w == nil {
 		return absent

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// cleanPath is clean() of conditions: the shortest name for the same place,
-// found by looking at the name alone; links are never followed. Backslashes
-// of a Windows path (C:\..., \\server\...) become slashes. In any other path
-// it cannot be told whether a backslash separates, so there is no answer.
+// cleanPath is clean() in conditions: the shortest name for the same place, found
+// by looking only at the name; links are never followed. Backslashes of a Windows
+// path (C:\..., \\server\...) become slashes. In any other path nobody can tell
+// whether a backslash is a separator, so there is no answer.
 func cleanPath(p string) (string, error) {
 	if p == "" {
 		return "", errors.New("clean: the path is empty")
@@ -31,9 +31,9 @@ func cleanPath(p string) (string, error) {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// hostOf is host() of conditions: the host of an absolute URL in lower case,
-// without port, user and final dot; an address in its shortest form. What two
-// readers of URLs could take for two hosts has no answer.
+// hostOf is host() in conditions: the host of an absolute URL in lower case,
+// without port, user and final dot; an address in its shortest form. There is no
+// answer for a URL in which two parsers could see two different hosts.
 func hostOf(raw string) (string, error) {
 	if strings.ContainsAny(raw, "\\\t\r\n ") {
 		return "", errors.New("host: the URL holds a character that readers take differently")

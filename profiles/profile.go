@@ -17,7 +17,7 @@ type Profile struct {
 	own      ownFiles
 	unknown  Risk
 
-	// The three lists, each with what `extends` brought.
+	// The three lists, each including what `extends` adds.
 	deny, ask, allow []listEntry
 	hasAllowlist     bool
 	rules            []*rule
@@ -29,7 +29,7 @@ type Profile struct {
 	effective        ProfileSpec
 }
 
-// An listEntry is one pattern of a list.
+// A listEntry is one pattern of a list.
 type listEntry struct {
 	pattern
 	profile string // where it is written
@@ -58,8 +58,8 @@ type rule struct {
 	display       Display
 }
 
-// A defaultAction is what a profile does with a call that nothing speaks of, from the
-// loosest to the strictest.
+// A defaultAction is what a profile does with a call that no list and no rule
+// names, from the loosest to the strictest.
 type defaultAction int
 
 const (
@@ -71,7 +71,7 @@ const (
 
 var defaultActionWords = []string{"allow", "risk", "ask", "deny"}
 
-// A askSettings is how people are asked at one risk.
+// An askSettings says how people are asked at one risk.
 type askSettings struct {
 	timeout                 time.Duration
 	explicit                bool // the timeout is not the section's
@@ -85,16 +85,16 @@ const maxPath = 1024
 // Name is the profile's name; empty for the unrestricted one.
 func (p *Profile) Name() string { return p.name }
 
-// Limits are the limits of a run under this profile, the tightest along
-// `extends`, nil where nothing is said.
+// Limits returns the limits of a run under this profile, the tightest along
+// `extends`, nil where none is set.
 func (p *Profile) Limits() Limits { return p.limits }
 
-// Effective is what the profile comes to after `extends`: the lists and rules
-// added up, the settings as they apply.
+// Effective returns the profile after `extends`: with all inherited lists and
+// rules, and the settings as they apply.
 func (p *Profile) Effective() ProfileSpec { return p.effective }
 
-// Decide says what this call may do. It is a pure function of the policy and
-// the call, and every error on the way, a nil profile included, denies.
+// Decide decides what becomes of this call. It is a pure function of the policy
+// and the call. Any error on the way denies, and so does a nil profile.
 func (p *Profile) Decide(call Call) Decision {
 	return p.decide(&call, steps, nil)
 }
@@ -102,8 +102,8 @@ func (p *Profile) Decide(call Call) Decision {
 // Decisions are made in these steps; each adds what it finds to the tally.
 //
 //	own files ─┐
-//	lists ─────┤ every entry and rule is tried, none stops another, so that
-//	rules ─────┘ their order has no meaning: the strictest match wins
+//	lists ─────┤ every entry and rule is tried and the strictest match wins,
+//	rules ─────┘ so their order has no meaning
 //	risk          of rules, annotations and words; needed for the default
 //	repeatable    of rules and annotations
 //	default       nothing matched: not on the allowlist, or the default action
@@ -122,8 +122,8 @@ var steps = []func(*tally) error{
 	(*tally).applyAskSettings,
 }
 
-// decide runs the steps. They are a parameter so that a test can make each of
-// them fail.
+// decide runs the steps. They are a parameter so that a test can make each one
+// fail.
 func (p *Profile) decide(call *Call, steps []func(*tally) error, trials *[]Trial) (d Decision) {
 	if p == nil {
 		return policyError(Decision{}, "there is no such profile")
@@ -132,7 +132,7 @@ func (p *Profile) decide(call *Call, steps []func(*tally) error, trials *[]Trial
 	t.d.Profile, t.d.Revision = p.name, p.revision
 	defer func() {
 		if recover() != nil {
-			// What was panicked with may quote arguments.
+			// The panic value may quote arguments.
 			d = policyError(t.d, "panic while deciding")
 		}
 	}()
@@ -148,7 +148,7 @@ func (p *Profile) decide(call *Call, steps []func(*tally) error, trials *[]Trial
 	return t.d
 }
 
-// policyError is the decision when deciding went wrong.
+// policyError returns the decision for when deciding went wrong.
 func policyError(d Decision, detail string) Decision {
 	return Decision{
 		Disposition: Deny,
@@ -166,7 +166,7 @@ type tally struct {
 	facts   facts
 	d       Decision
 	applied []applied
-	trials  *[]Trial // nil unless somebody wants to see every rule tried
+	trials  *[]Trial // nil unless every rule tried is to be reported
 }
 
 // applied is a rule that matched, or might have.
@@ -282,8 +282,8 @@ func (t *tally) triedRule(r *rule, matched bool, outcome string) {
 	t.tried(Trial{Kind: KindRule, Profile: r.profile, Rule: r.label, Patterns: texts, Action: r.action, Matched: matched, Outcome: outcome})
 }
 
-// disposition is what a rule with this action asks for; zero for a rule that
-// decides nothing.
+// disposition returns the disposition that a rule with this action asks for; zero
+// for a rule that decides nothing.
 func (a Action) disposition() Disposition {
 	switch a {
 	case ActionAllow, ActionNotify:
@@ -296,18 +296,18 @@ func (a Action) disposition() Disposition {
 	return 0
 }
 
-// rules reports whether r's risk is named in place of another rule's: the
-// stricter one, whatever the order of the rules.
+// rules reports whether r's risk takes precedence over another rule's: the
+// stricter one does, whatever the order of the rules.
 func (r *rule) rules(other *rule) bool {
 	return cmp.Or(cmp.Compare(r.risk, other.risk), strings.Compare(other.profile, r.profile), strings.Compare(other.label, r.label)) > 0
 }
 
-// weighRisk: what the rules that match say, the strictest of them, replaces
-// what is guessed of the tool. Without one the guess counts, and beneath it what
-// holds where nothing speaks, so that nothing an upstream says of itself (an
-// openWorldHint on an unknown tool) can lower it. Neither goes below what the
-// annotations say of the tool's danger, and a rule that only might have matched
-// can raise the result and not lower it.
+// weighRisk sets the risk. The strictest risk of the matching rules replaces the
+// guess from the tool. Without one the guess counts, but is never below the risk
+// of an unknown tool, so that nothing an upstream says of itself (an openWorldHint
+// on an unknown tool) can lower it. Neither goes below the danger that the
+// annotations state, and a rule that only might have matched can raise the result
+// but not lower it.
 func (t *tally) weighRisk() error {
 	danger, guessed, quiet := toolRisk(t.call, t.p.unknown)
 	counts := danger
@@ -335,8 +335,8 @@ func (t *tally) weighRisk() error {
 	return nil
 }
 
-// strictest is the first of the reasons with the highest risk; the zero Reason
-// if there is none.
+// strictest returns the first of the reasons with the highest risk; the zero
+// Reason if there is none.
 func strictest(reasons []Reason) (most Reason) {
 	for _, r := range reasons {
 		if r.Risk > most.Risk {
@@ -346,9 +346,10 @@ func strictest(reasons []Reason) (most Reason) {
 	return most
 }
 
-// weighRepeating: a rule overrides what the tool's annotations say, and one that
-// only might have matched can but forbid. Of a tool that is not as it was
-// accepted nothing is believed: what was said is about another one.
+// weighRepeating decides whether the call is repeatable. A rule overrides the
+// tool's annotations; a rule that only might have matched can only forbid. If the
+// tool's definition is not the accepted one nothing is believed: what was said is
+// about another tool.
 func (t *tally) weighRepeating() error {
 	t.d.ReadOnly = t.call.reads()
 	var said opinions
@@ -359,7 +360,7 @@ func (t *tally) weighRepeating() error {
 	return nil
 }
 
-// applyDefault decides a call that no list and no rule speaks of.
+// applyDefault decides a call that no list and no rule names.
 func (t *tally) applyDefault() error {
 	if t.d.Disposition != 0 {
 		return nil
@@ -404,8 +405,8 @@ func (t *tally) checkGate() error {
 	return nil
 }
 
-// applyAskSettings says how to ask. A rule overrides what the risk says; among
-// rules the strictest counts, and one that only might have matched loosens
+// applyAskSettings sets how to ask. A rule overrides the settings of the risk;
+// among rules the strictest counts, and one that only might have matched loosens
 // nothing.
 func (t *tally) applyAskSettings() error {
 	d := &t.d
@@ -441,7 +442,7 @@ func (t *tally) applyAskSettings() error {
 		d.Timeout, d.TimeoutExplicit = timeout, true
 	}
 	d.RequireReason = requireReason.result(true, base.requireReason)
-	// What takes more than a key each time is not waved through the next time.
+	// A call that takes more than a keystroke to approve is not remembered.
 	d.Remember = remember.result(false, base.remember) && !d.Manual && !d.RequireReason && len(d.Quorums) == 0
 	d.Fallback = t.p.fallback
 	d.limitFallback()
@@ -451,7 +452,7 @@ func (t *tally) applyAskSettings() error {
 	return nil
 }
 
-// opinions gathers what rules say of one yes-or-no setting.
+// opinions collects what rules say about one yes-or-no setting.
 type opinions struct{ yes, no, maybeYes, maybeNo bool }
 
 func (o *opinions) add(said *bool, undecided bool) {
@@ -466,8 +467,8 @@ func (o *opinions) add(said *bool, undecided bool) {
 	}
 }
 
-// result takes the strict answer if any rule may give it, else the loose one
-// if a rule does give it, else what stands below the rules.
+// result returns the strict answer if any rule might give it, else the loose one
+// if a rule does give it, else the setting that applies without rules.
 func (o *opinions) result(strict, below bool) bool {
 	maybeStrict, loose := o.maybeNo, o.yes
 	if strict {
@@ -506,8 +507,8 @@ func tidyQuorums(quorums []Quorum) []Quorum {
 	})
 }
 
-// Checks runs the `check` expressions of the rules that apply to this call.
-// They belong after a yes and before sending; one that does not pass refuses
+// Checks runs the `check` expressions of the rules that apply to this call. It is
+// for the moment between approval and sending: a check that does not pass refuses
 // the call. One that cannot be decided does not pass.
 func (p *Profile) Checks(call Call) (results []CheckResult) {
 	if p == nil {
@@ -539,8 +540,8 @@ func (p *Profile) Checks(call Call) (results []CheckResult) {
 	return results
 }
 
-// Hidden returns the argument keys that some rule hides on display, as
-// [Decision.Hidden] has them: for what is shown before it is known which rules apply.
+// Hidden returns the argument keys that any rule hides on display, in the form of
+// [Decision.Hidden]: for what is shown before it is known which rules apply.
 func (p *Profile) Hidden() (all map[string]string) {
 	if p == nil {
 		return nil
@@ -551,7 +552,7 @@ func (p *Profile) Hidden() (all map[string]string) {
 	return all
 }
 
-// hides reports whether some rule hides what an argument of this name holds.
+// hides reports whether any rule hides the value of an argument with this name.
 func (p *Profile) hides(name string) bool {
 	return slices.ContainsFunc(p.rules, func(r *rule) bool { return r.hides(FoldName(name)) })
 }
@@ -608,9 +609,9 @@ func (p *Profile) Sees(server, tool string) bool {
 	return false
 }
 
-// ReadOnly reports whether nothing that this profile sees of the tools can
-// write: each is low by what is known of the tool itself, whatever rules say
-// of its risk.
+// ReadOnly reports whether none of the tools that this profile sees can write:
+// each is of low risk by what is known of the tool itself, whatever risk rules
+// state.
 func (p *Profile) ReadOnly(tools []ToolFacts) bool {
 	for i := range tools {
 		if !p.Sees(tools[i].Server, tools[i].Tool) {
@@ -623,7 +624,7 @@ func (p *Profile) ReadOnly(tools []ToolFacts) bool {
 	return true
 }
 
-// An Explanation is a decision with everything that was tried for it.
+// An Explanation is a decision with everything that was tried to reach it.
 type Explanation struct {
 	Decision Decision `json:"decision"`
 	Tried    []Trial  `json:"tried"`
@@ -641,7 +642,7 @@ type Trial struct {
 	Outcome string `json:"outcome"`
 }
 
-// Explain decides like Decide and tells every list entry and rule it tried,
+// Explain decides like Decide and reports every list entry and rule that it tried,
 // in the order in which they are written.
 func (p *Profile) Explain(call Call) Explanation {
 	var e Explanation

@@ -2,7 +2,7 @@ package profiles
 
 import "strings"
 
-// dangerWords make a tool high wherever they stand in its name, title or
+// dangerWords make a tool high risk wherever they occur in its name, title or
 // description, also with -s and -ing (deletes, deleting).
 var dangerWords = wordSet(`
 	delete deletes deleting
@@ -15,14 +15,13 @@ var dangerWords = wordSet(`
 	send sends sending
 	pay pays paying`)
 
-// readWords make a tool low when they stand in its name and nothing else
-// speaks.
+// readWords make a tool low risk if they occur in its name and nothing says
+// otherwise.
 var readWords = wordSet(`get list read search find describe query count show view status`)
 
-// actWords take that away again when they stand in front of the reading word
-// (set_status, create_view) or behind "and" or "or" (get_or_create): then the
-// tool is one of which nothing is known. Behind a reading word they are nouns
-// (get_commit, list_orders).
+// actWords undo that if they come before the reading word (set_status,
+// create_view) or after "and" or "or" (get_or_create): then nothing is known of
+// the tool. After a reading word they are nouns (get_commit, list_orders).
 var actWords = wordSet(`
 	add append apply approve archive assign book buy call cancel change clear click close commit copy create
 	deploy destroy disable edit enable erase fill generate grant import insert install invoke kill lock make merge
@@ -38,13 +37,14 @@ func wordSet(words string) map[string]bool {
 	return set
 }
 
-// maxWord is longer than any word we know; longer ones are skipped.
+// maxWord is the length above which words are skipped; every word we know is
+// shorter.
 const maxWord = 16
 
-// eachWord calls f with each word of text in lower case until f returns
-// false. Words end at anything but letters and digits, between letters and
-// digits, and at the humps of camelCase (HTTPSend is http, send). The slice is
-// only valid during the call.
+// eachWord calls f with each word of text in lower case until f returns false.
+// Words end at anything but letters and digits, between letters and digits, and
+// at the humps of camelCase (HTTPSend is http, send). The slice is only valid
+// during the call.
 func eachWord(text string, f func(word []byte) bool) {
 	const (
 		other = iota
@@ -99,7 +99,7 @@ func firstDanger(text string) (found string) {
 	return found
 }
 
-// readVerb returns the reading word that says what the tool of this name does.
+// readVerb returns the reading word that says what the tool with this name does.
 func readVerb(name string) (verb string) {
 	joined := false // the word before was "and" or "or"
 	eachWord(name, func(w []byte) bool {
@@ -117,11 +117,10 @@ func readVerb(name string) (verb string) {
 	return verb
 }
 
-// toolRisk is what is known of the risk of the tool itself, without any rule:
-// danger is what its annotations say of it; guessed is what its words suggest,
-// and its annotation that it reaches beyond this machine; quiet is what holds
-// where none of these speaks. An upstream can raise them and, unless it is
-// trusted, lower none.
+// toolRisk returns what is known of the tool's own risk, without any rule: danger
+// is what its annotations state; guessed is what its words suggest, and the
+// annotation that it reaches beyond this machine; quiet is what holds if there is
+// neither. An upstream can raise them but, unless it is trusted, not lower them.
 func toolRisk(c *Call, unknown Risk) (danger, guessed []Reason, quiet Reason) {
 	if c.Server == "" {
 		return nil, nil, Reason{Kind: KindRisk, Risk: Low, Detail: "discovery function of the bridge"}
@@ -147,15 +146,14 @@ func toolRisk(c *Call, unknown Risk) (danger, guessed []Reason, quiet Reason) {
 	return danger, guessed, quiet
 }
 
-// reads reports whether the call changes nothing, by what is known of the tool
-// itself.
+// reads reports whether the call changes nothing, judging by the tool itself.
 func (c *Call) reads() bool {
 	danger, guessed, quiet := toolRisk(c, High)
 	return len(danger) == 0 && len(guessed) == 0 && quiet.Risk == Low
 }
 
-// repeatable reports whether somebody who is believed says that the call may be
-// made twice: a discovery function does nothing, a trusted server says so.
+// repeatable reports whether it is known that the call may be made twice: it is a
+// discovery function, which does nothing, or a trusted server says so.
 func (c *Call) repeatable() bool {
 	return c.Server == "" || c.TrustAnnotations && (isTrue(c.Annotations.ReadOnly) || isTrue(c.Annotations.Idempotent))
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What holds where the configuration says nothing.
+// Defaults for what the configuration does not set.
 const (
 	defaultTimeout   = 300 * time.Second
 	defaultPausedFor = 168 * time.Hour
@@ -16,8 +16,8 @@ const (
 	defaultUnknown   = High
 )
 
-// engine is part of every revision: raise it when the same configuration
-// begins to decide differently.
+// engine is part of every revision: raise it when decisions under an unchanged
+// configuration change.
 const engine = "profiles/1"
 
 // A Set is all profiles of one configuration. It is immutable and safe for
@@ -31,39 +31,39 @@ type Set struct {
 	pausedFor      time.Duration
 	patience       time.Duration
 	patienceOf     map[string]Duration
-	spec           Spec // that it was made of, with the options
+	spec           Spec // the section and options that it was made from
 	options        Options
 }
 
-// Profile returns the profile of that name.
+// Profile returns the profile with that name.
 func (s *Set) Profile(name string) (*Profile, bool) {
 	p, ok := s.profiles[name]
 	return p, ok
 }
 
-// Names are the names of all profiles, sorted.
+// Names returns the names of all profiles, sorted.
 func (s *Set) Names() []string { return sortedKeys(s.profiles) }
 
-// Default is the profile of the base eval tool: defaultProfile, or without it
-// the unrestricted one, whose name is empty. That one denies only what names
-// the bridge's own files, and asks only for changed tools.
+// Default returns the profile of the base eval tool: defaultProfile or, if that is
+// not set, the unrestricted one, whose name is empty. That one denies only calls
+// that name the bridge's own files, and asks only about changed tools.
 func (s *Set) Default() *Profile { return s.defaultProfile }
 
-// Unrestricted is the profile with no restriction of its own.
+// Unrestricted returns the profile with no restriction of its own.
 func (s *Set) Unrestricted() *Profile { return s.unrestricted }
 
-// Revision is a digest of everything that decisions depend on. The order of
-// keys and the comments of the file do not change it.
+// Revision returns a digest of everything that decisions depend on. Reordering
+// keys or editing comments of the file does not change it.
 func (s *Set) Revision() string { return s.revision }
 
 // Enabled is evaluation.enabled.
 func (s *Set) Enabled() bool { return s.enabled }
 
-// PausedFor is how long a paused run's requests stay open.
+// PausedFor returns how long a paused run's requests stay open.
 func (s *Set) PausedFor() time.Duration { return s.pausedFor }
 
-// ClientPatience is how long a call of this client may wait before the answer
-// is the paused run's id.
+// ClientPatience returns how long a call of this client may wait before it is
+// answered with the paused run's id.
 func (s *Set) ClientPatience(client string) time.Duration {
 	if d, ok := s.patienceOf[client]; ok {
 		return time.Duration(d)
@@ -71,7 +71,7 @@ func (s *Set) ClientPatience(client string) time.Duration {
 	return s.patience
 }
 
-// Options are what policy must know beside the configuration section.
+// Options are what policy must know besides the configuration section.
 type Options struct {
 	// OwnFiles are the paths of the bridge's own files and folders (config,
 	// store, keys, tokens), absolute. Calls whose arguments name one are
@@ -102,7 +102,7 @@ func (p Problem) String() string {
 	return s
 }
 
-// revisionOf is the digest of the section without the examples, which decide
+// revisionOf returns the digest of the section, without the examples, which decide
 // nothing, and of the options.
 func revisionOf(spec Spec, own ownFiles) (string, error) {
 	bare := spec
@@ -116,7 +116,7 @@ func revisionOf(spec Spec, own ownFiles) (string, error) {
 		for i := range c.Rules {
 			c.Rules[i].Examples = nil
 		}
-		// An empty allowlist exists; encoding/json would leave it out.
+		// An empty allowlist is not an absent one; encoding/json would leave it out.
 		bare.Profiles[name] = &c
 	}
 	files := slices.Clone(own)

@@ -8,17 +8,17 @@ import (
 	"slices"
 )
 
-// A source is what a Set was made of, as it is kept with a run: the section
-// without its examples, and the options.
+// A source is what a Set was made from, in the form that is stored with a run: the
+// section without its examples, and the options.
 type source struct {
 	Spec Spec `json:"evaluation"`
-	// Empty names the profiles whose allowlist is there and empty: encoding/json
-	// would leave it out.
+	// Empty names the profiles that have an empty allowlist: encoding/json would
+	// leave it out.
 	Empty []string `json:"empty_allowlists,omitempty"`
 	Own   []string `json:"own_files,omitempty"`
 }
 
-// Source returns what [FromSource] makes the same policy of again.
+// Source returns a text from which [FromSource] makes the same policy.
 func (s *Set) Source() ([]byte, error) {
 	src := source{Spec: s.spec, Own: s.options.OwnFiles}
 	src.Spec.Profiles = maps.Clone(s.spec.Profiles)
@@ -26,7 +26,7 @@ func (s *Set) Source() ([]byte, error) {
 		p := *src.Spec.Profiles[name]
 		p.Rules = slices.Clone(p.Rules)
 		for i := range p.Rules {
-			p.Rules[i].Examples = nil // they were run when the section was parsed, and decide nothing
+			p.Rules[i].Examples = nil // they ran when the section was parsed, and decide nothing
 		}
 		if p.Allowlist != nil && len(p.Allowlist) == 0 {
 			src.Empty = append(src.Empty, name)

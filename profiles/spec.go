@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// A Spec is the `evaluation` section of the configuration, as decoded and not
-// yet checked. Its zero value is a configuration without that section.
+// A Spec is the `evaluation` section of the configuration, decoded but not yet
+// checked. Its zero value is a configuration without that section.
 //
 // The types below are plain: a pointer is an optional value, a nil list is an
-// absent one (an empty allowlist exists and lets nothing through), and words
+// absent one (an empty allowlist is not absent: it lets nothing through), and words
 // of a closed set (`action`, `risk`, ...) are strings, so that [Parse] can
 // report all mistakes at once, each with a hint. What a strict decoder can
 // see by reflection alone (unknown keys, wrong case, duplicates, null) is the
@@ -32,13 +32,12 @@ type Spec struct {
 	// DefaultProfile binds the base eval tool; without it that tool is
 	// unrestricted.
 	DefaultProfile *string `json:"defaultProfile,omitempty"`
-	// Timeout is how long a person may take where nothing more exact
-	// speaks; 300 s unless set.
+	// Timeout is how long a person may take, unless something more specific sets
+	// it; 300 s unless set.
 	Timeout *Duration `json:"timeout,omitempty"`
-	// PausedFor takes the place of the time-outs once a run is paused; 168 h
-	// unless set.
+	// PausedFor replaces the time-outs once a run is paused; 168 h unless set.
 	PausedFor *Duration `json:"pausedFor,omitempty"`
-	// ClientPatience is how long a call may wait before the answer is the
+	// ClientPatience is how long a call may wait before it is answered with the
 	// paused run's id; 50 s unless set.
 	ClientPatience *Patience `json:"clientPatience,omitempty"`
 	// Risk says what a risk means.
@@ -55,11 +54,11 @@ type ProfileSpec struct {
 	Allowlist []string `json:"allowlist,omitempty"`
 	Denylist  []string `json:"denylist,omitempty"`
 	Asklist   []string `json:"asklist,omitempty"`
-	// Default is what happens to a call that nothing speaks of: allow (unless
-	// set), ask, deny, or risk.
+	// Default is what happens to a call that no list and no rule names: allow
+	// (unless set), ask, deny, or risk.
 	Default *string `json:"default,omitempty"`
-	// ElicitationFallback is what becomes of a question when the client
-	// cannot put it: deny (unless set), allow, or queue.
+	// ElicitationFallback is what becomes of a question that the client cannot
+	// ask: deny (unless set), allow, or queue.
 	ElicitationFallback *string `json:"elicitationFallback,omitempty"`
 	// Rules match tools and arguments; their order has no meaning.
 	Rules []RuleSpec `json:"rules,omitempty"`
@@ -73,32 +72,32 @@ type ProfileSpec struct {
 
 // A RuleSpec is one rule as written.
 type RuleSpec struct {
-	// Name is how reasons call the rule; its place in the list unless set.
+	// Name is the rule's name in reasons; its place in the list unless set.
 	Name *string `json:"name,omitempty"`
 	// Tools are globs over server__tool; at least one.
 	Tools []string `json:"tools"`
 	// When is the condition over the call; without one the rule matches
 	// every call of its tools.
 	When *When `json:"when,omitempty"`
-	// Action is one of allow, notify, ask, manual, deny. A rule without one
-	// decides nothing and only sets what stands below.
+	// Action is one of allow, notify, ask, manual, deny. A rule without one decides
+	// nothing and only contributes the settings below.
 	Action *string `json:"action,omitempty"`
 	// Risk is one of low, medium, high, critical.
 	Risk *string `json:"risk,omitempty"`
 	// Repeatable says whether a call may be made twice without harm. One rule that
-	// says no is enough.
+	// says no is enough to make it unrepeatable.
 	Repeatable *bool `json:"repeatable,omitempty"`
 	// Reason is a sentence for the person who is asked and for the script
 	// that is refused.
 	Reason *string `json:"reason,omitempty"`
-	// Timeout, Remember, RequireReason and Quorum override what the risk says.
+	// Timeout, Remember, RequireReason and Quorum override the settings of the risk.
 	Timeout       *Duration   `json:"timeout,omitempty"`
 	Remember      *bool       `json:"remember,omitempty"`
 	RequireReason *bool       `json:"requireReason,omitempty"`
 	Quorum        *QuorumSpec `json:"quorum,omitempty"`
 	// Check are expressions that must hold before the call is sent.
 	Check []string `json:"check,omitempty"`
-	// Hidden are argument keys to hide on display, beside the default ones.
+	// Hidden are argument keys to hide on display, besides the default ones.
 	Hidden Hidden `json:"hidden,omitempty"`
 	// Display cuts the arguments shorter on display than is usual.
 	Display *DisplaySpec `json:"display,omitempty"`
@@ -106,8 +105,8 @@ type RuleSpec struct {
 	Examples *ExamplesSpec `json:"examples,omitempty"`
 }
 
-// A DisplaySpec bounds what a person is shown of the arguments; each is above
-// zero where it is set.
+// A DisplaySpec bounds how much of the arguments a person is shown; each bound is
+// above zero if set.
 type DisplaySpec struct {
 	MaxString *int `json:"maxString,omitempty"`
 	MaxArray  *int `json:"maxArray,omitempty"`
@@ -130,7 +129,7 @@ type ExampleSpec struct {
 
 // A RiskSpec is `evaluation.risk`.
 type RiskSpec struct {
-	// Unknown is the risk of a tool of which nothing is known; high unless set.
+	// Unknown is the risk of a tool about which nothing is known; high unless set.
 	Unknown  *string         `json:"unknown,omitempty"`
 	Low      *RiskPolicySpec `json:"low,omitempty"`
 	Medium   *RiskPolicySpec `json:"medium,omitempty"`
@@ -154,7 +153,7 @@ type RiskPolicySpec struct {
 	Quorum        *QuorumSpec `json:"quorum,omitempty"`
 }
 
-// A QuorumSpec asks for more than one yes.
+// A QuorumSpec demands more than one approval.
 type QuorumSpec struct {
 	// Need is the number of different people who must agree; at least 1.
 	Need *int `json:"need,omitempty"`
@@ -164,7 +163,7 @@ type QuorumSpec struct {
 	InOrder *bool `json:"inOrder,omitempty"`
 }
 
-// Limits are the limits of one run, each nil where the profile says nothing.
+// Limits are the limits of one run, each nil if the profile does not set it.
 // A limit can only tighten what the configuration grants elsewhere.
 type Limits struct {
 	// CPU is the script's own CPU time.
@@ -173,7 +172,7 @@ type Limits struct {
 	Call *Duration `json:"call,omitempty"`
 	// Heap is the worker's heap.
 	Heap *Size `json:"heap,omitempty"`
-	// Calls and Parallel count calls per run and at the same time.
+	// Calls bounds the calls of a run, Parallel those under way at the same time.
 	Calls    *int `json:"calls,omitempty"`
 	Parallel *int `json:"parallel,omitempty"`
 	// Source, Input, Logs and Result are the sizes of the script, its input,
@@ -254,8 +253,8 @@ type When struct {
 
 // A ParamSpec is the plain form of a condition.
 type ParamSpec struct {
-	// Param is a dotted path into the arguments; a backslash takes the
-	// meaning from a dot. An array on the way stands for each of its elements.
+	// Param is a dotted path into the arguments; a backslash escapes a dot. An array
+	// on the way stands for each of its elements.
 	Param string `json:"param"`
 	// Matches is a regular expression (RE2) over the string found there.
 	Matches string `json:"matches"`
@@ -305,11 +304,12 @@ func (w When) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w.Expr)
 }
 
-// Hidden are argument keys to hide, each with the text to show in place of the
-// value; empty means the usual one.
+// Hidden are argument keys to hide, each with the text to show instead of the
+// value; empty means the default text.
 type Hidden map[string]string
 
-// addTo adds h to all. Of two texts for a key one is taken, always the same.
+// addTo adds h to all. If a key has two texts, the choice between them is always
+// the same.
 func (h Hidden) addTo(all map[string]string) map[string]string {
 	for key, shown := range h {
 		if all == nil {
@@ -395,7 +395,7 @@ func (p Patience) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// first is the first byte of a JSON text, behind white space.
+// first returns the first byte of a JSON text after white space.
 func first(text []byte) byte {
 	if t := bytes.TrimLeft(text, " \t\r\n"); len(t) > 0 {
 		return t[0]
@@ -403,8 +403,8 @@ func first(text []byte) byte {
 	return 0
 }
 
-// strict reads JSON and refuses what encoding/json takes silently: duplicate
-// keys, and null where a value should be.
+// strict reads JSON and refuses two things that encoding/json accepts silently:
+// duplicate keys, and null where a value should be.
 type strict struct{ *json.Decoder }
 
 func newStrict(text []byte) strict { return strict{json.NewDecoder(bytes.NewReader(text))} }
@@ -473,7 +473,7 @@ func (d strict) list(f func(i int) error) error {
 	return err
 }
 
-// sortedKeys are the keys of m in order.
+// sortedKeys returns the keys of m in order.
 func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {

@@ -2,8 +2,8 @@ package profiles
 
 import "fmt"
 
-// A Disposition is what policy says of a call, ordered from the loosest to
-// the strictest. The zero value is no disposition and must be read as Deny.
+// A Disposition is what becomes of a call, ordered from the loosest to the
+// strictest. The zero value is not a disposition and must be treated as Deny.
 type Disposition int
 
 // The dispositions.
@@ -13,8 +13,8 @@ const (
 	Deny
 )
 
-// A Risk is how much harm a call could do, in order. The zero value means
-// that nothing spoke.
+// A Risk is how much harm a call may do, in ascending order. The zero value means
+// that nothing sets it.
 type Risk int
 
 // The risks.
@@ -25,8 +25,8 @@ const (
 	Critical
 )
 
-// A Fallback is what becomes of a question that the client cannot put to its
-// person. The zero value is FallbackDeny.
+// A Fallback is what becomes of a question that the client cannot ask. The zero
+// value is FallbackDeny.
 type Fallback int
 
 // The fallbacks, from the strictest to the loosest.
@@ -36,7 +36,7 @@ const (
 	FallbackAllow                 // let it pass, and log it
 )
 
-// An Action is a rule's supervision level. The zero value decides nothing.
+// An Action is what a rule says of its calls. The zero value decides nothing.
 type Action int
 
 // The actions, from the loosest to the strictest.

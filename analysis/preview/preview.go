@@ -1,8 +1,8 @@
-// Package preview reads from a script's syntax tree which tools it calls,
-// before it runs, so that a person who is asked about one call can see the
+// Package preview finds out from a script's syntax tree, before the script runs,
+// which tools it calls, so that a person who is asked about one call can see the
 // others. It runs in the worker: the parent never parses a script.
 //
-// Every place is listed that calls a tool through the global codemode:
+// It lists every place that calls a tool through the global codemode:
 //
 //	codemode.github__list_issues(...)      codemode["github__list_issues"](...)
 //	codemode.github.list_issues(...)       codemode[`git${"hub"}__` + name](...)
@@ -12,15 +12,15 @@
 //
 // Names are followed through variables, destructuring, conditional
 // expressions, literal arrays and objects, loops over literal arrays, and from
-// a call of a function of the script to its parameters. Where an expression
-// can be one of several names, each is listed, as a branch. Where it cannot be
-// told, the call is listed without a name and counted as unknown; so is
-// codemode itself when it is handed to something that we cannot look into.
+// a call of one of the script's functions to its parameters. If an expression
+// can be one of several names, each is listed as a branch. If the name cannot be
+// determined, the call is listed without one and counted as unknown; so is
+// codemode itself when it is passed to something that cannot be followed.
 //
-// It is a reading aid and no more. Scripts can call tools in ways that no
-// reading finds, and a listed call may never be made; every call is decided
-// when it is made. So nothing here is an error: what cannot be followed is
-// left out, and a tree that is too deep or too odd gives a truncated report.
+// A preview informs and never decides. Scripts can call tools in ways that no
+// static reading finds, and a listed call may never be made; every call is
+// decided when it is made. So nothing here is an error: what cannot be followed
+// is left out, and a tree that is too deep or too odd yields a truncated report.
 package preview
 
 import (

@@ -1,20 +1,20 @@
 // Package approval puts requests to people and settles each once.
 //
-// A call that policy wants a person to allow becomes a Request. Whoever wants
-// the answer waits in [Broker.Ask]; whoever can reach a person watches
-// [Broker.Pending] and brings the answer to [Broker.Settle]. The first valid
-// verdict wins and everyone else is told that it came too late. Silence is a
-// verdict too, and it is always no.
+// A call that policy wants a person to allow becomes a [Request]. The caller
+// waits for the answer in [Broker.Ask]; whoever can reach a person watches
+// [Broker.Pending] and passes the [Verdict] to [Broker.Settle]. The first valid
+// verdict wins, and later ones are told that they came too late. Silence is a
+// verdict too: always a denial.
 //
 //	gate.Call ── Ask ──▶ Broker ◀── Settle ── elicitation at the client
 //	    ◀── verdict ───                       (other channels the same way)
 //
-// Several processes, with different approvers, may share what is asked: the one
-// that asked judges which verdicts count (relay.go).
+// Several processes, each with its own approvers, may share one store of
+// requests: the process that asked judges which verdicts count (relay.go).
 //
-// A yes is bound to the exact call: profile, server, tool, the tool's
-// definition, and the digest of the arguments. It covers more only where the
-// person chose so, as a Grant, and where the risk allows that.
+// An approval is bound to the exact call: profile, server, tool, the tool's
+// definition, and the digest of the arguments. It covers more only if the
+// person chose so, as a [Grant], and the risk permits it.
 package approval
 
 import (
@@ -53,11 +53,11 @@ const (
 type DeniedError struct {
 	Tool   string // the script name
 	Reason Reason
-	// Final reports that what stands in the way stays as long as the run, whatever
-	// the reason alone would let one expect.
+	// Final reports that the denial holds for the rest of the run, even if its
+	// reason alone would suggest otherwise.
 	Final   bool
 	Message string
-	Err     error // what stood in the way, if it was no decision; not for the script
+	Err     error // the cause, if it was not a decision; not for the script
 }
 
 func (e *DeniedError) Error() string { return e.Message }
@@ -73,8 +73,8 @@ func (e *DeniedError) Retryable() bool {
 	return false
 }
 
-// Rerunnable reports whether the same call may pass in another run: what refused
-// it was neither policy nor a person's no, nor that nobody can be asked.
+// Rerunnable reports whether the same call may pass in another run: it was not
+// refused by policy or by a person, nor because nobody can be asked.
 func (e *DeniedError) Rerunnable() bool {
 	switch e.Reason {
 	case Timeout, Expired, Stale:
@@ -83,11 +83,11 @@ func (e *DeniedError) Rerunnable() bool {
 	return e.Retryable()
 }
 
-// A StoppedError is why a run ends that somebody stopped. What it asks is
-// answered by nobody then, and says who it was.
+// A StoppedError is the cause with which a run ends that somebody stopped. The
+// run's open requests go unanswered, and their verdicts say who stopped it.
 type StoppedError struct {
 	By  string
-	Why string // in place of the usual words, if not empty
+	Why string // replaces the usual words, if not empty
 }
 
 func (e *StoppedError) Error() string {
@@ -97,7 +97,8 @@ func (e *StoppedError) Error() string {
 	return e.By + " stopped the run"
 }
 
-// unanswered is what becomes of a question whose run ends first, and why.
+// unanswered returns the verdict on a question whose run ended first, and why
+// it did.
 func unanswered(why error) Verdict {
 	v := Verdict{Reason: Expired, Channel: "run"}
 	if stop := (*StoppedError)(nil); errors.As(why, &stop) {
@@ -106,10 +107,11 @@ func unanswered(why error) Verdict {
 	return v
 }
 
-// A Key names a call exactly enough that a yes to one is a yes to another.
+// A Key identifies a call: an approval of one call holds for any call with an
+// equal key.
 type Key struct {
-	// Configuration is the id of the configuration that asks, and Identity says
-	// what the server is, beside its name there.
+	// Configuration is the id of the configuration that asks. Identity says what
+	// the server is, beyond its name there.
 	Configuration string       `json:"configuration,omitempty"`
 	Identity      string       `json:"identity,omitempty"`
 	Session       string       `json:"session"`
@@ -121,58 +123,59 @@ type Key struct {
 	Args          canon.Digest `json:"args"`
 }
 
-// A Request is a question put to a person, made only from frozen calls. It is
-// about one call, or about the calls of one loop that were made together.
+// A Request is a question put to people, made only from frozen calls. It is
+// about one call, or about calls that one loop made together.
 type Request struct {
 	ID  string `json:"id"`
 	Run string `json:"run"`
-	// Configuration names for people the configuration that asks: its verdicts
-	// are judged by the approvers of that one alone.
+	// Configuration is the name, for people, of the configuration that asks.
+	// Verdicts are judged by that configuration's approvers alone.
 	Configuration string `json:"configuration,omitempty"`
-	// Folder is where the run's servers work that have no folder of their own;
-	// empty if all have one.
+	// Folder is the working directory of those of the run's servers that have
+	// none of their own; empty if all have one.
 	Folder string `json:"folder,omitempty"`
 	Client string `json:"client"` // the client's own name for itself, untrusted
-	// Requester is whose call it is, as the bridge knows it: the name of the
-	// token that the client came with. Empty if it came with none.
+	// Requester is who makes the call, as far as the bridge knows: the name of
+	// the client's token, empty if it has none.
 	Requester string `json:"requester,omitempty"`
 	Server    string `json:"server"`
 	Tool      string `json:"tool"`   // the raw name
 	Script    string `json:"script"` // the tool's name in scripts
 	// Summary is one line about it, if it is not ours: see [Options.Summarise].
 	Summary string `json:"summary,omitempty"`
-	// Says is what the client's model made of long arguments, once it was
-	// asked: see [Broker.Say]. It is no part of what a yes covers.
+	// Says is the model summary of long arguments, once there is one: see
+	// [Broker.SetModelSummary]. An approval does not cover it.
 	Says string `json:"says,omitempty"`
-	// ToolSays is the tool's description as its server gave it when it was asked,
-	// unchecked and cut where it is long. It is no part of what a yes covers, which
-	// the digest of the definition is.
+	// ToolSays is the tool's description as its server gave it at the time of the
+	// request, unchecked and cut if it is long. An approval does not cover it; it
+	// covers the digest of the definition.
 	ToolSays string `json:"tool_says,omitempty"`
 	// Hides are the argument names that any rule for the run hides, each with what
-	// is shown instead. Decision has those of the rules that the call matched; edited
-	// arguments may match others. It is no part of what a yes covers.
+	// is shown instead. Decision has only those of the rules that the call matched;
+	// edited arguments may match others. An approval does not cover it.
 	Hides map[string]string `json:"hides,omitempty"`
 	// Items are the calls, in the order they were made. There is at least one.
 	Items []Item `json:"items"`
-	// Decision is why it is asked, with the risk and the time to answer. It
-	// holds for every item.
+	// Decision says why people are asked, with the risk and the time they have to
+	// answer. It holds for every item.
 	Decision profiles.Decision `json:"decision"`
-	// Checks are the safety checks that will run after a yes.
+	// Checks are the safety checks that run after an approval.
 	Checks []string `json:"checks,omitempty"`
-	// Difference is how the tool's definition differs from the one that was
-	// accepted, in lines as a person may see them; empty if it does not.
+	// Difference is how the tool's definition differs from the accepted one, in
+	// lines that a person may see; empty if it does not.
 	Difference []string `json:"difference,omitempty"`
-	// Preview is what could be read from the script, which a model wrote.
+	// Preview is what could be read from the script before it ran. A model wrote
+	// the script.
 	Preview analysis.Report `json:"preview"`
-	// Done counts the calls of the run that were sent before.
+	// Done counts the calls that the run had already sent.
 	Done int `json:"done"`
-	// Separate reports that the requester's own yes does not count.
+	// Separate reports that the requester's own approval does not count.
 	Separate bool `json:"separate,omitempty"`
-	// Again says that an earlier part of the run may have asked about the call:
-	// then that question is taken up.
+	// Again says that the run may have asked about this call before it was
+	// suspended; if so, that request is reused.
 	Again bool `json:"-"`
-	// Asked is when the question was opened, Grown when the last call joined
-	// it, Until when it is answered no.
+	// Asked is when the request was opened, Grown when the last call joined it,
+	// and Until when it is denied for want of an answer.
 	Asked time.Time `json:"asked"`
 	Grown time.Time `json:"grown"`
 	Until time.Time `json:"until"`
@@ -187,22 +190,22 @@ type Item struct {
 	// Position is where in the script the call was made; calls of one loop
 	// share it.
 	Position analysis.Position `json:"position"`
-	// Sources say which of the arguments' bytes the run has read before, and
-	// where, in words.
+	// Sources say in words which bytes of the arguments the run has read before,
+	// and where.
 	Sources []string `json:"sources,omitempty"`
 }
 
-// NeedsApprover reports that only somebody who proves who they are may say
-// yes: on the page, in the terminal or through the API.
+// NeedsApprover reports whether only somebody who proves who they are may
+// approve: on the page, in the terminal or through the API.
 func (r Request) NeedsApprover() bool {
 	return r.Decision.Manual || r.needsAnother()
 }
 
-// needsAnother reports that somebody else than who asked must say yes.
+// needsAnother reports whether somebody other than the requester must approve.
 func (r Request) needsAnother() bool { return r.Separate || len(r.Decision.Quorums) > 0 }
 
-// SelfApproval says why a yes is of who asked, where somebody else must give it; nil if it
-// may count.
+// SelfApproval returns an error if v is the requester's own approval and
+// somebody else must give it; nil if v may count.
 func (r Request) SelfApproval(v Verdict) error {
 	switch {
 	case !r.needsAnother():
@@ -230,9 +233,9 @@ func (r Request) SameCalls(o Request) bool {
 	})
 }
 
-// Editable reports whether a person who edits what is shown knows all of what
-// is sent: it is one call that one person allows, and nothing of it is hidden,
-// cut or written out.
+// Editable reports whether a person who edits the arguments sees all that will
+// be sent: there is one call, one person allows it, and none of its arguments
+// are hidden, cut or escaped.
 func (r Request) Editable() bool {
 	if len(r.Items) != 1 || len(r.Decision.Quorums) > 0 {
 		return false
@@ -241,8 +244,8 @@ func (r Request) Editable() bool {
 	return err == nil && args.Digest() == r.Items[0].Key.Args
 }
 
-// Digest is over everything that a yes would cover: a verdict must carry the
-// digest of the request that the person saw.
+// Digest returns the digest of everything that an approval would cover. A
+// verdict must carry the digest of the request that the person saw.
 func (r Request) Digest() canon.Digest {
 	h := sha256.New()
 	for _, i := range r.Items {
@@ -251,7 +254,7 @@ func (r Request) Digest() canon.Digest {
 	return canon.Digest(h.Sum(nil))
 }
 
-// A Scope is how much a yes covers.
+// A Scope is how much an approval covers.
 type Scope string
 
 const (
@@ -264,31 +267,32 @@ const (
 type Verdict struct {
 	Request string `json:"request,omitempty"` // the id of what it settled
 	Approve bool   `json:"approve"`
-	Scope   Scope  `json:"scope,omitempty"`  // of a yes; empty means Once
-	Reason  Reason `json:"reason,omitempty"` // of a no
-	Stop    bool   `json:"stop,omitempty"`   // of a no: the run is to end
-	// Final says of a no that needed nobody that its reason stays as long as the run.
+	Scope   Scope  `json:"scope,omitempty"`  // of an approval; empty means Once
+	Reason  Reason `json:"reason,omitempty"` // of a denial
+	Stop    bool   `json:"stop,omitempty"`   // of a denial: the run is to end
+	// Final says of a denial that no person gave that its reason holds for the
+	// rest of the run.
 	Final bool `json:"-"`
 	// Stopped says who stopped the run, where that is why nobody answered.
 	Stopped string `json:"stopped,omitempty"`
-	// Rows are the calls of the request that a yes is for, by number; nil
-	// means all. The others are refused.
+	// Rows are the numbers of the calls that an approval is for; nil means all
+	// calls of the request. The others are refused.
 	Rows []int `json:"rows,omitempty"`
-	// Args, if not nil, are sent in place of the arguments that were shown,
-	// after they were judged from the start. Of a yes to one call.
+	// Args, if not nil, are sent instead of the arguments that were shown, once
+	// policy has decided on them anew. Only an approval of one call has them.
 	Args json.RawMessage `json:"args,omitempty"`
-	// Edited says that there were such arguments: they are dropped as soon as
-	// the call has them. EditedArgs, what others may see of them, stay.
+	// Edited says that there were such arguments: Args are dropped as soon as the
+	// call has them. EditedArgs, what others may see of them, remain.
 	Edited     bool        `json:"edited,omitempty"`
 	EditedArgs *EditedArgs `json:"edited_args,omitempty"`
 	// Typed is the tool's name as the person typed it.
 	Typed string `json:"typed,omitempty"`
 	Text  string `json:"text,omitempty"` // what the person wrote, for the script and the record
 	By    string `json:"by,omitempty"`   // who decided; empty for nobody
-	For   string `json:"for,omitempty"`  // in whose name, if By may not by themselves
+	For   string `json:"for,omitempty"`  // in whose name, if By has no right of their own
 	// Roles are the approver's, Lent those of each approver in whose name they
-	// may decide, Strong says that it was proved who it is, and Credential how.
-	// All four are set by the channel and never by the person.
+	// may decide; Strong says that they proved who they are, and Credential how.
+	// The channel sets all four, never the person.
 	Roles      []string            `json:"roles,omitempty"`
 	Lent       map[string][]string `json:"lent,omitempty"`
 	Strong     bool                `json:"strong,omitempty"`
@@ -297,8 +301,8 @@ type Verdict struct {
 	Time       time.Time           `json:"time"`              // when it was given; once it counts, when it did
 }
 
-// Shown is the verdict as others may see it: without how its author proved who
-// they are, and of what was sent instead only what may be seen.
+// Shown returns the verdict as others may see it: without its author's
+// credential, and with edited arguments only in their display form.
 func (v Verdict) Shown() Verdict {
 	v.Edited = v.Edited || v.Args != nil
 	v.Args, v.Credential = nil, ""
@@ -306,10 +310,10 @@ func (v Verdict) Shown() Verdict {
 	return v
 }
 
-// byOwner reports whether an owner gave it, of whatever configuration.
+// byOwner reports whether the owner of any configuration gave the verdict.
 func (v Verdict) byOwner() bool { return strings.HasPrefix(string(v.Credential), "owner:") }
 
-// Who is who decided, and in whose name.
+// Who names who decided, and in whose name.
 func (v Verdict) Who() string {
 	if v.For != "" {
 		return v.By + " for " + v.For
@@ -317,12 +321,12 @@ func (v Verdict) Who() string {
 	return v.By
 }
 
-// minReadTime is how long a critical call must have been on show before a yes to
-// it counts: nobody reads it faster.
+// minReadTime is how long a critical call must have been shown before an
+// approval counts: nobody reads it faster.
 const minReadTime = 2 * time.Second
 
-// Valid reports what is wrong with a verdict for a request, given at a time; nil
-// if it can settle it, or count as one of several yeses.
+// Valid returns what is wrong with the verdict for r, given at that time; nil if
+// it can settle r, or count as one of several approvals.
 func (v Verdict) Valid(r Request, at time.Time) error {
 	d := r.Decision
 	remembered := v.Scope == Same || v.Scope == AnyArgs
@@ -360,9 +364,9 @@ func (v Verdict) Valid(r Request, at time.Time) error {
 	return v.edited(r)
 }
 
-// edited reports what is wrong with arguments that a person wrote: that they
-// cannot be read, or hold the marks which stand for what nobody was shown.
-// Sending those would send the mark.
+// edited returns what is wrong with arguments that a person wrote: they cannot
+// be parsed, or they contain a mark that stands for a hidden value, which would
+// then be sent literally.
 func (v Verdict) edited(r Request) error {
 	if v.Args == nil {
 		return nil
@@ -393,7 +397,7 @@ func holdsMark(v any) bool {
 	return false
 }
 
-// About is the verdict on one call of the request.
+// About returns the verdict on one call of the request.
 func (v Verdict) About(call int) Verdict {
 	if v.Approve && v.Rows != nil && !slices.Contains(v.Rows, call) {
 		v.Approve, v.Scope, v.Reason = false, "", Declined
@@ -401,8 +405,8 @@ func (v Verdict) About(call int) Verdict {
 	return v
 }
 
-// Answer says in a word how one call of the request was answered: approved, denied,
-// or unanswered where nobody said anything.
+// Answer says in a word how one call of the request was answered: approved,
+// denied, or unanswered if nobody did.
 func (v Verdict) Answer(call int) string {
 	switch one := v.About(call); {
 	case one.Approve:

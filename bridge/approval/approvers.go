@@ -14,24 +14,24 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// A Role says what an approver may do beside deciding.
+// A Role says what an approver may do.
 type Role string
 
 const (
 	Viewer Role = "viewer"   // looks and decides nothing
 	Decide Role = "approver" // decides requests up to a risk
 	Admin  Role = "admin"    // decides everything, and changes grants, profiles and runs
-	// Confirmer is an admin whom a configuration that waits would take out, and
-	// without whom nobody could confirm it: they look, confirm or reject it, and
-	// may nothing else. No configuration can give this role.
+	// Confirmer is an admin whom a pending configuration would remove, and without
+	// whom nobody could confirm it: they may look, and confirm or reject it, and
+	// nothing else. No configuration can give this role.
 	Confirmer Role = "confirmer"
 )
 
-// roles are those that a configuration can give, which no approver and no group
-// can be called by.
+// roles are those that a configuration can give. No approver or group may have
+// one of them as a name.
 var roles = []Role{Viewer, Decide, Admin}
 
-// A Verb is something that one does on a strong channel.
+// A Verb is something that an approver does on a strong channel.
 type Verb string
 
 const (
@@ -41,11 +41,11 @@ const (
 	Stop   Verb = "stop"   // a run
 	Start  Verb = "start"  // a run, through the API
 	Edit   Verb = "edit"   // profiles
-	// ConfirmConfig is to confirm a configuration that waits, or to reject it.
+	// ConfirmConfig is to confirm or reject a pending configuration.
 	ConfirmConfig Verb = "confirm"
 )
 
-// verbs are what each role may do. What is not here may not be done.
+// verbs are what each role may do; nothing else is allowed.
 var verbs = map[Role][]Verb{
 	Viewer: {Look},
 	Decide: {Look, Answer, Stop, Start},
@@ -62,30 +62,30 @@ type Approver struct {
 	// Risk is the highest that they may allow; zero means all for an admin
 	// and high for an approver.
 	Risk profiles.Risk
-	// Login is what a provider of single sign-on calls them; empty if they come
-	// by a token alone.
+	// Login is their name at a provider of single sign-on; empty if they sign in by
+	// token only.
 	Login string
-	// Token is the SHA-256 of their token; zero means that no token is theirs.
+	// Token is the SHA-256 of their token; zero means that they have none.
 	Token [sha256.Size]byte
 
 	proof Credential // how they proved who they are; empty if they did not
 }
 
 // A Credential says how somebody proved who they are: by which token, by which
-// login at which provider, or as the owner of which configuration. It lets the
-// bridge that asked recognise them, whoever brings it their verdict. It is kept
-// beside the verdict, and never shown, logged or recorded.
+// login at which provider, or as the owner of which configuration. With it the
+// bridge that asked recognises them, whoever relays their verdict. It is stored
+// with the verdict, and never shown, logged or recorded.
 type Credential string
 
 func tokenCredential(sum [sha256.Size]byte) Credential {
 	return Credential("token:" + hex.EncodeToString(sum[:]))
 }
 
-// A Realm is whose approvers somebody is one of.
+// A Realm is the scope in which credentials identify an approver.
 type Realm struct {
 	Configuration string // its id
-	// Provider names the single sign-on that logins are of, with all that
-	// decides what a login says there.
+	// Provider identifies the single sign-on that logins belong to, with everything
+	// that decides what a login means there.
 	Provider string
 }
 
@@ -93,15 +93,15 @@ func (r Realm) login(login string) Credential { return Credential("login:" + r.P
 func (r Realm) owner() Credential             { return Credential("owner:" + r.Configuration) }
 
 // A Delegation lets one approver decide in the name of another for a while.
-// Who may decide in a name may hand that on.
+// Whoever may decide in a name may delegate that further.
 type Delegation struct {
 	From, To string
 	Until    time.Time
 }
 
-// Owner is who starts the bridge on their own machine and is shown its
-// one-time link: an admin without a token. Where several people are wanted,
-// they count as who asks, not as another one.
+// Owner is the person who starts the bridge on their own machine and is shown its
+// one-time link: an admin without a token. Where several people must agree, they
+// count as the requester, not as somebody else.
 var Owner = Approver{Name: "owner", Role: Admin}
 
 // Approvers are those who may answer the requests of one configuration, at one
@@ -128,7 +128,7 @@ func NewApprovers(realm Realm, all []Approver, delegations []Delegation) (*Appro
 		}
 		logins[a.Login] = true
 	}
-	for _, one := range all { // a quorum names people, groups and roles alike
+	for _, one := range all { // a quorum may name people, groups and roles
 		if slices.Contains(roles, Role(one.Name)) {
 			return nil, fmt.Errorf("an approver cannot be called %q: that is a role", one.Name)
 		}
@@ -159,8 +159,8 @@ func (a *Approvers) All() []Approver {
 	return slices.Clone(a.all)
 }
 
-// Owner returns the owner, who has followed the link. There is none where
-// somebody configured may answer.
+// Owner returns the owner, who has followed the link. There is none if a
+// configured approver may answer.
 func (a *Approvers) Owner() (Approver, bool) {
 	if a.Any() {
 		return Approver{}, false
@@ -177,11 +177,11 @@ func (a *Approvers) home() Realm {
 	return a.realm
 }
 
-// Current returns somebody who came in as they are now, if they could come in the
-// same way again.
+// Current returns somebody who signed in as they are configured now, if they
+// could sign in the same way again.
 func (a *Approvers) Current(who Approver) (Approver, bool) { return a.recognise(who.Name, who.proof) }
 
-// recognise finds whom a credential is of, if they have that name here.
+// recognise finds the approver with that name, if the credential is theirs.
 func (a *Approvers) recognise(name string, proof Credential) (Approver, bool) {
 	if owner, ok := a.Owner(); ok && name == owner.Name && proof == owner.proof {
 		return owner, true
@@ -201,8 +201,8 @@ func (a *Approvers) proves(one Approver, proof Credential) bool {
 		one.Login != "" && proof == a.realm.login(one.Login)
 }
 
-// ByLogin finds whom a provider of single sign-on means. It takes the name
-// exactly as it was given.
+// ByLogin finds the approver with that login at the provider of single sign-on.
+// The login must match exactly.
 func (a *Approvers) ByLogin(login string) (Approver, bool) {
 	for _, one := range a.All() {
 		if login != "" && one.Login == login {
@@ -213,8 +213,8 @@ func (a *Approvers) ByLogin(login string) (Approver, bool) {
 	return Approver{}, false
 }
 
-// Authenticate finds whose token it is. It takes as long for a wrong token as
-// for a right one.
+// Authenticate finds the approver whose token it is. It takes as long for a wrong
+// token as for a right one.
 func (a *Approvers) Authenticate(token string) (Approver, bool) {
 	var found Approver
 	ok := 0
@@ -231,16 +231,16 @@ func (a *Approvers) Authenticate(token string) (Approver, bool) {
 	return found, ok == 1
 }
 
-// NewToken makes a token, to be shown once, and its SHA-256, to be kept.
+// NewToken makes a token, to be shown once, and its SHA-256, to be stored.
 func NewToken() (token string, sum [sha256.Size]byte) {
 	token = "cmb_" + strings.ToLower(rand.Text()+rand.Text()[:6])
 	return token, sha256.Sum256([]byte(token))
 }
 
-// May reports whether the approver may do something at all.
+// May reports whether the approver's role permits v at all.
 func (a Approver) May(v Verb) bool { return slices.Contains(verbs[a.Role], v) }
 
-// allows reports whether the approver may say yes at a risk.
+// allows reports whether the approver may approve calls of a risk.
 func (a Approver) allows(risk profiles.Risk) bool {
 	limit := a.Risk
 	if limit == 0 {
@@ -252,11 +252,10 @@ func (a Approver) allows(risk profiles.Risk) bool {
 	return a.May(Answer) && risk <= limit
 }
 
-// Sign makes a verdict on a request an approver's own: it says who they are,
-// how they proved that, in whose names they may speak, and by which channel it
-// came. It refuses what they may not decide, unless another configuration asks:
-// what counts there is for that one's bridge to judge. A no is open to everybody
-// who may answer.
+// Sign makes a verdict on a request an approver's own: it adds who they are, how
+// they proved that, in whose names they may decide, and the channel. It refuses a
+// verdict that they may not give, unless another configuration asks: that one's
+// bridge judges what counts there. Everybody who may answer may deny.
 func (a *Approvers) Sign(who Approver, r Request, v Verdict, channel string, now time.Time) (Verdict, error) {
 	v.By, v.Strong, v.Channel, v.Credential = who.Name, true, channel, who.proof
 	v.For, v.Roles, v.Lent = "", nil, nil
@@ -269,7 +268,7 @@ func (a *Approvers) Sign(who Approver, r Request, v Verdict, channel string, now
 	return a.entitle(who, r, v, now)
 }
 
-// entitle says in whose names a verdict may be given, and refuses one that
+// entitle says in whose names a verdict may be given, and refuses one that the
 // approver who may not give at all.
 func (a *Approvers) entitle(who Approver, r Request, v Verdict, now time.Time) (Verdict, error) {
 	v.For, v.Roles, v.Lent = "", append(slices.Clone(who.Groups), string(who.Role)), nil
@@ -296,10 +295,10 @@ func (a *Approvers) entitle(who Approver, r Request, v Verdict, now time.Time) (
 	}
 }
 
-// judge signs a verdict anew by the approvers of this moment: it counts only if
-// whoever gave it is one of them and may give it. A verdict by which nobody
-// proved who they are is the client's, and not theirs to judge. Without
-// approvers to go by, a verdict stands as it was signed.
+// judge signs a verdict anew by the current approvers: it counts only if its
+// author is one of them and may give it. A verdict without proof of who gave it
+// is the client's, and not judged here. If a is nil, a verdict stands as it was
+// signed.
 func (a *Approvers) judge(r Request, v Verdict, now time.Time) (Verdict, error) {
 	if a == nil || !v.Strong {
 		return v, nil
@@ -311,7 +310,7 @@ func (a *Approvers) judge(r Request, v Verdict, now time.Time) (Verdict, error) 
 	return a.entitle(who, r, v, now)
 }
 
-// unrecognised says why somebody is not recognised, for themselves to read.
+// unrecognised explains to somebody why they are not recognised.
 func (a *Approvers) unrecognised(r Request, v Verdict) error {
 	asks := "the configuration that asks"
 	if r.Configuration != "" {
@@ -330,9 +329,9 @@ func (a *Approvers) unrecognised(r Request, v Verdict) error {
 	}
 }
 
-// Standing are the yeses that still count, as they would be given now: of
-// approvers who are there and may still allow the request. Without approvers
-// to go by, all of them are.
+// Standing returns the approvals that still count, signed as they would be now:
+// those of approvers who still exist and may still allow the request. If a is
+// nil, all of them count.
 func (a *Approvers) Standing(r Request, votes []Verdict, now time.Time) []Verdict {
 	var standing []Verdict
 	for _, v := range votes {
@@ -343,8 +342,8 @@ func (a *Approvers) Standing(r Request, votes []Verdict, now time.Time) []Verdic
 	return standing
 }
 
-// Stands says why the yes that settled an entry would not count now; nil if it
-// would. A no always stands, and so does the client's own answer.
+// Stands says why the approval that settled a request would not count now; nil if
+// it would. A denial always stands, and so does the client's own answer.
 func (a *Approvers) Stands(e StoredRequest, now time.Time) error {
 	v := e.Verdict
 	if a == nil || v == nil || !v.Approve || !v.Strong {
@@ -361,8 +360,8 @@ func (a *Approvers) Stands(e StoredRequest, now time.Time) error {
 	return nil
 }
 
-// names are the approvers in whose names somebody may decide, by a chain of
-// delegations that all hold now.
+// names returns the approvers in whose names somebody may decide, by a chain of
+// delegations that are all in force now.
 func (a *Approvers) names(who Approver, now time.Time) []Approver {
 	if a == nil {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Precheck answers a call that nobody is to be asked about: a grant covers it,
-// its run was refused the same call before, or its session has used up its
+// Precheck answers a call that nobody needs to be asked about: a grant covers it,
+// its run was already refused the same call, or its session has used up its
 // questions. The second result reports whether it did; errors are those of Ask.
 func (b *Broker) Precheck(ctx context.Context, r Request) (Verdict, bool, error) {
 	b.mu.Lock()
@@ -14,17 +14,17 @@ func (b *Broker) Precheck(ctx context.Context, r Request) (Verdict, bool, error)
 	return b.questions.precheck(ctx, r)
 }
 
-// Ask puts a call to people and waits for the verdict. The request has one
-// item. Where the answer is known by then (see [Broker.Known]), Ask gives it
-// at once. Otherwise it waits: for its turn, then at most Decision.Timeout for an answer.
-// When ctx ends first, the call is withdrawn and the error is ctx's cause.
-// Any other error but [ErrFlood] says that the question could not be kept;
-// then the verdict is a denial.
+// Ask puts a call to people and waits for the verdict. The request has one item.
+// If the answer is already known (see [Broker.Precheck]), Ask returns it at once.
+// Otherwise it waits for its turn, then at most Decision.Timeout for an answer.
+// If ctx ends first, the call is withdrawn and the error is ctx's cause. Any
+// other error except [ErrFlood] means that the request could not be stored; the
+// verdict is then a denial.
 //
-// A call that is the same as one that nobody has seen yet, or stands at the
-// same place in the script, joins that request if both are asked for the same
-// reasons; it has the time that is left of it. An approval covers what was shown,
-// so nothing joins a request that somebody may have seen.
+// A call joins a request that nobody has seen yet if it is the same call, or was
+// made at the same place in the script, and both ask for the same reasons; it
+// then has the time that the request has left. An approval covers what was
+// shown, so nothing joins a request that somebody may have seen.
 func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
 	if ctx.Err() != nil {
 		return withdrawn(ctx)
@@ -37,10 +37,10 @@ func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
 	var timeout <-chan time.Time
 	for turn := q.turn; ; {
 		select {
-		case <-turn: // from now on the time runs
+		case <-turn: // the time to answer runs from now on
 			turn, timeout = nil, time.After(b.left(q))
 		case <-timeout:
-			if left := b.left(q); left > 0 { // it was extended
+			if left := b.left(q); left > 0 { // the time was extended
 				timeout = time.After(left)
 				continue
 			}
@@ -57,8 +57,8 @@ func (b *Broker) Ask(ctx context.Context, r Request) (Verdict, error) {
 	}
 }
 
-// enter returns the question that a call waits for from now on, or the verdict
-// that is there already.
+// enter returns the question that a call will wait for, or the verdict if there
+// already is one.
 func (b *Broker) enter(ctx context.Context, r Request) (*openQuestion, Verdict, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,14 +77,14 @@ func (b *Broker) enter(ctx context.Context, r Request) (*openQuestion, Verdict, 
 	return q, Verdict{}, nil
 }
 
-// left is how long people still have for a question.
+// left returns how long people still have to answer a question.
 func (b *Broker) left(q *openQuestion) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return time.Until(q.request.Until)
 }
 
-// withdrawn is what Ask returns when ctx ended first.
+// withdrawn returns what Ask returns if ctx ends first.
 func withdrawn(ctx context.Context) (Verdict, error) {
 	return unanswered(context.Cause(ctx)), context.Cause(ctx)
 }
@@ -99,8 +99,8 @@ func (b *Broker) flood(run string, v Verdict) error {
 	return b.questions.limiter.flood(run)
 }
 
-// news is closed when somebody else may have settled q; nil as long as nobody
-// can.
+// news returns a channel that is closed when somebody else may have settled q;
+// nil as long as nobody can.
 func (b *Broker) news(q *openQuestion) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,16 +110,16 @@ func (b *Broker) news(q *openQuestion) <-chan struct{} {
 	return b.questions.synced
 }
 
-// sync takes over what other processes have settled, and judges what they have
-// relayed.
+// sync picks up what other processes have settled, and judges the verdicts that
+// they have relayed.
 func (b *Broker) sync() {
 	for _, id := range b.look() {
-		_, _ = b.judge(background(), id) // what the store fails to keep is judged after its next change
+		_, _ = b.judge(background(), id) // if the store fails, it is judged after the store's next change
 	}
 }
 
-// look takes over what others have settled, unless another call did, and
-// returns the open requests with verdicts that nobody has judged.
+// look picks up what others have settled, unless another call already has, and
+// returns the open requests that have unjudged verdicts.
 func (b *Broker) look() (unjudged []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -140,8 +140,8 @@ func (b *Broker) expire(q *openQuestion) {
 	}
 }
 
-// withdraw takes back one call's interest in a question; the last one to leave
-// closes it, with why it did.
+// withdraw ends one call's wait for a question; the last to leave ends the
+// question, with why.
 func (b *Broker) withdraw(q *openQuestion, why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

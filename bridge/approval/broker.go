@@ -9,25 +9,25 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// Options are what a broker works with. The zero value is good for one
-// process whose questions end with it.
+// Options configure a broker. The zero value suits one process whose requests
+// end with it.
 type Options struct {
 	Limits Limits
 	Store  Store  // nil means a Memory of its own
 	Bridge string // names this process in the requests of a shared store
-	// Configuration is the id of the configuration whose calls this process asks
-	// about, and whose approvers Approvers are.
+	// Configuration is the id of this process's configuration: the one whose calls
+	// it asks about and to which Approvers belong.
 	Configuration string
-	// Gone reports whether the process of a name has ended; nil means that none
-	// ever has.
+	// Gone reports whether the process with that name has ended; nil means that
+	// none ever has.
 	Gone func(bridge string) bool
 	// Separate reports whether a requester's own approval counts for nothing; nil
 	// means that it counts.
 	Separate func() bool
-	// Approvers are those of this moment: a verdict counts if its author is one
-	// of them and may give it, and of several approvals each as long as that is so.
-	// Where it is nil, or returns nil, verdicts stand as they were signed in this
-	// process, and none that another process relays counts.
+	// Approvers returns the current approvers: a verdict counts if its author is
+	// one of them and may give it, and each of several approvals counts for as long
+	// as that is so. If it is nil, or returns nil, verdicts stand as they were
+	// signed in this process, and none that another process relays counts.
 	Approvers func() *Approvers
 	// Summarise, if not nil, writes the one line about a request that lists
 	// and dialogs show in place of [Summary]. It sees what people may see.
@@ -35,8 +35,8 @@ type Options struct {
 	// Asked, if not nil, hears of each request when it is put to people. It
 	// must neither block nor call the broker.
 	Asked func(Request)
-	// Logger hears what a store failed to keep where no caller can be told; nil
-	// means none.
+	// Logger gets the errors of the store that no caller can be told of; nil means
+	// no log.
 	Logger *slog.Logger
 }
 
@@ -62,14 +62,14 @@ func (o Options) orDefaults() Options {
 	return o
 }
 
-// background is the context of writes that belong to no one call: a call that is
-// cancelled meanwhile must not leave the store behind what is open here.
+// background is the context of writes that belong to no single call: a call that
+// is cancelled meanwhile must not let the store fall behind what is open here.
 func background() context.Context { return context.Background() }
 
-// A Broker holds what the runs of one process ask, and waits for the
-// verdicts. What it puts to people is in its store, where any channel of
-// any process answers it. Its methods may be called by any number of
-// goroutines. It starts none that outlive a call.
+// A Broker holds the requests of one process's runs and waits for their
+// verdicts. The requests that it puts to people are in its store, where any
+// channel of any process can answer them. Its methods may be called
+// concurrently. It starts no goroutine that outlives a call.
 //
 // A call goes through ask.go, the requests that are open through questions.go,
 // and a verdict through settle.go.
@@ -77,12 +77,12 @@ type Broker struct {
 	o     Options
 	store Store
 
-	// mu is held while the store puts, joins and ends what this process asks:
+	// mu is held while the store puts, joins and ends this process's requests:
 	// what is open here and what the store has must change together, in one
-	// order, or a call could join a question that others see without it. It
-	// costs the other calls that ask, in this process alone, a write each; a
+	// order, or a call could join a request that others see without it. The price
+	// is that each asking call of this process waits for the others' writes; a
 	// person takes a thousand times as long. Verdicts, which come from outside,
-	// are written without it, and reported without it.
+	// are written and reported without it.
 	mu        reporter
 	questions questions // guarded by mu
 }
@@ -95,14 +95,14 @@ func New(o Options) *Broker {
 	return b
 }
 
-// NeedsApprover reports that only somebody who proves who they are may approve
-// a call that was decided so.
+// NeedsApprover reports whether only somebody who proves who they are may
+// approve a call with that decision.
 func (b *Broker) NeedsApprover(d profiles.Decision) bool {
 	return Request{Decision: d, Separate: b.o.Separate()}.NeedsApprover()
 }
 
-// EndRun forgets a run, whose calls have all been answered or are on their way
-// back. What it still asks is withdrawn.
+// EndRun forgets a run, all of whose calls have been answered or are returning.
+// Requests that it still has open are withdrawn.
 func (b *Broker) EndRun(run string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,7 +114,7 @@ func (b *Broker) EndRun(run string) {
 	b.questions.forgetRun(run)
 }
 
-// Prune forgets requests that ended before a time, and grants that are over.
+// Prune deletes requests that ended before a time, and grants that have expired.
 func (b *Broker) Prune(ctx context.Context, before time.Time) error {
 	now := time.Now()
 	over := func(g Grant) bool { return !now.Before(g.Until) || b.questions.grants.orphaned(g) }

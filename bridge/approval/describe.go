@@ -12,90 +12,90 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// A Description is a request in words: what every channel shows of it, each in
-// its own way. It is made only from the frozen calls, by Describe.
+// A Description is a request in words, which every channel shows in its own
+// way. [Describe] makes it, only from the frozen calls.
 //
-// Its strings are inert plain text: each is one line of characters that a
-// person can see, in which whatever came from outside has passed
-// [canon.Visible] or [canon.Display]. They are text and no markup: a page must
-// still escape them. Only Model holds what a model wrote; nothing of it stands
-// anywhere else.
+// Its strings are inert plain text: each is one line of visible characters, in
+// which everything from outside has passed [canon.Visible] or [canon.Display].
+// They are not markup: a page must still escape them. Text that a model wrote
+// is in Model and nowhere else.
 type Description struct {
-	// DidNotCount says what an earlier answer lacked, in a question that is put
-	// once more for that.
+	// DidNotCount says what an earlier answer lacked, if that is why the question
+	// is put again.
 	DidNotCount string `json:"did_not_count,omitempty"`
-	// Headline is what is asked, by the tool's name: "SEND MAIL?".
+	// Headline is the question, made from the tool's name: "SEND MAIL?".
 	Headline string `json:"headline"`
 	// Summary is one line for a list of requests.
 	Summary string `json:"summary"`
-	// Own reports that Summary is not ours: see [Options.Summarise].
+	// Own reports that Summary came from [Options.Summarise], not from [Summary].
 	Own    bool   `json:"own_summary,omitempty"`
 	Tool   string `json:"tool"` // server__tool, as policy matches it
 	Server string `json:"server"`
-	// ToolSays is what the server says of the tool: nobody has checked it. It is the
-	// one string here that may have several lines.
+	// ToolSays is the server's unchecked description of the tool, the one string
+	// here that may have several lines.
 	ToolSays string `json:"tool_says,omitempty"`
 	// Risk is low, medium, high or critical, and RiskSays what that means.
 	Risk     string `json:"risk"`
 	RiskSays string `json:"risk_says"`
-	// Calls are what is sent, in the order they were made.
+	// Calls are what will be sent, in the order the calls were made.
 	Calls []DescribedCall `json:"calls"`
 	// Warnings are what a person should notice before anything else: bytes
 	// that the run has read elsewhere, hosts that look like others, unseen
 	// characters, values that are hidden or cut.
 	Warnings []string `json:"warnings,omitempty"`
-	// Why are the reasons why it is asked, the strictest first, and Rule is
-	// the one that asked.
+	// Why are the reasons for asking, the strictest first, and Rule is the rule
+	// that asked.
 	Why  []string `json:"why"`
 	Rule string   `json:"rule"`
-	// Covers is what a yes covers, and Needs what it takes besides.
+	// Covers is what an approval covers, and Needs what else it takes.
 	Covers string   `json:"covers"`
 	Needs  []string `json:"needs,omitempty"`
-	// Missing says which yeses are there and needed, where one is not enough.
+	// Missing says which approvals there are and which are still needed, if one is
+	// not enough.
 	Missing string `json:"missing,omitempty"`
-	// Checks are the safety checks between a yes and the sending.
+	// Checks are the safety checks between approval and sending.
 	Checks []string `json:"checks,omitempty"`
-	// Difference is how the tool's definition differs from the one that was
-	// accepted, line by line.
+	// Difference is how the tool's definition differs from the accepted one, line
+	// by line.
 	Difference []string `json:"difference,omitempty"`
-	// Done counts the calls of the run that were sent before.
+	// Done counts the calls that the run had already sent.
 	Done int `json:"done"`
-	// Until is the clock time at which the answer is no.
+	// Until is the clock time at which silence becomes a denial.
 	Until string `json:"until"`
 	Run   string `json:"run"`
-	// Configuration names the one that asks, whose approvers answer.
+	// Configuration names the configuration that asks; its approvers answer.
 	Configuration string `json:"configuration,omitempty"`
-	// Folder is where the run's servers work that have no folder of their own.
+	// Folder is the working directory of servers that have none of their own.
 	Folder    string `json:"folder,omitempty"`
 	Client    string `json:"client,omitempty"`    // as it calls itself
-	Requester string `json:"requester,omitempty"` // whose token it came with
+	Requester string `json:"requester,omitempty"` // the name of its token
 	// Model is what a model wrote, unchecked.
 	Model ScriptPreview `json:"model"`
-	// At is where an approver can read all of it and answer.
+	// At is where an approver can read the whole request and answer it.
 	At string `json:"at,omitempty"`
-	// Whole is where all of it can be read where At is nowhere.
+	// Whole is where the whole request can be read if At is empty.
 	Whole string `json:"whole,omitempty"`
 
 	said phrases
 }
 
-// phrases are the parts of a description that are sentences of ours with words of
-// others in them.
+// phrases are the parts of a description that are our own sentences with other
+// people's words in them.
 type phrases struct{ warnings, why, needs []phrase }
 
 // A DescribedCall is one call of a request.
 type DescribedCall struct {
 	Number int `json:"number"` // within its run
-	// Fields are the arguments: short ones first, otherwise in their order.
+	// Fields are the arguments: short ones first, otherwise in the order given.
 	Fields []Field `json:"fields"`
 	Hidden int     `json:"hidden,omitempty"` // values, and parts of texts, that are hidden
-	Cut    int     `json:"cut,omitempty"`    // places where the request itself holds less than is sent
+	Cut    int     `json:"cut,omitempty"`    // places where the request holds less than will be sent
 	// Sources say which bytes the run has read before, and where.
 	Sources []string `json:"sources,omitempty"`
 	Line    int      `json:"line,omitempty"` // of the script
 }
 
-// ScriptPreview are what a model wrote: nothing in them was checked.
+// A ScriptPreview is what a model wrote; none of it was checked.
 type ScriptPreview struct {
 	// Calls are what could be read from the script, as "fs__read x2 in a loop".
 	Calls []string `json:"calls,omitempty"`
@@ -103,26 +103,26 @@ type ScriptPreview struct {
 	Sites []analysis.CallSite `json:"sites,omitempty"`
 	// Truncated reports that there are more than are listed.
 	Truncated bool `json:"truncated,omitempty"`
-	// Says is what the client's model made of long arguments, if it was asked.
+	// Says is the model summary of long arguments, if there is one.
 	Says string `json:"says,omitempty"`
 
 	said []phrase // Calls
 }
 
-// DescribeOptions are what a description needs beside the request. The zero
+// DescribeOptions are what a description needs besides the request. The zero
 // value is useful.
 type DescribeOptions struct {
-	// At is where an approver answers this request, such as the address of its
-	// page; empty if nowhere.
+	// At is where an approver can answer this request, such as the address of its
+	// page; empty if there is no such place.
 	At string
-	// Whole is where all of it can be read if At is nowhere, such as a command.
+	// Whole is how to read the whole request if At is empty, such as a command.
 	Whole string
-	// DidNotCount says in words of ours what an earlier answer lacked, if the
-	// question is put once more for that.
+	// DidNotCount says in our own words what an earlier answer lacked, if that is
+	// why the question is put again.
 	DidNotCount string
-	// Votes are the yeses so far, as [Entry.Votes] has them.
+	// Votes are the approvals so far, as in [StoredRequest.Votes].
 	Votes []Verdict
-	// Zone is whose clock times are written; nil means time.Local.
+	// Zone is the time zone of clock times; nil means time.Local.
 	Zone *time.Location
 }
 
@@ -134,7 +134,7 @@ var riskSays = map[profiles.Risk]string{
 	profiles.Critical: "Critical: it may do harm that nobody can undo. Read all of it.",
 }
 
-// Describe writes a request in words.
+// Describe puts a request into words.
 func Describe(r Request, o DescribeOptions) Description {
 	d := Description{
 		Headline: headline(r), Tool: canon.Escape(r.path()), Server: canon.Escape(r.Server), ToolSays: canon.EscapeLines(r.ToolSays),
@@ -176,8 +176,8 @@ func Describe(r Request, o DescribeOptions) Description {
 	return d
 }
 
-// longCall is how many bytes of arguments hardly anybody reads to the end in
-// a dialog.
+// longCall is the number of bytes of arguments from which on hardly anybody
+// reads them to the end in a dialog.
 const longCall = 600
 
 // Long reports whether the calls have arguments so long that a summary of
@@ -194,7 +194,7 @@ func (d Description) Long() bool {
 	return n >= longCall
 }
 
-// path is the tool as policy matches it.
+// path is the tool's name as policy matches it.
 func (r Request) path() string {
 	if r.Server == "" {
 		return r.Tool
@@ -202,8 +202,8 @@ func (r Request) path() string {
 	return r.Server + "__" + r.Tool
 }
 
-// headline puts the tool's name in words. A name of one word says too little:
-// then the server's joins it.
+// headline puts the tool's name in words. A single word says too little, so the
+// server's name is added to it.
 func headline(r Request) string {
 	words := nameWords(r.Tool)
 	if len(words) == 1 {
@@ -219,9 +219,9 @@ func headline(r Request) string {
 	return text + "?"
 }
 
-// nameWords splits a name at its humps and at whatever is no letter or digit.
-// A name that is no plain one has no words: what looks like something else does
-// not belong into a headline.
+// nameWords splits a name at camel-case humps and at anything that is not a
+// letter or digit. A name that is not plain has no words: text that looks like
+// something else does not belong in a headline.
 func nameWords(name string) []string {
 	var words []string
 	var word []byte
@@ -248,9 +248,9 @@ func nameWords(name string) []string {
 	return words
 }
 
-// Summary is one line about a request, for a list: the tool and the argument
-// that tells most of what it is about, with the amount if it has one. It is what
-// a request is called where [Options.Summarise] says nothing else.
+// Summary returns one line about a request, for a list: the tool and its most
+// telling argument, with the amount if it has one. [Options.Summarise] can
+// replace it.
 func Summary(r Request) string {
 	text := canon.Escape(r.path())
 	if n := len(r.Items); n > 1 {
@@ -283,8 +283,8 @@ var amountNames = []string{"amount", "quantity", "count", "total", "price"}
 // tellingNames are the arguments that say whom or what a call is about.
 var tellingNames = []string{"to", "path", "file", "url", "uri", "recipient", "channel", "command", "query", "title", "name", "id"}
 
-// reasons are the reasons why r is asked, and why its risk is what it is:
-// what speaks for a lower one would only confuse.
+// reasons returns why r is asked and why its risk is what it is. Reasons for a
+// lower risk are left out: they would only confuse.
 func (r Request) reasons() []profiles.Reason {
 	var all []profiles.Reason
 	for _, reason := range r.Decision.Reasons {
@@ -295,8 +295,8 @@ func (r Request) reasons() []profiles.Reason {
 	return all
 }
 
-// guessedDifferently reports whether a reason of its own says that the risk is a
-// rule's, and what was guessed without it.
+// guessedDifferently reports whether a separate reason says that the risk comes
+// from that rule, and what would have been guessed without it.
 func (r Request) guessedDifferently(rule string) bool {
 	return slices.ContainsFunc(r.Decision.Reasons, func(reason profiles.Reason) bool {
 		return reason.Kind == profiles.KindRisk && reason.Rule == rule
@@ -316,7 +316,7 @@ func (r Request) covers() string {
 	}
 }
 
-// because is one reason in words: who spoke, and what for.
+// because puts one reason into words: who gave it, and what for.
 func because(r profiles.Reason) phrase {
 	var p phrase
 	switch r.Kind {
@@ -348,7 +348,7 @@ func because(r profiles.Reason) phrase {
 	return p
 }
 
-// needs says what a yes takes besides the yes.
+// needs says what an approval takes besides the word yes.
 func (r Request) needs() []phrase {
 	var needs []phrase
 	if r.Decision.RequireReason {
@@ -369,8 +369,8 @@ func (r Request) needs() []phrase {
 	return needs
 }
 
-// Clock is a time as a clock shows it, with the day if that is another one
-// than from. A nil zone is this machine's.
+// Clock formats a time as a clock shows it, with the day if it differs from
+// that of from. A nil zone is this machine's.
 func Clock(t, from time.Time, zone *time.Location) string {
 	if zone == nil {
 		zone = time.Local
@@ -382,8 +382,8 @@ func Clock(t, from time.Time, zone *time.Location) string {
 	return t.Format("15:04:05")
 }
 
-// previewOf is what could be read from a script. Literals and names are made
-// visible; the names are all that ends up in Calls.
+// previewOf returns what could be read from a script. Literals and names are
+// escaped; of the two, only names end up in Calls.
 func previewOf(p analysis.Report) ScriptPreview {
 	c := ScriptPreview{Truncated: p.Truncated}
 	counts, loops := map[string]int{}, map[string]bool{}
@@ -415,8 +415,8 @@ func previewOf(p analysis.Report) ScriptPreview {
 	return c
 }
 
-// warnings are what a person should notice about the calls, the gravest first:
-// of many, a small window shows the first alone.
+// warnings returns what a person should notice about the calls, the gravest
+// first: a small window shows only the first of many.
 func warnings(calls []DescribedCall) []phrase {
 	var all []phrase
 	var unseen, keys []string
@@ -455,7 +455,7 @@ func warnings(calls []DescribedCall) []phrase {
 	return all
 }
 
-// Counted is "1 value" or "1,482 values".
+// Counted returns a count with its noun: "1 value" or "1,482 values".
 func Counted(n int, what string) string {
 	digits := fmt.Sprint(n)
 	for i := len(digits) - 3; i > 0; i -= 3 {

@@ -8,8 +8,8 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// Bounds on what a request holds of arguments, where no rule sets others: an
-// approver can read all of it, as long as anybody would.
+// Bounds on how much of the arguments a request holds, unless a rule sets others:
+// as much as anybody would read.
 const (
 	shownBytes   = 128 << 10
 	shownString  = 100_000
@@ -17,8 +17,8 @@ const (
 	shownDepth   = 32
 )
 
-// DisplayArgs returns the arguments of a call that was decided so, for the person who is
-// asked about it.
+// DisplayArgs returns the arguments of a call with decision d, for the person who
+// is asked about it.
 func DisplayArgs(d profiles.Decision, args canon.Args) canon.Shown {
 	o := canon.DisplayOptions{Hidden: d.Hidden, MaxString: shownString, MaxArray: shownMembers, MaxObject: shownMembers, MaxDepth: shownDepth, MaxBytes: shownBytes}
 	for _, bound := range []struct {
@@ -32,16 +32,17 @@ func DisplayArgs(d profiles.Decision, args canon.Args) canon.Shown {
 	return canon.Display(args, o)
 }
 
-// EditedArgs are what others may see of the arguments that a person wrote in place of
-// a call's own.
+// EditedArgs are what others may see of the arguments that a person wrote in
+// place of a call's own.
 type EditedArgs struct {
 	canon.Shown
 	Digest canon.Digest `json:"digest"` // of the exact arguments
 }
 
-// EditedArgs is what others may see of arguments that a person wrote in place of
-// those of the request: what any rule for the run hides is hidden, since nothing is
-// decided of them yet. It is nil where there are none that can be read.
+// EditedArgs returns what others may see of arguments that a person wrote in place
+// of the request's: since policy has not decided on them yet, everything that any
+// rule for the run hides is hidden. It is nil if there are none that can be
+// parsed.
 func (r Request) EditedArgs(raw json.RawMessage) *EditedArgs {
 	if raw == nil {
 		return nil
@@ -59,30 +60,30 @@ func (r Request) EditedArgs(raw json.RawMessage) *EditedArgs {
 	return &EditedArgs{DisplayArgs(d, args), args.Digest()}
 }
 
-// withEdit is the verdict with what others may see of its arguments, and nothing
-// that whoever brought it says of that.
+// withEdit returns the verdict with what others may see of its arguments, computed
+// here and not taken from whoever sent the verdict.
 func (v Verdict) withEdit(r Request) Verdict {
 	v.EditedArgs, v.Edited = r.EditedArgs(v.Args), v.Args != nil
 	return v
 }
 
-// An EditedCall says in words that a call was allowed with other arguments than
-// those that it was asked with.
+// An EditedCall describes a call that was allowed with arguments other than those
+// that people were asked about.
 type EditedCall struct {
 	By     string       `json:"by"`
 	Call   int          `json:"call"`
 	Asked  canon.Digest `json:"asked_digest"` // of the arguments that were asked about
 	Digest string       `json:"digest,omitempty"`
-	// Args and Fields are the arguments in their place, in display form. Requests
-	// that were answered by older releases have none.
+	// Args and Fields are the replacement arguments, in display form. Requests that
+	// were answered by older releases have none.
 	Args   json.RawMessage `json:"args,omitempty"`
 	Fields []Field         `json:"fields,omitempty"`
 	Hidden int             `json:"hidden,omitempty"`
 	Cut    int             `json:"cut,omitempty"`
 }
 
-// EditedCall returns how the request's call was edited by whoever allowed it; nil
-// if it was not.
+// EditedCall describes how whoever allowed the request's call edited it; nil if
+// they did not.
 func (e *StoredRequest) EditedCall() *EditedCall {
 	if v := e.Verdict; v == nil || !v.Approve || !v.Edited && v.Args == nil || len(e.Items) == 0 {
 		return nil

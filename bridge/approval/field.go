@@ -18,31 +18,31 @@ type Field struct {
 	// Name is the argument's name, in quotes unless it is a plain word: no
 	// name can look like a name and its value.
 	Name string `json:"name"`
-	// Lines are the value, as much of it as the request holds; see Cut. A tab
-	// is written as four spaces.
+	// Lines are as much of the value as the request holds; see Cut. A tab is
+	// written as four spaces.
 	Lines []string `json:"lines"`
-	// Text reports that the value is a text, and Lines its lines; otherwise
-	// they are JSON.
+	// Text reports that the value is a text with these Lines; otherwise they are
+	// JSON.
 	Text bool `json:"text"`
-	// Characters counts those of a text, what is left out here included.
+	// Characters counts the characters of a text, including those left out here.
 	Characters int `json:"characters"`
-	// Hidden counts the parts that are hidden as secrets, and Cut reports that
-	// the request itself holds less than is sent.
+	// Hidden counts the parts that are hidden as secrets. Cut reports that the
+	// request itself holds less than will be sent.
 	Hidden int  `json:"hidden,omitempty"`
 	Cut    bool `json:"cut,omitempty"`
 
 	value string // as JSON on one line
 	key   string // the whole name, in the form of canon.Display
-	text  string // of a text, all that the request holds of it
+	text  string // as much of a text as the request holds
 }
 
-// longField is how many characters a value may have and still be a short one.
+// longField is the number of characters up to which a value is short.
 const longField = 60
 
 func (f Field) long() bool { return len(f.Lines) > 1 || f.Characters > longField }
 
-// describeCall lists a call's arguments. What is long stands behind what is
-// short, so that no text can push a recipient out of sight.
+// describeCall lists a call's arguments, long ones after short ones, so that no
+// text can push a recipient out of sight.
 func describeCall(i Item) DescribedCall {
 	c := DescribedCall{Number: i.Call, Fields: fieldsOf(i.Shown.JSON), Hidden: i.Shown.Hidden, Cut: i.Shown.Cut, Line: i.Position.Line}
 	for _, s := range i.Sources {
@@ -91,8 +91,8 @@ func fieldsOf(shown []byte) []Field {
 	return fields
 }
 
-// leftOut is what canon.Display writes where it left something out. Arguments
-// cannot hold it: their own "…" is written out.
+// leftOut matches the mark that canon.Display writes where it left something
+// out. Arguments cannot contain it: their own "…" is escaped.
 var leftOut = regexp.MustCompile(`… ([0-9,]+) characters? in all$`)
 
 func textField(name, text string, value []byte) Field {
@@ -116,14 +116,14 @@ func jsonField(name string, value []byte) Field {
 	return f
 }
 
-// flat is JSON in display form on one line: it has no white space between its
-// tokens, and within them only what is escaped.
+// flat puts JSON in display form on one line: without white space between its
+// tokens, and within them only escaped.
 func flat(value []byte) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(string(value))
 }
 
-// oneLine is the value on one line: a text that cannot be mistaken for
-// anything else as it is, all else as JSON.
+// oneLine writes the value on one line: a text that cannot be mistaken for
+// anything else as it is, everything else as JSON.
 func (f Field) oneLine() string {
 	if f.Text && len(f.Lines) == 1 && plainText(f.Lines[0]) {
 		return f.Lines[0]
@@ -131,7 +131,7 @@ func (f Field) oneLine() string {
 	return f.value
 }
 
-// plainText reports whether a text can stand without quotes: it cannot be read
+// plainText reports whether a text can be shown without quotes: it cannot be read
 // as JSON, and no run of spaces sets a part of it apart.
 func plainText(s string) bool {
 	return s != "" && s != "true" && s != "false" && s != "null" && !strings.Contains(s, "  ") && s[0] != ' ' && s[len(s)-1] != ' ' &&
@@ -140,7 +140,7 @@ func plainText(s string) bool {
 
 const plainLetters = "_-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// fieldName is an argument's name: in quotes unless it is a plain word.
+// fieldName writes an argument's name, in quotes unless it is a plain word.
 func fieldName(key string) string {
 	if key != "" && len(key) <= maxFieldName && strings.Trim(key, plainLetters) == "" {
 		return key
@@ -151,18 +151,18 @@ func fieldName(key string) string {
 	if e.Encode(key) != nil {
 		return "?"
 	}
-	// The name was decoded from display form, which is visible but for line
-	// feeds and tabs; those are escapes again now.
+	// The name was decoded from display form, in which all but line feeds and tabs
+	// is visible; those are escaped again now.
 	return clipMiddle(strings.TrimSuffix(quoted.String(), "\n"), maxFieldName)
 }
 
 const maxFieldName = 24
 
-// escapes matches what stands for an unseen character in display form.
+// escapes matches the escape of an invisible character in display form.
 var escapes = regexp.MustCompile(`\\[ux]\{[0-9A-F]+\}`)
 
-// unseen reports whether canon had to write out characters of the field, the
-// backslashes and marks that it writes out for clarity alone excepted.
+// unseen reports whether canon had to escape characters of the field, other than
+// the backslashes and marks that it escapes only for clarity.
 func (f Field) unseen() bool {
 	for _, line := range append(f.Lines[:len(f.Lines):len(f.Lines)], f.Name) {
 		for _, form := range escapes.FindAllString(line, -1) {
@@ -174,8 +174,8 @@ func (f Field) unseen() bool {
 	return false
 }
 
-// clipMiddle cuts the middle out of a text that is wider than width columns,
-// and says how much: what matters in a path or a command often comes last.
+// clipMiddle cuts the middle out of a text that is wider than width columns, and
+// says how much was cut: what matters in a path or a command often comes last.
 func clipMiddle(s string, width int) string {
 	if columns(s) <= width {
 		return s
@@ -190,7 +190,7 @@ func clipMiddle(s string, width int) string {
 		}
 		tail -= size
 	}
-	for tail < len(s) { // a mark whose letter is cut off goes with it
+	for tail < len(s) { // a mark is cut with its letter
 		c, size := utf8.DecodeRuneInString(s[tail:])
 		if !isLetterMark(c) {
 			break

@@ -9,27 +9,28 @@ import (
 	"codemode-bridge/bridge/canon"
 )
 
-// What a grant is good for.
+// How long and how often a grant can be used.
 const (
 	grantFor  = time.Hour
 	grantUses = 100
 )
 
-// A Grant is a remembered yes. It ends with its session, so with its bridge at
-// the latest, and is void once the tool's definition or the policy is another.
+// A Grant is a remembered approval. It ends with its session, so with its bridge
+// at the latest, and is void once the tool's definition or the policy changes.
 type Grant struct {
 	ID string `json:"id"`
-	// Bridge is the process that has the session: a session is of one process
-	// alone, and no other one goes by its grants.
+	// Bridge is the process that has the session: a session belongs to one process
+	// alone, and no other process uses its grants.
 	Bridge  string `json:"bridge,omitempty"`
 	Key     Key    `json:"key"`
 	AnyArgs bool   `json:"any_args,omitempty"` // Key.Args does not count
 	Script  string `json:"script"`             // the tool's name in scripts
-	// Covers are the arguments that it covers, in words, cut where they are long.
+	// Covers are the arguments that it covers, in words, cut if they are long.
 	Covers  string `json:"covers,omitempty"`
 	Client  string `json:"client,omitempty"`  // of the session, as it calls itself
 	Profile string `json:"profile,omitempty"` // that was asked under, by its name: Key has none for what binds eval
-	// Configuration names for people the configuration whose calls it covers.
+	// Configuration is the name, for people, of the configuration whose calls it
+	// covers.
 	Configuration string    `json:"configuration,omitempty"`
 	By            string    `json:"by"`
 	Made          time.Time `json:"made"`
@@ -37,7 +38,7 @@ type Grant struct {
 	Left          int       `json:"left"` // uses
 }
 
-// covers reports whether the grant is a yes to a call.
+// covers reports whether the grant approves a call.
 func (g Grant) covers(k Key) bool {
 	if g.AnyArgs {
 		k.Args = canon.Digest{}
@@ -45,11 +46,11 @@ func (g Grant) covers(k Key) bool {
 	return g.Key == k
 }
 
-// sessionGrants are the approvals that sessions of this process have for longer.
+// sessionGrants are the grants of this process's sessions.
 type sessionGrants struct{ o *Options }
 
-// add remembers an approval: for each call as it is, or once for the tool with any
-// arguments.
+// add remembers an approval: for each call with its exact arguments, or once for
+// the tool with any arguments.
 func (s sessionGrants) add(r Request, v Verdict) error {
 	for _, i := range r.Items {
 		g := Grant{ID: "g" + newID()[1:], Bridge: s.o.Bridge, Covers: canon.Clip(string(i.Shown.JSON), maxCovers), Client: r.Client, Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: r.Script, Profile: r.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
@@ -68,8 +69,8 @@ const maxCovers = 300
 
 var errUsedUp = errors.New("the grant is used up")
 
-// use answers a request from a grant, which is used up by one. What may not be
-// remembered is asked whatever was granted before.
+// use answers a request from a grant, using it once. A call whose approval may not
+// be remembered is asked about even if there is a grant.
 func (s sessionGrants) use(ctx context.Context, r Request) (Verdict, bool, error) {
 	d := r.Decision
 	if !d.Remember || d.Manual || d.RequireReason || len(d.Quorums) > 0 {
@@ -90,14 +91,14 @@ func (s sessionGrants) use(ctx context.Context, r Request) (Verdict, bool, error
 			g.Left--
 			return nil
 		})
-		if err == nil { // else it was revoked or used up in between
+		if err == nil { // otherwise it was revoked or used up in between
 			return Verdict{Approve: true, Scope: Once, By: g.By, Channel: "grant", Time: time.Now()}, true, nil
 		}
 	}
 	return Verdict{}, false, nil
 }
 
-// valid returns the grants that are good at this moment, the oldest first.
+// valid returns the grants that hold at this moment, the oldest first.
 func (s sessionGrants) valid(ctx context.Context) ([]Grant, error) {
 	all, err := s.o.Store.Grants(ctx)
 	if err != nil {
@@ -114,16 +115,16 @@ func (s sessionGrants) valid(ctx context.Context) ([]Grant, error) {
 }
 
 // orphaned reports whether a grant's session has ended with its bridge. Older
-// releases did not write which one that is.
+// releases did not store which bridge that is.
 func (s sessionGrants) orphaned(g Grant) bool {
 	return g.Bridge != s.o.Bridge && (g.Bridge == "" || s.o.Gone(g.Bridge))
 }
 
-// Grants returns the grants that are good at this moment, of every process that
+// Grants returns the grants that hold at this moment, of every process that
 // shares the store, the oldest first.
 func (b *Broker) Grants(ctx context.Context) ([]Grant, error) { return b.questions.grants.valid(ctx) }
 
-// Revoke ends a grant. It reports whether there was one of that id.
+// Revoke ends a grant. It reports whether there was one with that id.
 func (b *Broker) Revoke(ctx context.Context, id string) (bool, error) {
 	found := false
 	err := b.store.DropGrants(ctx, func(g Grant) bool {

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// address finds the host of an address on the web or of mail. What stands
-// before an @ in the former is hidden in display form.
+// address finds the host in a web or mail address. In a web address, the part
+// before an @ is hidden in display form.
 var address = regexp.MustCompile(`(?:[A-Za-z][A-Za-z0-9+.-]*://|[^\s@<>"',;:/]@)([^\s/?#"'<>@:,;()\[\]]+)`)
 
 // hostNames are arguments whose whole value is a host.
@@ -19,8 +19,8 @@ const (
 	maxSuspiciousHosts = 3        // of one argument
 )
 
-// suspiciousHosts are warnings about hosts in an argument that may not be what they
-// look like.
+// suspiciousHosts returns warnings about hosts in an argument that may not be what
+// they look like.
 func suspiciousHosts(f Field) []phrase {
 	text := strings.Join(f.Lines, "\n")
 	text = text[:min(len(text), searchedHosts)]
@@ -44,7 +44,7 @@ func suspiciousHosts(f Field) []phrase {
 	return odd[:min(len(odd), maxSuspiciousHosts)]
 }
 
-// suspiciousHost says why a host may look like another; empty if it does not.
+// suspiciousHost says why a host could be mistaken for another; empty if not.
 func suspiciousHost(host string) string {
 	host = strings.ToLower(host)
 	for label := range strings.SplitSeq(host, ".") {

@@ -14,21 +14,22 @@ type Limits struct {
 	PerRun     int           // open requests of a run; 5. More wait their turn
 	PerSession int           // open requests of a session; 20
 	PerBridge  int           // open requests in all; 200
-	Budget     int           // new questions of a session in BudgetTime; 20. After that low and medium risk is refused
+	Budget     int           // new questions of a session in BudgetTime; 20. Beyond that, low and medium risk is refused
 	BudgetTime time.Duration // 10 minutes
-	Flood      int           // refused questions of one run, after which it is stopped; 50
-	Refuse     bool          // what would have to wait its turn is refused instead
+	Flood      int           // refused questions after which a run is stopped; 50
+	Refuse     bool          // refuse a request that would have to wait its turn
 }
 
-// After a denial the next question is asked at once, but not for ever: after this
-// many denials a run is refused without asking. A dialog that was closed without an
-// answer counts as a denial.
+// After a denial the next question is asked at once, but not forever: after this
+// many denials a run is refused without asking. A dialog that was closed without
+// an answer counts as a denial.
 const (
 	maxToolDenials   = 3 // of calls of one tool
 	maxDenialsInARow = 5 // of anything the run asks, with no approval in between
 )
 
-// A cooldown counts how often people denied what a run asked, or closed the question.
+// A cooldown counts how often people denied what a run asked, or closed the
+// dialog.
 type cooldown struct {
 	inARow int
 	tools  map[string]int // by path
@@ -49,11 +50,12 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// ErrFlood is what Ask returns when so many questions of a run were refused that
-// the run must be stopped.
+// ErrFlood is what Ask returns when so many of a run's questions were refused
+// that the run must be stopped.
 var ErrFlood = errors.New("the run was stopped: it asked for too many calls that were refused")
 
-// A limiter decides what is refused without asking. The broker's lock guards it.
+// A limiter decides which calls are refused without asking. The broker's lock
+// guards it.
 type limiter struct {
 	Limits
 	asked     map[string][]time.Time     // by session: when questions came up
@@ -71,17 +73,18 @@ func newLimiter(l Limits) limiter {
 // session, and in all.
 type load struct{ run, session, all int }
 
-// full reports whether as many requests are open as there may be beside r. Each
-// denial leaves its run one fewer, so that people deny a run no more than
+// full reports whether so many requests are open that r must wait its turn. Each
+// denial lowers its run's bound by one, so that people deny a run no more than
 // maxDenialsInARow times, however many questions come at once.
 func (l *limiter) full(r Request, open load) bool {
 	unanswered := open.run + l.cooldowns[r.Run].inARow
 	return open.run >= l.PerRun || unanswered >= max(l.PerRun, maxDenialsInARow) || open.session >= l.PerSession || open.all >= l.PerBridge
 }
 
-// refuse answers r without asking: a run is not asked the same twice after a
-// denial, nor anything in its cooldown, and a session has a budget. Where
-// [Limits.Refuse] says so, noRoom reports that r would have to wait its turn.
+// refuse answers r without asking, if a limit says so: after a denial, people are
+// not asked the same by one run again, nor anything during its cooldown, and a
+// session has a budget. If [Limits.Refuse] is set, so is a request for which
+// noRoom reports that it would have to wait its turn.
 func (l *limiter) refuse(r Request, noRoom func() bool) (Verdict, bool) {
 	if v, ok := l.denied[r.Run][r.Items[0].Key]; ok {
 		return v, true
@@ -121,8 +124,8 @@ func (l *limiter) overBudget(session string) bool {
 	return len(recent) >= l.Budget
 }
 
-// coolingDown refuses r if people have denied so much that they need not be asked
-// again.
+// coolingDown refuses r if people have denied its run so often that they need not
+// be asked again.
 func (l *limiter) coolingDown(r Request) (Verdict, bool) {
 	denials := l.cooldowns[r.Run]
 	v := Verdict{Reason: RateLimited, Final: true, Channel: "limit", Time: time.Now()}
@@ -137,8 +140,8 @@ func (l *limiter) coolingDown(r Request) (Verdict, bool) {
 	return v, true
 }
 
-// settled counts what a verdict on a request means for later ones. The same calls
-// are not asked again in the run, unless nobody said no.
+// settled records what a verdict on a request means for later ones. A run does not
+// ask about the same calls again, unless nobody denied them.
 func (l *limiter) settled(r Request, v Verdict) {
 	l.countDenial(r, v)
 	if !v.Approve {

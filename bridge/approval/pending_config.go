@@ -8,31 +8,32 @@ import (
 	"time"
 )
 
-// A PendingConfig is a configuration that loosens what holds and waits until somebody
-// who may confirms it. Bridges with the same configuration file share it.
+// A PendingConfig is a configuration that is looser than the one in force and
+// waits for somebody with that right to confirm it. Bridges with the same
+// configuration file share it.
 type PendingConfig struct {
 	File   string    `json:"file"`
 	Digest string    `json:"digest"` // of the exact text
 	Since  time.Time `json:"since"`
-	// Why says in what it is looser, and Diff how the profiles differ.
+	// Why says how it is looser, and Diff how the profiles differ.
 	Why  []string `json:"why"`
 	Diff []string `json:"diff,omitempty"`
-	// NeedsReason reports that whoever confirms it has to say why.
+	// NeedsReason reports that whoever confirms it must give a reason.
 	NeedsReason bool `json:"reason_needed,omitempty"`
-	// Approvers and Delegations are those in force. The ones that the text
-	// itself may bring have no say yet.
+	// Approvers and Delegations are those in force. Any that the text itself adds
+	// have no say yet.
 	Approvers   []Approver   `json:"approvers"`
 	Delegations []Delegation `json:"delegations,omitempty"`
-	// Bridges are those that hold it.
+	// Bridges are those that have it pending.
 	Bridges []string `json:"bridges,omitempty"`
-	// Rejected, if not nil, is who did not want it. It still waits: to be edited
-	// back, or for an approver who thinks better of it.
+	// Rejected, if not nil, says who rejected it. It is still pending: it can be
+	// edited back, or an approver can change their mind.
 	Rejected *Confirmation `json:"rejected,omitempty"`
 	Confirmation
 }
 
-// A Confirmation is who let a configuration be taken over, or rejected it,
-// through which channel and when, and what they wrote.
+// A Confirmation says who confirmed or rejected a configuration, through which
+// channel and when, and what they wrote.
 type Confirmation struct {
 	By      string    `json:"by,omitempty"`
 	Channel string    `json:"channel,omitempty"`
@@ -40,14 +41,14 @@ type Confirmation struct {
 	At      time.Time `json:"at,omitzero"`
 }
 
-// confirmedFor is how long a confirmation covers the text that was confirmed.
-// Bridges that read the file a little later need not ask again; a text that
-// comes back another day is asked about again.
+// confirmedFor is how long a confirmation covers the confirmed text. Bridges
+// that read the file a little later need not ask again; a text that returns on
+// another day needs a new confirmation.
 const confirmedFor = time.Minute
 
-// SubmitConfig keeps h in the place of what is held of its file, and returns what is
-// held now: where the same text waits already, or was confirmed just now, that,
-// held by h's bridges as well.
+// SubmitConfig replaces the pending configuration of h's file with h, and returns
+// what is pending now. If the same text is already pending, or was just confirmed,
+// that one stays and h's bridges are added to it.
 func SubmitConfig(ctx context.Context, s Store, h PendingConfig, now time.Time) (PendingConfig, error) {
 	kept, err := s.ChangePendingConfig(ctx, h.File, func(old *PendingConfig) (*PendingConfig, error) {
 		if old != nil && old.Digest == h.Digest && (old.By == "" || now.Sub(old.At) < confirmedFor) {
@@ -67,8 +68,9 @@ func SubmitConfig(ctx context.Context, s Store, h PendingConfig, now time.Time) 
 	return *kept, nil
 }
 
-// Confirm lets the text with that digest be taken over. ErrUnknown means that
-// it is not what is held of the file, a [RefusedError] that it needs a reason.
+// Confirm confirms the text with that digest, so that it can be applied.
+// ErrUnknown means that the text is not pending for that file, a [RefusedError]
+// that the confirmation needs a reason.
 func Confirm(ctx context.Context, s Store, file, digest string, said Confirmation) error {
 	_, err := s.ChangePendingConfig(ctx, file, func(old *PendingConfig) (*PendingConfig, error) {
 		switch {
@@ -86,8 +88,9 @@ func Confirm(ctx context.Context, s Store, file, digest string, said Confirmatio
 	return err
 }
 
-// Reject notes that the text with that digest is not wanted: nothing of it
-// holds, not even what it takes away. ErrUnknown means that it does not wait.
+// Reject records that the text with that digest was rejected: no part of it
+// applies, not even the rights that it takes away. ErrUnknown means that it is
+// not pending.
 func Reject(ctx context.Context, s Store, file, digest string, said Confirmation) error {
 	_, err := s.ChangePendingConfig(ctx, file, func(old *PendingConfig) (*PendingConfig, error) {
 		if old == nil || old.Digest != digest || old.By != "" {
@@ -100,8 +103,8 @@ func Reject(ctx context.Context, s Store, file, digest string, said Confirmation
 	return err
 }
 
-// WithdrawConfig drops what is held of a file, unless a bridge still holds it that is
-// not gone. That somebody rejected it is not forgotten.
+// WithdrawConfig drops the pending configuration of a file, unless a bridge that
+// is still running has it pending. That somebody rejected it is not forgotten.
 func WithdrawConfig(ctx context.Context, s Store, file string, gone func(bridge string) bool) error {
 	_, err := s.ChangePendingConfig(ctx, file, func(old *PendingConfig) (*PendingConfig, error) {
 		if old == nil {
@@ -121,12 +124,12 @@ func WithdrawConfig(ctx context.Context, s Store, file string, gone func(bridge 
 	return err
 }
 
-// PendingConfigOf returns what is held of a file, or nil.
+// PendingConfigOf returns the pending configuration of a file, or nil.
 func PendingConfigOf(ctx context.Context, s Store, file string) (*PendingConfig, error) {
 	return s.ChangePendingConfig(ctx, file, func(old *PendingConfig) (*PendingConfig, error) { return old, nil })
 }
 
-// ChangePendingConfig changes what is held of a file.
+// ChangePendingConfig changes the pending configuration of a file.
 func (m *Memory) ChangePendingConfig(_ context.Context, file string, change func(*PendingConfig) (*PendingConfig, error)) (*PendingConfig, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,16 +11,17 @@ import (
 	"golang.org/x/text/width"
 )
 
-// A phrase is a sentence of ours, or a part of one, with what others wrote in
-// it: for a page or a terminal, which tell the two apart in their own way, and
-// for a dialog, where what others wrote stands as JSON strings in code spans.
+// A phrase is one of our sentences, or a part of one, with text that others wrote
+// in it: plain for a page or a terminal, which tell the two apart in their own
+// way, and dialog for a dialog, where the text of others is written as JSON
+// strings in code spans.
 type phrase struct{ plain, dialog string }
 
-// Theirs at most, in columns of a dialog, within a sentence.
+// The maximum width of others' text within a sentence, in columns of a dialog.
 const theirsWidth = 60
 
-// say makes a phrase. Strings among args were written by others, and are in the
-// form of canon.Visible; all else is ours.
+// say makes a phrase. Strings among args were written by others and have passed
+// canon.Visible; everything else is ours.
 func say(format string, args ...any) phrase {
 	plain, dialog := make([]any, len(args)), make([]any, len(args))
 	for i, arg := range args {
@@ -35,11 +36,12 @@ func say(format string, args ...any) phrase {
 	return phrase{fmt.Sprintf(format, plain...), fmt.Sprintf(format, dialog...)}
 }
 
-// ours marks a string in the arguments of say as one of ours.
+// ours marks a string among the arguments of say as our own.
 type ours string
 
-// words is a text of ours, which may name something of others, as an argument of
-// say: ours where it is of nothing but words that every reader shows as they are.
+// words turns a text of ours that may contain a name of others' into an argument
+// of say: it counts as ours only if it consists of words that every reader shows
+// unchanged.
 func words(shown string) any {
 	if plainWords.MatchString(shown) {
 		return ours(shown)
@@ -49,7 +51,7 @@ func words(shown string) any {
 
 var plainWords = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9 ,;:()"'-]*$`)
 
-// plains are phrases as a page or a terminal shows them.
+// plains returns phrases as a page or a terminal shows them.
 func plains(all []phrase) []string {
 	var texts []string
 	for _, p := range all {
@@ -58,7 +60,7 @@ func plains(all []phrase) []string {
 	return texts
 }
 
-// dialogs are phrases as a dialog shows them.
+// dialogs returns phrases as a dialog shows them.
 func dialogs(all []phrase) []string {
 	var texts []string
 	for _, p := range all {
@@ -75,7 +77,7 @@ func spansOf(shown []string) []string {
 	return all
 }
 
-// theirs is a text of others within a sentence.
+// theirs writes text of others for use within a sentence.
 func theirs(shown string) string { return theirsWithin(shown, theirsWidth) }
 
 func theirsWithin(shown string, width int) string {
@@ -86,16 +88,15 @@ func theirsWithin(shown string, width int) string {
 	return clipped(shown, width)
 }
 
-// clipped is the beginning and the end of a text: what matters in a path or a
-// command often comes last. In between stands how much is left out.
+// clipped keeps the beginning and the end of a text, because what matters in a
+// path or a command often comes last. In between it says how much is left out.
 func clipped(shown string, width int) string {
 	n := Counted(len(units(shown)), "character")
 	return ends(shown, width, func(left int) string { return "(" + Counted(left, "character") + " left out)" }, "("+n+" left out)")
 }
 
-// ends is as much of the beginning and the end of a text as fits into width
-// columns with what stands in between for what is left out; none says that
-// nothing fits.
+// ends returns as much of the beginning and the end of a text as fits into width
+// columns, with between's mark for what is left out; if nothing fits, none.
 func ends(shown string, width int, between func(left int) string, none string) string {
 	all := units(shown)
 	for keep := width - columns(between(len(all))) - len("``  ``"); keep > 4; keep = keep * 3 / 4 {
@@ -111,8 +112,8 @@ func ends(shown string, width int, between func(left int) string, none string) s
 	return none
 }
 
-// beginning is as much of the beginning of a text as fits into width columns
-// with the mark for the rest.
+// beginning returns as much of the beginning of a text as fits into width
+// columns, with a mark for the rest.
 func beginning(shown string, width int) string {
 	all := units(shown)
 	for keep := width - len("`` ") - columns(cutMark); keep > 4; keep = keep * 3 / 4 {
@@ -123,11 +124,12 @@ func beginning(shown string, width int) string {
 	return cutMark
 }
 
-// cutMark stands where a part of an argument is left out whose size was said
-// before.
+// cutMark stands for an omitted part of an argument whose size has already been
+// given.
 const cutMark = "…"
 
-// units are the characters of a text in display form, each as that writes it.
+// units splits a text in display form into its characters, each as it is written
+// there.
 func units(shown string) []string {
 	var all []string
 	for i := 0; i < len(shown); {
@@ -147,11 +149,11 @@ func span(units []string) string {
 	return canon.Span(canon.Literal(strings.Join(units, "")))
 }
 
-// unitColumns is how wide a unit is in a literal.
+// unitColumns returns the width of a unit in a literal.
 func unitColumns(unit string) int { return columns(canon.Literal(unit)) - 2 }
 
-// first is how many units from the first fit into n columns; a mark stays with
-// its letter.
+// first returns how many units, counted from the first, fit into n columns; a
+// mark stays with its letter.
 func first(units []string, n int) int {
 	fit := 0
 	for fit < len(units) {
@@ -166,7 +168,7 @@ func first(units []string, n int) int {
 	return fit
 }
 
-// last is first from the other end.
+// last is like first, but counts from the end.
 func last(units []string, n int) int {
 	fit := 0
 	for fit < len(units) {
@@ -186,8 +188,8 @@ func isMark(unit string) bool {
 	return isLetterMark(c)
 }
 
-// listed joins as many items as fit into n columns behind lead, whole ones, and
-// counts the rest.
+// listed joins as many whole items as fit into n columns after lead, and counts
+// the rest.
 func listed(lead string, items []string, between, noun string, n int) string {
 	for k := min(len(items), n); k > 0; k-- {
 		text := lead + strings.Join(items[:k], between)
@@ -201,7 +203,7 @@ func listed(lead string, items []string, between, noun string, n int) string {
 	return lead + Counted(len(items), noun)
 }
 
-// columnsOf is how wide a terminal shows a character.
+// columnsOf returns the width of a character in a terminal.
 func columnsOf(c rune) int {
 	if isLetterMark(c) {
 		return 0
@@ -221,10 +223,10 @@ func columns(s string) int {
 	return n
 }
 
-// rows is how many lines of a dialog a text takes.
+// rows returns how many lines of a dialog a text takes.
 func rows(s string) int { return max(1, (columns(s)+promptWidth-1)/promptWidth) }
 
-// firstColumns is as much of s as fits into n columns.
+// firstColumns returns as much of s as fits into n columns.
 func firstColumns(s string, n int) string {
 	for i, c := range s {
 		if n -= columnsOf(c); n < 0 {

@@ -10,24 +10,25 @@ import (
 	"codemode-bridge/bridge/canon"
 )
 
-// What a prompt may take up: terminal clients show it in a small window. It
-// has 20 rows of 72 columns, and at most 25 where there are several calls, or
-// much to warn of; a longer line is wrapped by whoever shows it.
+// The space a prompt may take: terminal clients show it in a small window. It has
+// 20 rows of 72 columns, and at most 25 if there are several calls or many
+// warnings; the client wraps longer lines.
 const (
 	promptWidth    = 72
 	promptRows     = 20
 	promptMost     = 25
 	promptArgs     = 5 // rows of arguments, at least
-	promptWarnings = 4 // rows of them
-	promptLong     = 2 // rows of a sentence with a list, or with much from others, in it
+	promptWarnings = 4 // rows of warnings
+	promptLong     = 2 // rows of a sentence with a list or much text of others in it
 )
 
 // Prompt writes the description as a person reads it in a client's dialog. It
-// reads the same as plain text, as Markdown and with its lines joined: clients
-// do all three. So it is made of whole sentences of ours, which no reader
-// changes, and of what others wrote, the arguments above all, as JSON strings in
-// code spans. A line that begins with "•" has an argument, or a call with
-// several; one with "!" a warning; all others are sentences of ours.
+// reads the same as plain text, as Markdown, and with its lines joined: clients
+// do all three. So it consists of whole sentences of ours, which no reader
+// changes, and of text that others wrote, above all the arguments, as JSON
+// strings in code spans. A line that begins with "•" has an argument or, of
+// several calls, one call; a line that begins with "!" is a warning; all other
+// lines are our sentences.
 func (d Description) Prompt() string {
 	top := []string{
 		fmt.Sprintf("%s Tool %s of server %s.", d.Headline, theirs(d.Tool), theirs(d.Server)),
@@ -72,7 +73,7 @@ func (d Description) Prompt() string {
 	text := strings.Join(lines, "\n")
 	at := d.At
 	if at == "" && shortened.MatchString(text) {
-		at = d.Whole // where an argument has these words, it is a line too many
+		at = d.Whole // an argument that contains these words costs a line too many
 	}
 	switch {
 	case at == "":
@@ -84,10 +85,10 @@ func (d Description) Prompt() string {
 	}
 }
 
-// shortened matches what stands where not all is shown.
+// shortened matches the marks for what is not shown.
 var shortened = regexp.MustCompile("(?m) left out\\)|` … `|…$|…, |[Aa]nd [0-9,]+ more ")
 
-// cut reports whether the request itself holds less than is sent.
+// cut reports whether the request itself holds less than will be sent.
 func (d Description) cut() bool {
 	for _, c := range d.Calls {
 		if c.Cut > 0 {
@@ -108,7 +109,7 @@ func (d Description) coversLine() string {
 	return text
 }
 
-// warningLines are the warnings, as far as they fit into room rows.
+// warningLines returns as many warnings as fit into room rows.
 func (d Description) warningLines(room int) []string {
 	var lines []string
 	used := 0
@@ -123,8 +124,8 @@ func (d Description) warningLines(room int) []string {
 	return lines
 }
 
-// argumentLines are the arguments in about room rows. Of several calls each has
-// its own line: maxItems is as many as fit.
+// argumentLines returns the arguments in about room rows. If there are several
+// calls each has its own line: maxItems is as many as fit.
 func (d Description) argumentLines(room int) []string {
 	var lines []string
 	if len(d.Calls) != 1 {
@@ -148,7 +149,7 @@ func (d Description) argumentLines(room int) []string {
 	return lines
 }
 
-// line is one call of several, in width columns.
+// line writes one of several calls in width columns.
 func (c DescribedCall) line(width int) string {
 	line := fmt.Sprintf("• Call %d: ", c.Number)
 	if len(c.Fields) == 0 {
@@ -172,8 +173,8 @@ func (c DescribedCall) line(width int) string {
 	return line
 }
 
-// within is the argument on one line of about width columns. One that is cut
-// says how much it is.
+// within writes the argument on one line of about width columns. If it is cut,
+// the line says how long the argument is.
 func (f Field) within(begin string, width int) string {
 	name := theirs(f.key)
 	if columns(name) > maxFieldName+len("``") {
@@ -204,7 +205,7 @@ func (f Field) within(begin string, width int) string {
 	return begin + ends(text, width-columns(begin), func(int) string { return cutMark }, cutMark)
 }
 
-// json is the value as JSON on one line.
+// json returns the value as JSON on one line.
 func (f Field) json() string {
 	if f.Text {
 		return canon.Literal(f.text)

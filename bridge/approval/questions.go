@@ -11,20 +11,20 @@ import (
 	"codemode-bridge/bridge/canon"
 )
 
-// An openQuestion is a request that is not settled, and those who wait for it.
+// An openQuestion is an unsettled request with the calls that wait for it.
 type openQuestion struct {
 	request Request
-	turn    chan struct{} // closed when it is put to people: until then it waits its turn
+	turn    chan struct{} // closed when it is put to people; until then it waits its turn
 	asked   bool          // turn is closed, and the store has the request
-	seen    bool          // a person may have seen it: nothing is added to it any more
+	seen    bool          // a person may have seen it: no call may join it
 	settled chan struct{} // closed when verdict is set
 	verdict Verdict
 	waits   int // calls that wait for this request
 }
 
-// questions are what the runs of one process ask at this moment, and what is
-// remembered of what they asked. The broker's lock is held in all methods: no
-// method may wait for a person.
+// questions are the open questions of one process's runs, with what is remembered
+// of earlier ones. All methods are called with the broker's lock held, so none may
+// wait for a person.
 type questions struct {
 	o        *Options
 	store    Store
@@ -35,10 +35,10 @@ type questions struct {
 
 	open      map[string]*openQuestion      // by request ID
 	queue     []*openQuestion               // waiting their turn, in order
-	admitting bool                          // admit is at work
+	admitting bool                          // admit is running
 	synced    <-chan struct{}               // closed when the store may have news
-	resumed   map[string]map[string]Verdict // by run and request: verdicts that were there when the run was resumed
-	// reportLater has what verdicts came to reported once the lock is released.
+	resumed   map[string]map[string]Verdict // by run and request: verdicts that existed when the run was resumed
+	// reportLater has outcomes of verdicts reported once the lock is released.
 	reportLater func(judged)
 }
 
@@ -51,7 +51,8 @@ func newQuestions(o *Options, reportLater func(judged)) questions {
 	}
 }
 
-// precheck answers a call that nobody is to be asked about; see Broker.Known.
+// precheck answers a call that nobody needs to be asked about; see
+// [Broker.Precheck].
 func (qs *questions) precheck(ctx context.Context, r Request) (Verdict, bool, error) {
 	if r.Again {
 		switch q, v, err := qs.resume(ctx, r); {
@@ -88,7 +89,7 @@ func (qs *questions) add(r Request) *openQuestion {
 	return q
 }
 
-// full reports whether as many requests are open as there may be beside r.
+// full reports whether so many requests are open that r must wait its turn.
 func (qs *questions) full(r Request) bool {
 	var open load
 	for _, q := range qs.open {
@@ -106,9 +107,8 @@ func (qs *questions) full(r Request) bool {
 	return qs.limiter.full(r, open)
 }
 
-// enqueue lets a question wait for its turn: after those that came before,
-// but calls of one run in the order in which they were made, however they
-// came here.
+// enqueue lets a question wait its turn, after those that came before it. Calls
+// of one run are ordered as they were made, in whatever order they arrive here.
 func (qs *questions) enqueue(q *openQuestion) {
 	at := slices.IndexFunc(qs.queue, func(w *openQuestion) bool {
 		return w.request.Run == q.request.Run && w.request.Items[0].Call > q.request.Items[0].Call
@@ -119,7 +119,7 @@ func (qs *questions) enqueue(q *openQuestion) {
 	qs.queue = slices.Insert(qs.queue, at, q)
 }
 
-// newID names a request: short, since people type it, and not to be guessed.
+// newID makes the id of a request: short, since people type it, and not guessable.
 func newID() string { return "q" + strings.ToLower(rand.Text()[:10]) }
 
 // put puts a question to people.
@@ -139,7 +139,7 @@ func (qs *questions) put(q *openQuestion) {
 	qs.watchers.wake(q.request.Run)
 }
 
-// maxItems bounds the calls of one request: as many as a prompt shows.
+// maxItems bounds the calls of one request to as many as a prompt can show.
 const maxItems = 10
 
 // joinable finds the question that a call belongs to.
@@ -175,7 +175,7 @@ func (qs *questions) join(r Request) *openQuestion {
 			return nil
 		})
 		if err != nil {
-			return nil // it has an answer by now
+			return nil // it has been answered meanwhile
 		}
 	}
 	q.request.Items, q.request.Summary, q.request.Grown = more.Items, more.Summary, more.Grown // Ask reads the others
@@ -183,7 +183,8 @@ func (qs *questions) join(r Request) *openQuestion {
 	return q
 }
 
-// summarise is the line about a request that replaces ours; empty if none does.
+// summarise returns the line about a request that replaces ours; empty if none
+// does.
 func (qs *questions) summarise(r Request) string {
 	if qs.o.Summarise == nil {
 		return ""
@@ -191,7 +192,7 @@ func (qs *questions) summarise(r Request) string {
 	return qs.o.Summarise(r)
 }
 
-// session is the session that the request comes from.
+// session returns the session that the request comes from.
 func (r Request) session() string { return r.Items[0].Key.Session }
 
 // sameLoop reports whether two requests are about calls of the same tool,
@@ -203,8 +204,8 @@ func (r Request) sameLoop(s Request) bool {
 	return x.Position == y.Position && x.Position.Line > 0 && a == b
 }
 
-// sync takes over what other processes have settled, and returns the open
-// requests with verdicts that nobody has judged.
+// sync picks up what other processes have settled, and returns the open requests
+// that have unjudged verdicts.
 func (qs *questions) sync() (unjudged []string) {
 	qs.synced = qs.store.Changed() // before looking: nothing is missed
 	for id, q := range qs.open {
@@ -228,9 +229,9 @@ func (qs *questions) sync() (unjudged []string) {
 	return unjudged
 }
 
-// finish ends a question with a verdict that its store has, and does everything
-// that a verdict brings with it: grants, calls that are not asked again, and the
-// turn of the next.
+// finish ends a question with a verdict that the store already has, and does
+// everything that follows from one: it adds grants, remembers denied calls that
+// are not asked again, and admits the next question.
 func (qs *questions) finish(q *openQuestion, v Verdict) {
 	if v.Time.IsZero() {
 		v.Time = time.Now()
@@ -238,13 +239,13 @@ func (qs *questions) finish(q *openQuestion, v Verdict) {
 	r := q.request
 	qs.limiter.settled(r, v)
 	if v.Approve && (v.Scope == Same || v.Scope == AnyArgs) && qs.grants.add(r, v) != nil {
-		v.Scope = Once // what is not kept is not granted: the next call is asked again
+		v.Scope = Once // a grant that cannot be stored does not hold: the next call asks again
 	}
 	q.verdict = v
 	delete(qs.open, r.ID)
 	close(q.settled)
 	qs.watchers.wake(r.Run)
-	if v.Args != nil { // its call has them now; they may hold what nobody else should read
+	if v.Args != nil { // the call has them now; they may contain what nobody else should read
 		_, err := qs.store.Update(background(), r.ID, func(e *StoredRequest) error { e.Verdict.Args = nil; return nil })
 		if err != nil { // the verdict counts all the same
 			qs.o.Logger.Error("dropping the edited arguments of a settled request", "request", r.ID, "err", err)
@@ -253,8 +254,8 @@ func (qs *questions) finish(q *openQuestion, v Verdict) {
 	qs.admit()
 }
 
-// end ends a question that nobody may answer any more, unless a verdict has come
-// first: then with that.
+// end ends a question that can no longer be answered with v, or with a verdict
+// that came first.
 func (qs *questions) end(q *openQuestion, v Verdict) {
 	if q.asked {
 		e, outcomes, err := qs.judging.update(background(), q.request.ID, func(e *StoredRequest) error {
@@ -263,7 +264,7 @@ func (qs *questions) end(q *openQuestion, v Verdict) {
 			}
 			return nil
 		})
-		if err == nil && e.Verdict != nil { // if the store fails, it is a denial all the same
+		if err == nil && e.Verdict != nil { // if the store fails, v stands: a denial
 			v = *e.Verdict
 		}
 		qs.reportLater(judged{e, outcomes})
@@ -271,10 +272,10 @@ func (qs *questions) end(q *openQuestion, v Verdict) {
 	qs.finish(q, v)
 }
 
-// admit puts what waits its turn to people, in order, as far as there is room, and
-// refuses what its run's cooldown keeps from them.
+// admit puts waiting questions to people, in order, as long as there is room, and
+// refuses those whose run is in its cooldown.
 func (qs *questions) admit() {
-	if qs.admitting { // one that could not be opened has ended: go on where it was opened
+	if qs.admitting { // a question that could not be put has ended: the outer admit continues
 		return
 	}
 	qs.admitting = true
@@ -294,13 +295,13 @@ func (qs *questions) admit() {
 		case refused:
 			qs.finish(q, refusal)
 		default:
-			qs.put(q) // which may end it, and come here again
+			qs.put(q) // may end q and so call admit again
 		}
 		i = 0
 	}
 }
 
-// forgetRun drops what is remembered of a run besides its requests.
+// forgetRun drops what is remembered of a run, apart from its requests.
 func (qs *questions) forgetRun(run string) {
 	qs.limiter.forgetRun(run)
 	delete(qs.resumed, run)

@@ -13,33 +13,34 @@ import (
 	"codemode-bridge/bridge/canon"
 )
 
-// Bridges with different configurations may share one store, and each has
-// approvers of its own. A verdict counts by the rules of the bridge that asked,
-// so that bridge alone judges it; any other process can only bring it there:
+// Bridges with different configurations may share one store, and each has its
+// own approvers. A verdict counts by the rules of the bridge that asked, so that
+// bridge alone judges it; any other process can only relay it there:
 //
-//	Settle ── bring ──▶ Entry.Brought ──▶ judge ──┬── settles, or counts as one of several
-//	    ◀───────────── Outcome ◀──────────────────┴── does not count, because ...
+//	Settle ── relay ──▶ StoredRequest.Relayed ──▶ judge ──┬── settles, or counts as one of several
+//	    ◀───────────────── Outcome ◀──────────────────────┴── does not count, because ...
 //
-// Where no bridge has the run, because it was put away or its bridge has ended,
+// If no bridge has the run, because it was suspended or its bridge has ended,
 // any process with the same configuration judges.
 
-// A RelayedVerdict is a verdict that another process has brought.
+// A RelayedVerdict is a verdict that another process has relayed.
 type RelayedVerdict struct {
 	ID    string       `json:"id"`
 	About canon.Digest `json:"about"` // of the request that its author saw
-	// Verdict is as it was brought; once it is judged, only who gave it remains.
+	// Verdict is the verdict as it was relayed; once it is judged, only its author
+	// remains.
 	Verdict   Verdict   `json:"verdict"`
 	Judgement Judgement `json:"judgement,omitempty"`
 	Why       string    `json:"why,omitempty"` // it is void
 }
 
-// A Judgement is what became of a verdict that was brought.
+// A Judgement is what became of a relayed verdict.
 type Judgement string
 
 const (
 	Unjudged Judgement = ""
-	Taken    Judgement = "taken"   // it settled the request, or is one of several yeses
-	Late     Judgement = "late"    // the request was settled before
+	Taken    Judgement = "taken"   // it settled the request, or is one of several approvals
+	Late     Judgement = "late"    // the request was already settled
 	Changed  Judgement = "changed" // it was about another question
 	Void     Judgement = "void"    // its author may not give it
 )
@@ -47,38 +48,40 @@ const (
 // maxRelayed bounds the verdicts that are kept with a request.
 const maxRelayed = 20
 
-// A RelayedError is no failure: another process judges whether the verdict
-// counts, and has it now.
+// A RelayedError is not a failure: the verdict was relayed to another process,
+// which judges whether it counts.
 type RelayedError struct{ ID string }
 
 func (e *RelayedError) Error() string { return "the bridge that asked judges whether this counts" }
 
-// ErrUnjudged means that nobody has judged a verdict yet: its bridge is busy or
-// away, and takes it when it comes back, if there is still time to answer then.
+// ErrUnjudged means that nobody has judged a verdict yet: the bridge that asked
+// is busy or away, and judges it when it comes back, if the request is still open
+// by then.
 var ErrUnjudged = errors.New("it is kept for the bridge that asked, which has not judged it yet: it counts if that bridge allows it")
 
 // judging is the part of a broker that judges what other processes relay.
 type judging struct{ o *Options }
 
-// judges reports whether this process says which verdicts on a request count.
+// judges reports whether this process judges verdicts on a request.
 func (j judging) judges(e *StoredRequest) bool {
 	ours := e.Bridge == j.o.Bridge || e.Bridge == "" || j.o.Gone(e.Bridge)
 	return ours && e.ConfigurationID() == j.o.Configuration
 }
 
-// FromOtherConfiguration reports whether a request is another configuration's, by whose
-// approvers its verdicts are judged.
+// FromOtherConfiguration reports whether a request belongs to another
+// configuration, whose approvers then judge its verdicts.
 func (b *Broker) FromOtherConfiguration(r Request) bool {
 	return r.ConfigurationID() != b.o.Configuration
 }
 
-// OnJudged sets who hears what became of each verdict that another process brought
-// and this one judged: nil where it settled the request or counts as one of
-// several. Tell is called once, before the broker is used; hear may block for as
-// long as a record takes, and must not call the broker.
+// OnJudged sets the function that hears what became of each verdict that another
+// process relayed and this one judged: the error is nil if the verdict settled
+// the request or counts as one of several. OnJudged is called once, before the
+// broker is used; hear may block for as long as writing a record takes, and must
+// not call the broker.
 func (b *Broker) OnJudged(hear func(StoredRequest, Verdict, error)) { b.mu.onJudged = hear }
 
-// relay keeps a verdict for whoever judges it.
+// relay stores a verdict for the process that judges it.
 func (e *StoredRequest) relay(about canon.Digest, v Verdict) (id string, err error) {
 	switch {
 	case e.Digest() != about:
@@ -90,7 +93,7 @@ func (e *StoredRequest) relay(about canon.Digest, v Verdict) (id string, err err
 	case v.Credential == "":
 		return "", &RefusedError{errors.New("another bridge asked for this call, and it takes the word of those alone who prove to it who they are")}
 	}
-	if len(e.Relayed) >= maxRelayed { // an author who still waits for what became of theirs is told that it is not known
+	if len(e.Relayed) >= maxRelayed { // an author who still waits for a dropped outcome is told that it is unknown
 		i := slices.IndexFunc(e.Relayed, func(b RelayedVerdict) bool { return b.Judgement != Unjudged })
 		if i < 0 {
 			return "", &RefusedError{fmt.Errorf("%d answers wait for the bridge that asked; it takes no more until it has looked at them", maxRelayed)}
@@ -102,11 +105,11 @@ func (e *StoredRequest) relay(about canon.Digest, v Verdict) (id string, err err
 	return one.ID, nil
 }
 
-// unjudged reports whether a verdict was brought that nobody has judged.
+// unjudged reports whether there is a relayed verdict that nobody has judged.
 func (e *StoredRequest) unjudged() bool { return len(e.Unjudged()) > 0 }
 
-// Unjudged are the verdicts that were brought and that nobody has judged yet, in
-// the order in which they came, as others may see them.
+// Unjudged returns the relayed verdicts that nobody has judged yet, in the order
+// in which they arrived, as others may see them.
 func (e *StoredRequest) Unjudged() []Verdict {
 	var all []Verdict
 	for _, b := range e.Relayed {
@@ -117,8 +120,8 @@ func (e *StoredRequest) Unjudged() []Verdict {
 	return all
 }
 
-// judgeRelayed judges what was brought, in the order in which it came, and returns what
-// it came to.
+// judgeRelayed judges the relayed verdicts in the order in which they arrived, and
+// returns their outcomes.
 func (e *StoredRequest) judgeRelayed(people *Approvers, now time.Time) (outcomes []outcome) {
 	for i := range e.Relayed {
 		one := &e.Relayed[i]
@@ -153,15 +156,16 @@ func (e *StoredRequest) judgeRelayed(people *Approvers, now time.Time) (outcomes
 
 var errNoApprovers = errors.New("the bridge that asked knows nobody who answers elsewhere")
 
-// An outcome is what a verdict came to.
+// An outcome is what became of a verdict.
 type outcome struct {
 	verdict Verdict
 	err     error
 }
 
-// update changes an entry in the store. What was brought to it is judged first,
-// if that is for this process to do, and stays judged where change then comes
-// too late: outcomes tell that the entry has changed beside a [SettledError].
+// update changes a stored request. Verdicts relayed to it are judged first, if
+// this process is the one to judge them, and remain judged even if change then
+// comes too late: outcomes next to a [SettledError] tell that the request has
+// changed.
 func (j judging) update(ctx context.Context, id string, change func(*StoredRequest) error) (e StoredRequest, outcomes []outcome, err error) {
 	var late *SettledError
 	e, err = j.o.Store.Update(ctx, id, func(e *StoredRequest) error {
@@ -176,7 +180,7 @@ func (j judging) update(ctx context.Context, id string, change func(*StoredReque
 		return err
 	})
 	switch {
-	case err != nil: // the entry is as it was
+	case err != nil: // the request is unchanged
 		outcomes = nil
 	case late != nil:
 		err = late
@@ -184,25 +188,25 @@ func (j judging) update(ctx context.Context, id string, change func(*StoredReque
 	return e, outcomes, err
 }
 
-// A judged is an entry, and what the verdicts came to that were brought to it.
+// A judged is a stored request with the outcomes of the verdicts relayed to it.
 type judged struct {
 	entry    StoredRequest
 	outcomes []outcome
 }
 
-// A reporter is a mutex that says what became of verdicts. What its holder finds
-// out is told as soon as it is unlocked: whoever hears it may write to a disk,
-// and nobody is to wait for that who only wants the lock.
+// A reporter is a mutex that reports what became of verdicts. What its holder
+// finds out is reported right after the unlock: the hearer may write to a disk,
+// and nobody who only wants the lock should wait for that.
 type reporter struct {
 	sync.Mutex
-	onJudged   func(StoredRequest, Verdict, error) // see Tell; set before the broker is used
+	onJudged   func(StoredRequest, Verdict, error) // see OnJudged; set before the broker is used
 	unreported []judged
 }
 
-// reportLater has it reported by whoever unlocks; the lock is held.
+// reportLater has j reported by Unlock. The lock is held.
 func (t *reporter) reportLater(j judged) { t.unreported = append(t.unreported, j) }
 
-// Unlock unlocks t, then tells what is untold.
+// Unlock unlocks t, then reports what has not been reported.
 func (t *reporter) Unlock() {
 	untold := t.unreported
 	t.unreported = nil
@@ -212,21 +216,21 @@ func (t *reporter) Unlock() {
 	}
 }
 
-// report says what became of verdicts. The lock is not held.
+// report reports what became of verdicts. The lock is not held.
 func (t *reporter) report(j judged) {
 	for _, o := range j.outcomes {
 		t.onJudged(j.entry, o.verdict, o.err)
 	}
 }
 
-// judge judges what was brought to a request.
+// judge judges the verdicts relayed to a request.
 func (b *Broker) judge(ctx context.Context, id string) (StoredRequest, error) {
 	return b.change(ctx, id, func(*StoredRequest) error { return nil })
 }
 
-// Judge judges what was brought to the open requests that this process judges,
-// those of runs that nobody has among them. One that cannot be judged keeps no
-// other from it.
+// Judge judges the verdicts relayed to the open requests that this process
+// judges, including those of runs that no bridge has. A request that cannot be
+// judged does not keep the others from it.
 func (b *Broker) Judge(ctx context.Context) error {
 	all, err := b.store.Requests(ctx, Filter{Open: time.Now()})
 	errs := []error{err}
@@ -242,8 +246,8 @@ func (b *Broker) Judge(ctx context.Context) error {
 	return nil
 }
 
-// Outcome waits until a verdict that was brought to a request is judged, and
-// returns what Settle would have. When ctx ends first, the error is [ErrUnjudged].
+// Outcome waits until a verdict relayed to a request is judged, and returns what
+// Settle would have returned. If ctx ends first, the error is [ErrUnjudged].
 func (b *Broker) Outcome(ctx context.Context, request, brought string) (StoredRequest, error) {
 	for {
 		changed := b.store.Changed() // before looking: nothing is missed

@@ -13,11 +13,11 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// Runs come and go: one that waits for people may be put away, by this process
-// or by its end, and go on in another. Its questions stay where they are.
+// A run that waits for people may be suspended, or its process may end, and it
+// may then be resumed in another process. Its requests stay open meanwhile.
 
-// Extend gives people until a time to answer the open requests of a run, if
-// they had less and policy set them no time of its own.
+// Extend gives people until that time to answer the open requests of a run, if
+// they had less and policy sets no time of its own.
 func (b *Broker) Extend(run string, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -39,9 +39,9 @@ func (b *Broker) Extend(run string, until time.Time) {
 	}
 }
 
-// Suspend forgets a run that is put away, and leaves its requests open: whoever
-// takes the run up finds them with Request.Again. Nobody who waits for one of
-// them gets an answer; their contexts must end.
+// Suspend forgets a run that is suspended, and leaves its requests open: whoever
+// resumes the run finds them by setting Request.Again. Calls that wait for one of
+// them get no answer; their contexts must end.
 func (b *Broker) Suspend(run string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,8 +61,8 @@ func (b *Broker) Suspend(run string) {
 	b.questions.admit()
 }
 
-// Abandon settles the open requests that are over: no call waits for them, or
-// will. Why says what ended their runs; nil is that their processes have.
+// Abandon settles the open requests that are over: no call waits for them or ever
+// will. Why says what ended their runs; nil means that their processes ended.
 func (b *Broker) Abandon(ctx context.Context, why error, over func(StoredRequest) bool) error {
 	all, err := b.store.Requests(ctx, Filter{Open: time.Now()})
 	for _, e := range all {
@@ -83,10 +83,10 @@ func (b *Broker) Abandon(ctx context.Context, why error, over func(StoredRequest
 	return nil
 }
 
-// resume finds the request that an earlier part of r's run has put about
-// the same call: the open request, or the verdict if it is settled. There is
-// none if the tool or the policy's mind about the call has changed meanwhile:
-// then it is asked anew.
+// resume finds the request that r's run made about the same call before it was
+// suspended: the open request, or the verdict if it is settled. It finds none if
+// the tool or the policy's decision has changed meanwhile: then people are asked
+// anew.
 func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Verdict, error) {
 	call := r.Items[0].Call
 	entries, err := qs.store.Requests(ctx, Filter{Run: r.Run})
@@ -97,10 +97,10 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 		if !slices.ContainsFunc(e.Items, func(i Item) bool { return i.Call == call }) {
 			continue
 		}
-		if !e.sameQuestion(r) || qs.o.Separate() && !e.Separate { // by now somebody else must say yes
+		if !e.sameQuestion(r) || qs.o.Separate() && !e.Separate { // somebody else must approve now
 			return nil, nil, qs.endStale(ctx, e)
 		}
-		if q := qs.open[e.ID]; q != nil { // another call of the request took it up
+		if q := qs.open[e.ID]; q != nil { // another call of the request has reopened it
 			return q, nil, nil
 		}
 		if v, ok := qs.resumed[r.Run][e.ID]; ok {
@@ -112,10 +112,10 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 		q := &openQuestion{request: e.Request, turn: turn, asked: true, seen: true, settled: make(chan struct{})}
 		if e.Verdict != nil {
 			if v := e.Verdict; v.Edited && v.Args == nil || !v.Approve && (v.Reason == NoApprover || v.Channel == "run") {
-				return nil, nil, nil // nobody's answer, or one of which a part is gone
+				return nil, nil, nil // nobody's answer, or part of it is gone
 			}
 			if qs.o.Approvers().Stands(e, time.Now()) != nil {
-				return nil, nil, nil // of somebody who may not give it any more: it is asked anew
+				return nil, nil, nil // its author may no longer give it: ask anew
 			}
 			qs.finish(q, *e.Verdict)
 			if qs.resumed[r.Run] == nil {
@@ -135,8 +135,8 @@ func (qs *questions) resume(ctx context.Context, r Request) (*openQuestion, *Ver
 	return nil, nil, nil
 }
 
-// earlier returns the open question of an earlier part of r's run about
-// the same call; nil if there is none.
+// earlier returns the open question that r's run asked about the same call before
+// it was suspended; nil if there is none.
 func (qs *questions) earlier(r Request) *openQuestion {
 	if !r.Again {
 		return nil
@@ -149,7 +149,7 @@ func (qs *questions) earlier(r Request) *openQuestion {
 	return nil
 }
 
-// endStale ends a request whose question is put differently now.
+// endStale ends a request whose question would be a different one now.
 func (qs *questions) endStale(ctx context.Context, e StoredRequest) error {
 	_, err := qs.store.Update(ctx, e.ID, func(e *StoredRequest) error {
 		if e.Verdict != nil {
@@ -164,8 +164,8 @@ func (qs *questions) endStale(ctx context.Context, e StoredRequest) error {
 	return nil
 }
 
-// sameQuestion reports whether the entry's question is the same as r's, which has one
-// item: about the same call, of the same tool, for the same reasons.
+// sameQuestion reports whether the stored request asks the same as r, which has
+// one item: about the same call of the same tool, for the same reasons.
 func (e StoredRequest) sameQuestion(r Request) bool {
 	item := r.Items[0]
 	for _, i := range e.Items {
@@ -178,11 +178,12 @@ func (e StoredRequest) sameQuestion(r Request) bool {
 	return false
 }
 
-// sameDecision reports whether two decisions ask for the same for the same reasons.
+// sameDecision reports whether two decisions ask for the same, for the same
+// reasons.
 func sameDecision(a, b profiles.Decision) bool {
 	text := func(d profiles.Decision) []byte {
 		d.Revision, d.Timeout, d.TimeoutExplicit = "", 0, false
-		d.ReadOnly, d.Repeatable = false, false // no part of the question
+		d.ReadOnly, d.Repeatable = false, false // not part of the question
 		t, err := json.Marshal(d)
 		if err != nil {
 			return nil
@@ -193,9 +194,9 @@ func sameDecision(a, b profiles.Decision) bool {
 	return x != nil && bytes.Equal(x, text(b))
 }
 
-// Refused returns the no that an earlier part of a run was given to a call, if
-// it was: by a person, or because nobody answered in time. It is a no whatever
-// has become of policy since.
+// Refused returns the denial that a run got for a call before it was suspended,
+// if there is one: from a person, or because nobody answered in time. It stays a
+// denial even if policy has changed since.
 func (b *Broker) Refused(ctx context.Context, run string, call int, args canon.Digest) (Verdict, bool, error) {
 	entries, err := b.store.Requests(ctx, Filter{Run: run})
 	if err != nil {
@@ -217,8 +218,7 @@ func (b *Broker) Refused(ctx context.Context, run string, call int, args canon.D
 	return Verdict{}, false, nil
 }
 
-// EndStale ends the open questions of a run about a call, which is not what it
-// was.
+// EndStale ends the open questions of a run about a call that has changed.
 func (b *Broker) EndStale(ctx context.Context, run string, call int) error {
 	entries, err := b.store.Requests(ctx, Filter{Run: run, Open: time.Now()})
 	if err != nil {
@@ -234,8 +234,8 @@ func (b *Broker) EndStale(ctx context.Context, run string, call int) error {
 	return err
 }
 
-// EndAllStale ends the open questions of this process that are about something
-// that is not what it was.
+// EndAllStale ends this process's open questions whose tool, policy or server has
+// changed, as outdated tells.
 func (b *Broker) EndAllStale(outdated func(Key) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,18 +8,18 @@ import (
 	"codemode-bridge/bridge/canon"
 )
 
-// Settle answers a request, of this process or of another that shares the
-// store. The digest is of the request that the person saw: a verdict about
-// anything else settles nothing. Of several verdicts the first wins; the
-// others are told so by a [SettledError]. Where more than one yes is needed,
-// a yes that counts is no error; the entry says what is still missing.
+// Settle answers a request of this process or of another that shares the store.
+// The digest is that of the request that the person saw: a verdict about anything
+// else settles nothing. Of several verdicts the first wins; the others get a
+// [SettledError]. If more than one approval is needed, one that counts is not an
+// error; the stored request says what is still missing.
 //
-// Where another process judges what counts (see relay.go), the verdict is
-// brought to it: that is a [RelayedError], and [Broker.Outcome] waits for what
-// becomes of it.
+// If another process judges what counts (see relay.go), the verdict is relayed to
+// it: that is a [RelayedError], and [Broker.Outcome] waits for what becomes of
+// the verdict.
 func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Verdict) (StoredRequest, error) {
 	v.Time = time.Now()
-	var said error // though the entry is changed
+	var said error // returned although the request changed
 	e, err := b.change(ctx, id, func(e *StoredRequest) error {
 		said = nil
 		if !b.questions.judging.judges(e) {
@@ -31,7 +31,7 @@ func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Ve
 		}
 		open := e.Verdict == nil
 		err := e.answer(about, v, time.Now(), b.o.Approvers())
-		if open && e.Verdict != nil { // it may have run out
+		if open && e.Verdict != nil { // its time may have run out
 			said, err = err, nil
 		}
 		return err
@@ -42,9 +42,9 @@ func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Ve
 	return e, err
 }
 
-// change changes an entry, with what was brought to it judged first. The store
-// has it then, for every process. Whoever comes in between, such as the
-// time-out, finds the verdict there and goes by it.
+// change changes a stored request, after judging the verdicts relayed to it. The
+// store then has the change for every process: anyone who comes in between, such
+// as the time-out, finds the verdict there and follows it.
 func (b *Broker) change(ctx context.Context, id string, change func(*StoredRequest) error) (StoredRequest, error) {
 	e, outcomes, err := b.questions.judging.update(ctx, id, change)
 	if (err == nil || len(outcomes) > 0) && e.Verdict != nil {
@@ -58,9 +58,9 @@ func (b *Broker) change(ctx context.Context, id string, change func(*StoredReque
 	return e, err
 }
 
-// SetModelSummary keeps what a model made of the arguments of a request, for every channel
-// to show beside them and marked as a model's. It changes nothing of what is
-// asked, and nothing at all once the request is settled or another one.
+// SetModelSummary stores the model summary of a request's arguments, which every
+// channel shows next to them, marked as a model's. It does not change what is
+// asked, and does nothing once the request is settled or has changed.
 func (b *Broker) SetModelSummary(ctx context.Context, id string, about canon.Digest, says string) error {
 	_, err := b.store.Update(ctx, id, func(e *StoredRequest) error {
 		switch {

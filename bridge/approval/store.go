@@ -20,11 +20,11 @@ type StoredRequest struct {
 	Request
 	// Bridge is the process whose run waits for the verdict.
 	Bridge string `json:"bridge"`
-	// Votes are the yeses so far, where one is not enough.
+	// Votes are the approvals so far, if one is not enough.
 	Votes []Verdict `json:"votes,omitempty"`
-	// Relayed are verdicts that other processes have brought, in the order in
-	// which they came: they count for nothing until the process that may say so
-	// has judged them. See relay.go.
+	// Relayed are verdicts that other processes have relayed, in the order in
+	// which they arrived. They do not count until the process that asked has
+	// judged them; see relay.go.
 	Relayed []RelayedVerdict `json:"brought,omitempty"`
 	// Verdict settles the request. It is set once.
 	Verdict *Verdict `json:"verdict,omitempty"`
@@ -33,20 +33,19 @@ type StoredRequest struct {
 // Open reports whether the request can still be answered.
 func (e *StoredRequest) Open(now time.Time) bool { return e.Verdict == nil && now.Before(e.Until) }
 
-// Errors of a verdict that settles nothing. None of them changes anything.
+// Errors for a verdict that settles nothing. None of them changes anything.
 var (
 	ErrUnknown = errors.New("there is no such request")
 	ErrDigest  = errors.New("the verdict is about other calls than the request")
 )
 
-// A RefusedError is a verdict that may not settle its request, or that counts
-// for nothing, and says why.
+// A RefusedError says why a verdict may not settle its request or does not count.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string { return e.Err.Error() }
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// A SettledError is what a verdict meets that comes too late, with the one
+// A SettledError is the error of a verdict that came too late; it has the one
 // that came first.
 type SettledError struct{ Verdict Verdict }
 
@@ -65,10 +64,10 @@ func (e *SettledError) Error() string {
 	return fmt.Sprintf("it was settled before: %s said %s at %s", by, answer, e.Verdict.Time.Format("15:04:05"))
 }
 
-// answer takes a person's verdict on the entry. Every verdict that is to count
-// passes here, in one transaction with what it changes: this is where a request
-// is settled exactly once, and where its author is held against the approvers of
-// this moment. Yeses of before are counted anew by them.
+// answer applies a person's verdict to the request. Every verdict that is to
+// count passes here, in one transaction with what it changes: this is where a
+// request is settled exactly once, and where the verdict's author is checked
+// against the current approvers. Earlier approvals are counted anew by them.
 func (e *StoredRequest) answer(about canon.Digest, v Verdict, now time.Time, people *Approvers) error {
 	if e.Digest() != about {
 		return ErrDigest
@@ -106,8 +105,8 @@ func (e *StoredRequest) settle(v Verdict, now time.Time) {
 	e.Verdict = &v
 }
 
-// vote counts one yes of several. The last one that is needed settles the
-// request, in the names of all.
+// vote counts one of several approvals. The last one needed settles the request,
+// in the names of all.
 func (e *StoredRequest) vote(v Verdict, now time.Time) error {
 	for _, cast := range e.Votes {
 		if cast.By == v.By {
@@ -141,7 +140,8 @@ func (e *StoredRequest) vote(v Verdict, now time.Time) error {
 	return nil
 }
 
-// Missing says which yeses are there and needed; empty when none is needed.
+// Missing says which approvals there are and which are needed; empty when none
+// is.
 func (e *StoredRequest) Missing() string {
 	var missing []string
 	for _, q := range e.Decision.Quorums {
@@ -161,10 +161,10 @@ func (e *StoredRequest) Missing() string {
 	return strings.Join(missing, "; ")
 }
 
-// tally returns the votes that count for a quorum: each for one person of
-// those that it names by name, group or role, and in its order if it has one.
-// Who decides in another's name counts as that other, who then has no vote of
-// their own.
+// tally returns the votes that count for a quorum: each stands for one of the
+// people that the quorum names by name, group or role, in its order if it has
+// one. Whoever decides in another's name counts as that other person, who then
+// has no vote of their own.
 func tally(q profiles.Quorum, votes []Verdict) []Verdict {
 	var counted []Verdict
 	used := map[string]bool{}
@@ -198,71 +198,72 @@ func tally(q profiles.Quorum, votes []Verdict) []Verdict {
 }
 
 // A Store keeps requests, their verdicts, and grants. Several processes may
-// share one; its methods may be called by any number of goroutines. What a
-// method has returned without error survives a crash as far as the store is
-// durable at all, and is seen by every later call of any process.
+// share one, and its methods may be called concurrently. Once a method has
+// returned without error, its change is seen by every later call of any process
+// and, if the store is durable at all, survives a crash.
 type Store interface {
-	// Put keeps a new entry.
+	// Put stores a new request.
 	Put(ctx context.Context, e StoredRequest) error
-	// Update changes one entry, all others waiting meanwhile, in whatever
-	// process they are: of two that settle a request, one sees the other's
-	// verdict. An error of change is returned and leaves the entry as it was;
-	// change may be called more than once. ErrUnknown means that there is no
-	// such entry. It returns the entry as it is now.
+	// Update changes one request and returns the result. All other updates, in
+	// whatever process, wait meanwhile: of two that settle a request, one sees the
+	// other's verdict. An error of change is returned and leaves the request as it
+	// was; change may be called more than once. ErrUnknown means that there is no
+	// such request.
 	Update(ctx context.Context, id string, change func(*StoredRequest) error) (StoredRequest, error)
-	// Requests returns the entries that a filter lets through, the oldest first.
+	// Requests returns the requests that pass a filter, the oldest first.
 	Requests(ctx context.Context, f Filter) ([]StoredRequest, error)
-	// Changed returns a channel that is closed after the next change of an
-	// entry, a grant or what is held by anyone; by another process, within 250 ms.
+	// Changed returns a channel that is closed after anyone next changes a request,
+	// a grant or a pending configuration; if another process does, within 250 ms.
 	Changed() <-chan struct{}
 
-	// AddGrant keeps a new grant.
+	// AddGrant stores a new grant.
 	AddGrant(ctx context.Context, g Grant) error
 	// Grants returns all grants, the oldest first.
 	Grants(ctx context.Context) ([]Grant, error)
-	// UpdateGrant changes one grant as Update does an entry. A grant with no
+	// UpdateGrant changes one grant as Update changes a request. A grant with no
 	// uses left is dropped.
 	UpdateGrant(ctx context.Context, id string, change func(*Grant) error) error
-	// DropGrants drops the grants of which drop is true.
+	// DropGrants drops the grants for which drop returns true.
 	DropGrants(ctx context.Context, drop func(Grant) bool) error
 
-	// ChangePendingConfig changes what is held of a configuration file, all others
-	// waiting meanwhile: change is given it, or nil, and returns what is to be
-	// held from now on, or nil; it changes nothing in place. An error leaves
-	// all as it was. It returns what change returned last.
+	// ChangePendingConfig replaces the pending configuration of a configuration
+	// file; all other changes wait meanwhile. change gets the present one, or nil,
+	// and returns the new one, or nil, without modifying its argument. An error
+	// leaves everything as it was. ChangePendingConfig returns what change returned
+	// last.
 	ChangePendingConfig(ctx context.Context, file string, change func(*PendingConfig) (*PendingConfig, error)) (*PendingConfig, error)
 
-	// Forget drops the entries that were settled, or ran out, before a time.
+	// Forget drops the requests that were settled or ran out before a time.
 	Forget(ctx context.Context, before time.Time) error
 }
 
-// rereadAfter is after how long an entry is looked at again that could not be read:
-// nothing else may change and have it looked at.
+// rereadAfter is how long to wait before reading a request again that could not be
+// read: there may be no further change that would cause it to be read.
 const rereadAfter = 250 * time.Millisecond
 
-// closedAfter is closed when a time has passed.
+// closedAfter returns a channel that is closed after a duration.
 func closedAfter(d time.Duration) <-chan struct{} {
 	c := make(chan struct{})
 	time.AfterFunc(d, func() { close(c) })
 	return c
 }
 
-// A Filter lets entries through. Its zero value lets all through.
+// A Filter selects requests. Its zero value selects all.
 type Filter struct {
-	ID   string    // this one only
-	Run  string    // of this run only
-	Open time.Time // those that could still be answered at this time; zero: whether or not
-	// Newest, if above zero, bounds the result to that many of the newest.
+	ID   string    // only this one
+	Run  string    // only those of this run
+	Open time.Time // only those that could still be answered at this time; zero means all
+	// Newest, if above zero, limits the result to that many of the newest.
 	Newest int
 }
 
-// Passes reports whether the filter lets an entry through, Newest aside.
+// Passes reports whether a request passes the filter, Newest aside.
 func (f Filter) Passes(e *StoredRequest) bool {
 	return (f.ID == "" || e.ID == f.ID) && (f.Run == "" || e.Run == f.Run) && (f.Open.IsZero() || e.Open(f.Open))
 }
 
 // Memory is a Store that lasts as long as the process. Its zero value is empty.
-// It forgets the oldest settled entries beyond a thousand.
+// Beyond a thousand requests it forgets the oldest settled ones.
 type Memory struct {
 	mu      sync.Mutex
 	entries []StoredRequest // the oldest first
@@ -273,7 +274,7 @@ type Memory struct {
 
 const keepEntries = 1000
 
-// Put keeps a new entry.
+// Put stores a new request.
 func (m *Memory) Put(_ context.Context, e StoredRequest) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -281,7 +282,7 @@ func (m *Memory) Put(_ context.Context, e StoredRequest) error {
 		return fmt.Errorf("there is a request %s already", e.ID)
 	}
 	m.entries = append(m.entries, e.Clone())
-	if len(m.entries) > keepEntries { // the oldest that is settled goes
+	if len(m.entries) > keepEntries { // drop the oldest settled one
 		if i := slices.IndexFunc(m.entries, func(e StoredRequest) bool { return e.Verdict != nil }); i >= 0 {
 			m.entries = slices.Delete(m.entries, i, i+1)
 		}
@@ -290,7 +291,7 @@ func (m *Memory) Put(_ context.Context, e StoredRequest) error {
 	return nil
 }
 
-// Update changes one entry.
+// Update changes one request.
 func (m *Memory) Update(_ context.Context, id string, change func(*StoredRequest) error) (StoredRequest, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -307,7 +308,7 @@ func (m *Memory) Update(_ context.Context, id string, change func(*StoredRequest
 	return e, nil
 }
 
-// Requests returns entries, the oldest first.
+// Requests returns requests, the oldest first.
 func (m *Memory) Requests(_ context.Context, f Filter) ([]StoredRequest, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -331,7 +332,7 @@ func (m *Memory) Changed() <-chan struct{} {
 	return m.changed
 }
 
-// AddGrant keeps a new grant.
+// AddGrant stores a new grant.
 func (m *Memory) AddGrant(_ context.Context, g Grant) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -377,7 +378,7 @@ func (m *Memory) DropGrants(_ context.Context, drop func(Grant) bool) error {
 	return nil
 }
 
-// Forget drops entries that are over.
+// Forget drops requests that have ended.
 func (m *Memory) Forget(_ context.Context, before time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -396,7 +397,7 @@ func (m *Memory) changedLocked() {
 	}
 }
 
-// endsAt is when the entry was settled or will run out.
+// endsAt returns when the request was settled or will run out.
 func (e *StoredRequest) endsAt() time.Time {
 	if e.Verdict != nil {
 		return e.Verdict.Time
@@ -404,7 +405,8 @@ func (e *StoredRequest) endsAt() time.Time {
 	return e.Until
 }
 
-// Clone copies the entry, with what a change of the copy would reach.
+// Clone copies the request deeply enough that changing the copy leaves the
+// original alone.
 func (e *StoredRequest) Clone() StoredRequest {
 	c := *e
 	c.Items, c.Votes, c.Relayed = slices.Clone(e.Items), slices.Clone(e.Votes), slices.Clone(e.Relayed)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Take returns a run's requests that have been put to people, in the order of
-// their calls, for showing them: from now on nothing is added to them.
+// Take returns, in the order of their calls, the requests of a run that have been
+// put to people. They are about to be shown, so nothing joins them from now on.
 func (b *Broker) Take(run string) []Request {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -37,13 +37,13 @@ func (b *Broker) Waiting(run string) int {
 	return n
 }
 
-// Counts are how much is asked at this moment, by the runs of this process.
+// Counts are the numbers of unsettled requests of this process's runs.
 type Counts struct {
 	Open   int `json:"open"`   // put to people
 	Queued int `json:"queued"` // waiting their turn
 }
 
-// Counts returns how much a session asks; the empty name means all sessions.
+// Counts counts a session's requests; the empty name means all sessions.
 func (b *Broker) Counts(session string) Counts {
 	b.mu.Lock()
 	defer b.mu.Unlock()

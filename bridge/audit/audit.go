@@ -1,10 +1,9 @@
-// Package audit reads the audit log for people: the timeline of one run, what
-// is asked and answered how often, which rule would have spared whom a
-// question, exports, and the report for an auditor.
+// Package audit reads the audit log for people: the timeline of one run, how
+// often people are asked and what they answer, which rules would have saved
+// them questions, exports, and the report for an auditor.
 //
 // Everything here is a function over rows of package ledger, in the order in
-// which they were written. Nothing writes a record, and nothing decides a
-// call.
+// which they were written. Nothing writes a record or decides a call.
 //
 //	ledger.Store.Rows ─┬─ ReadTimeline ─ (*Timeline).Write    audit show
 //	                   ├─ Measure ─ Stats ─ (Stats).Suggest   audit stats
@@ -14,12 +13,12 @@
 //	                   ├─ ReadRuns ─ RunTable                 runs list
 //	                   └─ Tail, Line                          tail
 //
-// Which rows those are says a [Selection], in the words of the command line.
-// [Verify] and [ReadCheckpoints] say whether they are what was written.
+// A [Selection] picks the rows, in the words of the command line. [Verify] and
+// [ReadCheckpoints] tell whether the rows are what was written.
 //
 // What is printed is inert. Records hold text that scripts, upstreams and
-// clients wrote; it passes [Shown], [ShownLines] or the escaping of its format
-// on the way out, so that no terminal, spreadsheet, log collector or Markdown
+// clients wrote; on the way out it passes [Shown], [ShownLines] or the escaping
+// of its format, so that no terminal, spreadsheet, log collector or Markdown
 // reader takes it for more than text. JSON is left to its encoder.
 package audit
 

@@ -1,21 +1,21 @@
-// Package builtin holds MCP servers that are part of the bridge and run inside
-// it. They need nothing but the binary, so that a first start has tools to show,
-// and they give scripts what the sandbox lacks: a clock with time zones, YAML,
-// CSV, hashes.
+// Package builtin holds the MCP servers that are part of the bridge and run
+// inside it. They need nothing but the binary, so that a first start has tools to
+// show, and they give scripts what the sandbox lacks: a clock with time zones,
+// YAML, CSV, hashes.
 //
 //	time   now, convert, add, diff, parse, format
 //	utils  yaml_parse, yaml_stringify, csv_parse, csv_stringify,
 //	       base64_encode, base64_decode, hash
 //
 // They are upstream servers like any other: connected through an in-memory
-// transport, listed, decided on and called by the same code. All of their tools
-// are pure functions of their arguments, but for time's clock: they read no
-// files, environment or network, and say so in their annotations.
+// transport, listed, decided on and called by the same code. Apart from the clock
+// of time, all tools are pure functions of their arguments: they read no files,
+// environment or network, and say so in their annotations.
 //
-// Their arguments come from scripts, that is from a model. What a tool takes and
-// gives is bounded (maxInput, maxOutput), and the work in between is in
-// proportion to it: no alias, header or path makes a small argument costly. What
-// can't be done is answered with isError and a sentence that says why.
+// Arguments come from scripts, that is, from a model. A tool's input and output
+// are bounded (maxInput, maxOutput) and the work in between is proportional to
+// them: no alias, header or path makes a small argument costly. A call that
+// cannot be answered returns isError and a sentence that says why.
 package builtin
 
 import (

@@ -8,20 +8,20 @@
 // What they return is complete: defaults are filled in, names and addresses
 // are checked, the policy is built.
 //
-// The way of one file:
+// One file passes through:
 //
 //	bytes ─ source.parse ─▶ syntax tree ─ decoder.decode ─▶ Config
 //	                                                           │
 //	       Problems, sorted by place ◀─ checks, profiles.Parse ┘
 //
-// Texts of servers and http may name variables ("${TOKEN}"). What a variable
-// held is kept in a [Value], which no print, log or error shows.
+// Strings under servers and http may name variables ("${TOKEN}"). The value of a
+// variable is kept in a [Value], which no print, log or error shows.
 //
-// Nothing here reads the environment by itself: whoever loads a file says how
-// variables are looked up. Only the program may import this package.
+// Nothing here reads the environment by itself: the caller says how variables
+// are looked up. Only the program may import this package.
 //
 // The reference for people is docs/reference/config.md, the one for editors
-// docs/reference/config.schema.json; a test holds both to the types below.
+// docs/reference/config.schema.json; a test compares both with the types below.
 package config
 
 import (

@@ -1,7 +1,7 @@
-// Package confirmed keeps, for each configuration file, what somebody last
-// confirmed of it and what was taken over since. An edit that loosens either
-// waits for an approver: compared with the edit before it alone, two harmless
-// edits could add up to one that is not.
+// Package confirmed stores, for each configuration file, the text that somebody
+// last confirmed and the text that was applied since. An edit that is looser
+// than either waits for an approver: if each edit were compared only with the
+// one before it, two harmless edits could add up to a harmful one.
 //
 // A folder has one JSON file for each configuration file, named by a digest of
 // its resolved path:
@@ -11,13 +11,13 @@
 //	   "":                           {"confirmed": {"name": ..., "file": ...}, "by": "ann", ...},
 //	   "/home/ann/config.prod.json": {"confirmed": {...}, "taken": {...}}}}
 //
-// A link may be made to lead to another file. So the names that a file was
-// given are kept too, each in a file of its own (*.name): which files it led
-// to since somebody last confirmed what was there. See Records.
+// A link can be pointed at another file. So the names by which a file was given
+// are stored too, each in a file of its own (*.name): which files that name has
+// led to since somebody last confirmed what was there. See [Store.Records].
 //
-// Texts are kept as they were written, with the names of variables and without
-// what those held. Files have the mode 0600 and are replaced as a whole, under
-// a lock that all processes with the folder take.
+// Texts are stored as they were written, with the names of variables and without
+// their values. Files have mode 0600 and are replaced as a whole, under a lock
+// that all processes using the folder take.
 package confirmed
 
 import (
@@ -72,7 +72,7 @@ type Standing struct {
 	At      time.Time `json:"at"`
 }
 
-// InForce is what a bridge goes by.
+// InForce returns the texts that are in force.
 func (s Standing) InForce() Texts {
 	if s.Taken != nil {
 		return *s.Taken
@@ -132,10 +132,10 @@ func (s *Store) sameFile(resolved string) (Record, bool) {
 	return Record{}, false
 }
 
-// Change replaces what is kept of a file, all other processes waiting
-// meanwhile. With anew, somebody has confirmed it: what its names led to before
-// counts no more, and a record that cannot be read is dropped; without, that is
-// an error. An error of change leaves all as it was.
+// Change replaces the record of a file; all other processes wait meanwhile. anew
+// means that somebody has confirmed the file: what its names led to before no
+// longer counts, and an unreadable record is dropped, which is otherwise an error.
+// An error of change leaves everything as it was.
 func (s *Store) Change(file string, anew bool, change func(*Record) error) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("keeping the confirmed configuration: %w", err)

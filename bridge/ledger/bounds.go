@@ -9,17 +9,17 @@ import (
 	"codemode-bridge/bridge/canon"
 )
 
-// MaxText bounds each text of a record, and each of its JSON values, in bytes:
-// whoever writes records, scripts and servers cannot fill the log through them.
-// What is longer is cut, with a count of what is left out. A run's Script and
-// its Preview are as long as the script, of which there is one in a run.
+// MaxText bounds each text and each JSON value of a record, in bytes, so that
+// scripts and servers cannot fill the log through any writer of records. A longer
+// one is cut, with a count of what is left out. A run's Script and Preview may be
+// as long as the script, since a run has only one.
 const MaxText = 2 << 10
 
-// maxDetail bounds the JSON value of an event without fields of its own, which
-// holds several texts.
+// maxDetail bounds the JSON value of an event without fields of its own; it may
+// contain several texts.
 const maxDetail = 4 * MaxText
 
-// bounded returns r with all that is too long in it cut.
+// bounded returns r with everything that is too long cut.
 func (r Record) bounded() Record {
 	for _, text := range []*string{
 		(*string)(&r.Event), &r.Run, &r.Session, &r.Client, &r.Profile, &r.Trace, &r.Server, &r.Tool, &r.Digest, &r.Disposition, &r.Risk, &r.Revision,
@@ -39,8 +39,8 @@ func (r Record) bounded() Record {
 	return r
 }
 
-// boundedJSON cuts the texts in a JSON value, and leaves it out if that is not
-// enough. What is no JSON stays as it is: it cannot be written anyway.
+// boundedJSON cuts the texts in a JSON value, and drops the value if that is not
+// enough. Text that is not JSON is left alone: it cannot be written anyway.
 func boundedJSON(value json.RawMessage, most int) json.RawMessage {
 	if len(value) <= MaxText {
 		return value

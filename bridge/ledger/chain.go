@@ -38,8 +38,8 @@ func (h *Hash) UnmarshalText(text []byte) (err error) {
 }
 
 // A Checkpoint says which row a store ended with at some time, signed with the
-// store's key. Kept where the store's owner cannot change it, it shows later
-// whether the store still begins with the same rows.
+// store's key. If it is kept where the store's owner cannot change it, it shows
+// later whether the store still begins with the same rows.
 type Checkpoint struct {
 	Store string // the store's id
 	Seq   int64
@@ -61,14 +61,14 @@ func (c Checkpoint) signed() string {
 // Sign sets the MAC.
 func (c *Checkpoint) Sign(key []byte) { c.MAC = mac(key, c.signed()) }
 
-// SignedWith reports whether the MAC is key's.
+// SignedWith reports whether the MAC was made with key.
 func (c Checkpoint) SignedWith(key []byte) bool {
 	want := mac(key, c.signed())
 	return hmac.Equal(want[:], c.MAC[:])
 }
 
 // ParseCheckpoint reads the line that String writes; white space around it is
-// allowed. It says nothing of the MAC.
+// allowed. It does not check the MAC.
 func ParseCheckpoint(line string) (Checkpoint, error) {
 	line = strings.TrimSpace(line)
 	var c Checkpoint
@@ -117,12 +117,12 @@ func HashRow(store string, seq int64, prev Hash, body []byte) Hash {
 	return sha256.Sum256(b)
 }
 
-// A Seal shows that whoever wrote a row had the store's key: who has not can
-// neither change a row nor write a new one, even if all hashes are made anew.
+// A Seal shows that whoever wrote a row had the store's key. Nobody without the
+// key can change a row or write a new one, even by recomputing all hashes.
 type Seal [16]byte
 
-// A Keyring makes and checks the seals of one store. It must not be used by
-// two goroutines at once.
+// A Keyring makes and checks the seals of one store. It must not be used
+// concurrently.
 type Keyring struct {
 	mac   hash.Hash
 	store string
@@ -151,7 +151,7 @@ func (k *Keyring) Seal(seq int64, hash Hash) (s Seal) {
 	return s
 }
 
-// A Link is a row as it is kept: the record's JSON text and what chains it.
+// A Link is a row as it is stored: the record's JSON text and what chains it.
 type Link struct {
 	Seq  int64
 	Hash Hash

@@ -9,14 +9,13 @@ import (
 	"time"
 )
 
-// A Checker reads the rows of one store in order and finds the first that is
-// not what was written.
+// A Checker reads the rows of one store in order and finds the first one that
+// differs from what was written.
 //
-// A row is right when its hash is that of its text and its predecessor's hash,
-// and its seal that of its number and hash. The seal speaks for (number, hash)
-// alone, so a row that was moved still shows where it belongs: that, and the
-// row after the first wrong one, tell an edit from a removal, an insertion and
-// a move.
+// A row is right if its hash is that of its text and its predecessor's hash, and
+// its seal that of its number and hash. The seal covers only number and hash, so a
+// row that was moved still shows where it belongs: that, and the row after the
+// first wrong one, distinguish an edit from a removal, an insertion and a move.
 type Checker struct {
 	store  string
 	ring   *Keyring     // nil: without the key
@@ -31,12 +30,12 @@ type Checker struct {
 
 	first  *Link // began after row 1: a Pruned record must account for what is missing
 	gone   Removal
-	wrong  *Link // the first row that is not right; the next one tells how
-	chains bool  // the hash of wrong fits its text and predecessor
+	wrong  *Link // the first row that is wrong; the next one tells how
+	chains bool  // the hash of wrong matches its text and predecessor
 }
 
-// A Removal is what the Detail of a Pruned record says: rows up to Last, whose
-// hash was Hash, were removed; so many in this removal.
+// A Removal is the Detail of a Pruned record: the rows up to Last, whose hash was
+// Hash, were removed, and how many of them this time.
 type Removal struct {
 	Rows int64 `json:"rows"`
 	Last int64 `json:"last"`
@@ -72,15 +71,15 @@ func NewChecker(store string, key []byte, against ...Checkpoint) *Checker {
 	return c
 }
 
-// After makes the checker begin behind a row that is known to be right. It
-// must come before the first Add.
+// After makes the checker begin after a row that is known to be right. It must be
+// called before the first Add.
 func (c *Checker) After(seq int64, hash Hash) {
 	c.next, c.prev, c.linked = seq+1, hash, true
 	c.report.First = seq + 1
 }
 
-// Add checks the next row and reports whether it wants to see more. It keeps
-// no reference to the row's text.
+// Add checks the next row and reports whether the checker needs more rows. It
+// keeps no reference to the row's text.
 func (c *Checker) Add(l Link) bool {
 	if c.done {
 		return false
@@ -127,8 +126,8 @@ func (c *Checker) Add(l Link) bool {
 	return true
 }
 
-// Unreadable says that the rows after the last one that was added could not
-// be read.
+// Unreadable tells the checker that the rows after the last one added could not be
+// read.
 func (c *Checker) Unreadable(err error) {
 	if c.wrong != nil {
 		c.explain(nil)
@@ -151,7 +150,7 @@ func (c *Checker) Report() Report {
 		case c.gone.Last == f.Seq-1 && HashRow(c.store, f.Seq, c.gone.Hash, f.Body) != f.Hash:
 			c.fail(f.Seq, Edited, "row %d does not follow the last pruned one", f.Seq)
 		}
-		// Otherwise the removal was interrupted: its rows may be there or not.
+		// Otherwise the removal was interrupted: its rows may or may not be there.
 	}
 	if n := len(c.signed); n > 0 && !c.done {
 		p := c.signed[n-1]
@@ -162,8 +161,8 @@ func (c *Checker) Report() Report {
 	return c.report
 }
 
-// explain says what is wrong with the first row that is not right, from it and
-// the row behind it, nil when there is none.
+// explain says what is wrong with the first wrong row, judging by it and the row
+// after it, which is nil if there is none.
 func (c *Checker) explain(next *Link) {
 	w := c.wrong
 	c.wrong = nil
@@ -188,11 +187,11 @@ func (c *Checker) explain(next *Link) {
 }
 
 // searched is how far from its place a row is looked for; one that was moved
-// farther is told as an edit.
+// farther is reported as an edit.
 const searched = 1_000
 
-// home returns the number for which a row's seal was made; 0 when there is
-// none within reach.
+// home returns the number for which a row's seal was made; 0 if it is not within
+// reach.
 func (c *Checker) home(l *Link) int64 {
 	if c.ring == nil {
 		return 0
@@ -217,7 +216,7 @@ func (c *Checker) sealed(l *Link, seq int64) bool {
 	return hmac.Equal(want[:], l.Seal[:])
 }
 
-// fail makes the report final; what was found first stays.
+// fail makes the report final; the first finding stays.
 func (c *Checker) fail(seq int64, kind Kind, format string, args ...any) {
 	if !c.done {
 		c.done = true

@@ -2,8 +2,8 @@ package ledger
 
 import "encoding/json"
 
-// Detail is v as JSON for Record.Detail. A type of which there is no JSON is a
-// mistake in the program.
+// Detail encodes v as JSON for Record.Detail. It panics if v's type has no JSON
+// form, which is a mistake in the program.
 func Detail(v any) json.RawMessage {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Selects reports whether q selects r. Newest and Limit are the reader's to
-// obey.
+// Selects reports whether q selects r. Newest and Limit are left to the reader.
 func (q Query) Selects(r Row) bool {
 	rec := &r.Record
 	return r.Seq > q.After && (q.Before == 0 || r.Seq < q.Before) &&
@@ -20,9 +19,9 @@ func (q Query) Selects(r Row) bool {
 		(q.Tool == "" || rec.Path() != "" && Glob(q.Tool, rec.Path())) && q.fields(rec)
 }
 
-// decided reports whether one of the wanted approvers decided: by themselves, as
-// one of several, or in another's name, who is found as well. Before there was
-// OnBehalfOf, Approver had "bob for cat".
+// decided reports whether one of the wanted approvers decided: alone, as one of
+// several, or in another's name; that other person is found as well. Records from
+// before OnBehalfOf existed have "bob for cat" in Approver.
 func (q Query) decided(rec *Record) bool {
 	if among(q.Approvers, rec.Approver) {
 		return true
@@ -77,8 +76,8 @@ func (q Query) fields(rec *Record) bool {
 	return true
 }
 
-// Glob reports whether text matches a pattern in which each * stands for
-// anything, also nothing, and all else for itself.
+// Glob reports whether text matches a pattern in which each * stands for any
+// text, even none, and everything else for itself.
 func Glob(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	last := len(parts) - 1

@@ -1,11 +1,18 @@
-// Package ledger says what is written down of a run: a Record for every call
-// before it is sent and after it ended, for every refusal, and for every run.
+// Package ledger defines what is stored about runs, and the contracts of the
+// stores that keep it.
 //
-// A record is written before the effect it announces. Whoever cannot write it
-// must not go on: the gate refuses a call whose intent was not recorded.
+// The audit log is a chain of records. There is a [Record] for every call before
+// it is sent (its intent) and after it ended (its outcome), for every refusal,
+// and for every run. [Store] keeps them, and [Checker] tells whether stored rows
+// are what was written. A [Journal] keeps what a run needs to go on after it was
+// suspended.
 //
-// Records hold what a person may see. Arguments are in their display form
-// (redacted, cut, made visible), never the bytes that are sent.
+// A record is written before the effect that it announces, and without the
+// record there is no effect: the gate refuses a call whose intent could not be
+// recorded.
+//
+// Records hold only what a person may see. Arguments are in their display form
+// (redacted, cut, escaped), never the bytes that are sent.
 package ledger
 
 import (
@@ -22,7 +29,7 @@ type Event string
 const (
 	RunStarted Event = "run_started"
 	RunEnded   Event = "run_ended"
-	RunPaused  Event = "run_paused"  // it was put away while it waits for people
+	RunPaused  Event = "run_paused"  // it was suspended, waiting for people
 	RunResumed Event = "run_resumed" // it goes on from its journal
 	Preview    Event = "preview"     // what the script seems to call, read before it ran
 	Intent     Event = "intent"      // a call is about to be sent
@@ -32,30 +39,30 @@ const (
 	Answered   Event = "answer"      // a person has answered; recorded before it counts
 	Verdict    Event = "verdict"     // the answer that a call acts on, or what stands in for one
 
-	// ServerAsked: an upstream server asked the person at the client, or the
-	// client's model, something in the middle of a call. It approves nothing.
+	// ServerAsked: in the middle of a call, an upstream server asked something of
+	// the person at the client or of the client's model. It approves nothing.
 	ServerAsked Event = "server_question"
 
 	SavedScript Event = "saved_script" // the run's script runs a saved one, whose calls are the run's
 
 	Granted       Event = "grant"         // a verdict is remembered
-	Revoked       Event = "grant_revoked" // and is remembered no longer
-	ConfigChanged Event = "config"        // another policy or set of servers holds, or was refused
+	Revoked       Event = "grant_revoked" // and is no longer remembered
+	ConfigChanged Event = "config"        // another policy or set of servers applies, or was refused
 	BridgeStarted Event = "bridge_started"
 	BridgeEnded   Event = "bridge_ended"
-	SignedIn      Event = "sign_in" // an approver came in, or somebody was refused
+	SignedIn      Event = "sign_in" // an approver signed in, or somebody was refused
 	StopAsked     Event = "stop"    // an approver ends a run
 
-	ToolChanged  Event = "tool_changed"  // a server lists a tool that is new, or not as it was
-	ToolAccepted Event = "tool_accepted" // a person has accepted a tool as it is
-	ToolBlocked  Event = "tool_blocked"  // a person keeps it from scripts
+	ToolChanged  Event = "tool_changed"  // a server lists a new or changed tool
+	ToolAccepted Event = "tool_accepted" // a person has accepted a tool's definition
+	ToolBlocked  Event = "tool_blocked"  // a person keeps the tool from scripts
 
-	// Only a Store writes these, of itself.
+	// Only a Store writes these, about itself.
 	Pruned   Event = "pruned"   // the oldest rows were removed on purpose
 	Repaired Event = "repaired" // a damaged log was set aside and this one begun
 )
 
-// Results of a run or call, as they stand in Record.Outcome.
+// Results of a run or call, as written in Record.Outcome.
 const (
 	Done          = "done"    // it was answered
 	Failed        = "failed"  // it was answered with an error
@@ -63,12 +70,12 @@ const (
 	Unknown       = "unknown" // it was sent, and no answer came
 	Stopped       = "stopped" // the run was cancelled or met a limit
 	ConfigPending = "held"    // a configuration waits for an approver
-	Vote          = "vote"    // a verdict counts as one of several that are needed
+	Vote          = "vote"    // a verdict counts as one of several needed
 )
 
-// A Record is one line of the log. Fields that say nothing of an event are
-// zero and are left out. What is written is the JSON of this struct, with its
-// members in this order.
+// A Record is one line of the audit log. Fields that do not apply to an event are
+// zero and left out. What is written is the JSON of this struct, with its members
+// in this order.
 type Record struct {
 	Event   Event     `json:"event"`
 	Time    time.Time `json:"time"`
@@ -77,7 +84,7 @@ type Record struct {
 	Client  string    `json:"client,omitempty"` // the client's own name for itself
 	Profile string    `json:"profile,omitempty"`
 	// Configuration is the id of the configuration that the run began with, and
-	// Principal whose run it is: the name of the token that its client came with.
+	// Principal whose run it is: the name of its client's token.
 	Configuration string `json:"configuration,omitempty"`
 	Principal     string `json:"principal,omitempty"`
 	// TraceID is the client's own trace (W3C Trace Context), 32 hexadecimal digits.
@@ -88,7 +95,8 @@ type Record struct {
 	Server string `json:"server,omitempty"`
 	Tool   string `json:"tool,omitempty"` // the raw name at its server
 	// Identity is a keyed digest of what the server is: its command, address,
-	// arguments and environment. It tells that a name came to mean another one.
+	// arguments and environment. It shows when a name has come to mean another
+	// server.
 	Identity    string          `json:"server_identity,omitempty"`
 	Args        json.RawMessage `json:"args,omitempty"`   // in display form
 	Digest      string          `json:"digest,omitempty"` // of the exact arguments
@@ -96,8 +104,8 @@ type Record struct {
 	Risk        string          `json:"risk,omitempty"`
 	Reasons     []string        `json:"reasons,omitempty"`
 	Revision    string          `json:"revision,omitempty"` // of the compiled policy
-	// Repeatable reports that the call may be made again without harm, as far as
-	// somebody who is believed says so. It has nothing to do with its risk.
+	// Repeatable reports that the call may be made again without harm, according to
+	// a rule or a trusted server. It has nothing to do with the call's risk.
 	Repeatable bool `json:"repeatable,omitempty"`
 	// Sources are the arguments' bytes that the run has read before.
 	Sources []SourceMatch `json:"finds,omitempty"`
@@ -109,14 +117,13 @@ type Record struct {
 	Approver string `json:"approver,omitempty"` // who decided
 	// OnBehalfOf is in whose name the approver decided, if not in their own.
 	OnBehalfOf string `json:"on_behalf_of,omitempty"`
-	// Comment is what the person wrote. Before there was such a field it stood
-	// in Error.
+	// Comment is what the person wrote. Before this field existed it was in Error.
 	Comment string `json:"comment,omitempty"`
-	// Counted, of an answer or verdict, is false where it settled nothing and
-	// counts as no vote; nil says nothing of it.
+	// Counted, of an answer or verdict, is false if it settled nothing and does not
+	// count as a vote; nil if not known.
 	Counted *bool `json:"counted,omitempty"`
 	// EditedArgs, of an answer or verdict, are the arguments that the person wrote
-	// in the place of Args, in display form, and EditedDigest is of the exact ones.
+	// in place of Args, in display form; EditedDigest is that of the exact ones.
 	EditedArgs   json.RawMessage `json:"edited_args,omitempty"`
 	EditedDigest string          `json:"edited_digest,omitempty"`
 	// EditedBy is who wrote Args, if it was not the script.
@@ -138,16 +145,17 @@ type Record struct {
 	Preview    json.RawMessage `json:"preview,omitempty"`     // what the script seems to call
 	Detail     json.RawMessage `json:"detail,omitempty"`      // what an event without fields of its own says: config, grant, pruned, repaired
 
-	// Durable asks that the record outlives a cut of the power. Without it, it
-	// outlives the end of this process by any means.
+	// Durable asks that the record survive a power cut. Without it, the record
+	// survives the end of this process, however it ends.
 	Durable bool `json:"-"`
 
-	// Journal are entries of the run's journal that are kept in one transaction
-	// with the record, by a store that is a Journal too; others drop them.
+	// Journal are journal entries of the run that are stored in one transaction with
+	// the record, if the store is a Journal too; other stores drop them.
 	Journal []JournalEntry `json:"-"`
 }
 
-// A SourceMatch is a piece of a call's arguments that one answer of the run held.
+// A SourceMatch is a piece of a call's arguments that the run has read before, in
+// the answer of one call.
 type SourceMatch struct {
 	Call     int      `json:"call"`             // that read it
 	Argument string   `json:"argument"`         // dotted path, in display form
@@ -156,8 +164,8 @@ type SourceMatch struct {
 	Labels   []string `json:"labels,omitempty"` // of what was read
 }
 
-// Path returns the tool as policy writes it: server__tool, or the one name
-// that there is.
+// Path returns the tool as policy writes it: server__tool, or whichever of the two
+// names is set.
 func (r Record) Path() string {
 	if r.Server == "" || r.Tool == "" {
 		return r.Server + r.Tool
@@ -165,9 +173,9 @@ func (r Record) Path() string {
 	return r.Server + "__" + r.Tool
 }
 
-// A Recorder keeps records. Record returns when the record is as durable as
-// it asks to be; an error means that the effect it announces must not happen.
-// Any number of goroutines may call it.
+// A Recorder stores records. Record returns once the record is as durable as it
+// asks to be; an error means that the effect it announces must not happen. It may
+// be called concurrently.
 type Recorder interface {
 	Record(context.Context, Record) error
 }
@@ -192,7 +200,7 @@ func (l Log) Record(ctx context.Context, r Record) error {
 	return nil
 }
 
-// attrs lists the fields of r that say something.
+// attrs lists the fields of r that are set.
 func (r Record) attrs() []slog.Attr {
 	var as []slog.Attr
 	text := func(key, value string) {
@@ -271,8 +279,8 @@ func (r Record) attrs() []slog.Attr {
 const MaxRecord = 4 << 20
 
 // Encode returns the JSON text of a record as stores keep it: with its time in
-// UTC, and now where it has none, and with texts of MaxText bytes at most. Every
-// store writes records by it, so none is kept unbounded.
+// UTC, or now if it has none, and with texts of at most MaxText bytes. Every store
+// uses it to write records, so none is stored unbounded.
 func Encode(r Record, now func() time.Time) ([]byte, error) {
 	r = r.bounded()
 	if r.Time.IsZero() {

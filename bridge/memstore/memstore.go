@@ -1,7 +1,7 @@
-// Package memstore keeps records, and journals of runs, in memory. It keeps the
-// whole contract of ledger.Store and ledger.Journal but one thing: nothing
-// outlives the process. Tests use it, and it shows what a store is without a
-// database.
+// Package memstore keeps audit records and the journals of runs in memory. It
+// meets the contracts of ledger.Store and ledger.Journal but for one point:
+// nothing outlives the process. Tests use it, and it shows what a store is
+// without a database.
 package memstore
 
 import (

@@ -8,9 +8,9 @@ import (
 	"codemode-bridge/bridge/confirmed"
 )
 
-// Keep notes that a configuration is in force: confirmed by somebody, or
-// taken over because it loosens nothing. Of a file that never had approvers
-// nothing is kept. It reports whether this is the first that is kept of its file.
+// Keep records that a configuration is in force: confirmed by somebody, or applied
+// because it loosens nothing. Nothing is recorded of a file that never had
+// approvers. It reports whether this is the first record of its file.
 func (h *History) Keep(cfg *config.Config, by, channel string, now time.Time) (first bool, err error) {
 	store, err := h.store()
 	if err != nil {

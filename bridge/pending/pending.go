@@ -1,26 +1,27 @@
-// Package pending decides whether a changed configuration may be taken over, or is
-// pending: waits for an approver who confirms it.
+// Package pending decides whether a changed configuration applies at once or is
+// pending: it then waits for an approver to confirm it.
 //
-// Where there are approvers, an edit that loosens something must not count before
-// one of them has seen it. Whoever wants to run scripts with a configuration asks
-// [History.Judge], which compares it with everything that was confirmed of its file
-// ([codemode-bridge/bridge/confirmed] keeps that), whichever way the file is named.
-// A [Change] is what it answers where something is looser: the reasons in words,
-// how the profiles differ, and what goes on meanwhile. [History.Keep] notes what was
-// confirmed, or taken over because it loosens nothing.
+// Where there are approvers, an edit that loosens something must not apply before
+// one of them has seen it. Before scripts run with a configuration, [History.Judge]
+// compares it with everything that was confirmed of its file, by whatever name the
+// file is given ([codemode-bridge/bridge/confirmed] stores that). If something is
+// looser, it returns a [Change]: the reasons in words, how the profiles differ, and
+// which configuration applies meanwhile. [History.Keep] records what was confirmed,
+// or applied because it loosens nothing.
 //
-// In a bridge that runs, a [Reloader] does that with each edit:
+// In a running bridge, a [Reloader] does this for each edit:
 //
 //	file changes ── Reload ──┬── nothing looser ────────────────▶ Take
 //	   a start ─────┘        └── Submit ── Watch ── confirmed ──▶ Take
 //
-// What is pending is in the store of requests as well (approval.Held), so that a
-// confirmation in one process counts in every bridge with the file. What the edit
-// takes from approvers they have lost at once, unless somebody rejects it.
+// A pending configuration is also in the store of requests
+// (approval.PendingConfig), so that a confirmation in one process counts in every
+// bridge with that file. Rights that the edit takes from approvers are lost at
+// once, unless somebody rejects the edit.
 //
-// What makes one configuration looser than another is in rights.go, as plain
-// functions of the two, and for profiles in profiles.Looser. Changes says for the
-// record how two differ at all.
+// What makes one configuration looser than another is defined in rights.go, as
+// plain functions of the two, and for profiles in profiles.Looser. Changes says
+// for the record how any two differ.
 package pending
 
 import (
@@ -72,8 +73,8 @@ func (c *Change) WayOn() string {
 	return "no approver in force may confirm it, which takes the role admin: codemode-bridge config pending shows it, config accept --offline takes it over, at a terminal"
 }
 
-// Meanwhile is what goes on while c is pending: what was confirmed last, less the
-// rights that c takes, unless somebody has rejected it.
+// Meanwhile returns the configuration that applies while c is pending: the one
+// confirmed last, less the rights that c takes away unless somebody has rejected c.
 func (c *Change) Meanwhile(rejected bool) *config.Config {
 	less := *c.Old
 	if !rejected {
@@ -112,7 +113,8 @@ func Digest(cfg *config.Config) string {
 	return cfg.Digest.String()
 }
 
-// An UnreadableError is a configuration of which nobody can tell what was confirmed.
+// An UnreadableError means that it cannot be read what was confirmed of a
+// configuration.
 type UnreadableError struct {
 	Config *config.Config
 	Err    error
@@ -130,9 +132,9 @@ func (e *NoFolderError) Error() string {
 func (e *NoFolderError) Unwrap() error { return e.Err }
 
 // Judge compares a configuration with what was confirmed of its file, with what
-// was taken over since and, in a bridge that runs, with what is in force. Nil
-// means that it may be taken over. The error is an [UnreadableError], a
-// [NoFolderError], or of reading.
+// was applied since and, in a running bridge, with what is in force. Nil means
+// that it may be applied. The error is an [UnreadableError], a [NoFolderError], or
+// about reading.
 //
 // A file is also compared with those that its name led to before. With an
 // overlay, the file alone is compared as well: it is also what other

@@ -32,8 +32,8 @@ type Options struct {
 	Submitted func(ctx context.Context, old *config.Config, c *Change)
 }
 
-// A Reloader takes over what the configuration file of a bridge says, or lets it
-// wait for an approver. Its methods may be called by any number of goroutines.
+// A Reloader applies changes of a bridge's configuration file, or lets them wait
+// for an approver. Its methods may be called concurrently.
 type Reloader struct {
 	o         Options
 	mu        sync.Mutex // one change of the configuration at a time
@@ -46,10 +46,10 @@ func NewReloader(o Options) *Reloader {
 	return &Reloader{o: o, submitted: make(chan struct{}, 1)}
 }
 
-// Change is what waits for an approver; nil if nothing does.
+// Change returns the change that waits for an approver; nil if none does.
 func (r *Reloader) Change() *Change { return r.pending.Load() }
 
-// Reload takes over what the file says now, or lets it wait.
+// Reload applies the file as it is now, or lets it wait.
 func (r *Reloader) Reload(ctx context.Context, cfg *config.Config) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +83,7 @@ func (r *Reloader) Reload(ctx context.Context, cfg *config.Config) error {
 	return nil
 }
 
-// Withdraw drops what is pending: the file says something else, or the bridge ends.
+// Withdraw drops the pending change: the file has changed again, or the bridge ends.
 func (r *Reloader) Withdraw(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,7 +117,7 @@ func (r *Reloader) WithdrawGone(ctx context.Context, cfg *config.Config) {
 	}
 }
 
-// Watch takes over what is pending once it is confirmed, until ctx ends.
+// Watch applies the pending change once it is confirmed, until ctx ends.
 func (r *Reloader) Watch(ctx context.Context) {
 	for {
 		var changed <-chan struct{} // nobody looks while nothing is pending
@@ -134,7 +134,7 @@ func (r *Reloader) Watch(ctx context.Context) {
 	}
 }
 
-// look takes over what is pending if it is confirmed now.
+// look applies the pending change if it is confirmed by now.
 func (r *Reloader) look(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,7 +186,7 @@ func (r *Reloader) Pending(ctx context.Context) (*approval.PendingConfig, error)
 	return row, nil
 }
 
-// Confirm lets what is pending under a digest be taken over.
+// Confirm confirms the pending change with that digest, so that it is applied.
 func (r *Reloader) Confirm(ctx context.Context, digest string, said approval.Confirmation) error {
 	c := r.pending.Load()
 	if c == nil {
@@ -195,7 +195,7 @@ func (r *Reloader) Confirm(ctx context.Context, digest string, said approval.Con
 	return approval.Confirm(ctx, r.o.Store, c.Key(), digest, said)
 }
 
-// Reject notes that what is pending under a digest is not wanted.
+// Reject rejects the pending change with that digest.
 func (r *Reloader) Reject(ctx context.Context, digest string, said approval.Confirmation) error {
 	c := r.pending.Load()
 	if c == nil {

@@ -1,6 +1,5 @@
-// Package pins keeps what each server's tools were when somebody last accepted
-// them, and says of the tools that a server lists now which of them are new,
-// have changed, or were blocked.
+// Package pins records each server's tools as somebody last accepted them, and
+// tells which of the tools that a server lists now are new, changed or blocked.
 //
 //	listed ── Observe ──┬── as accepted ──────────────▶ called as policy says
 //	                    ├── changed ── Rules.Changed ─┐
@@ -9,24 +8,24 @@
 //	                                      ▲
 //	          Accept, Block ── a person ──┘ who saw the [Difference]
 //
-// A tool is known by its server's configured name and the raw name that the
-// server gives it, and a definition by [catalog.Definition.Digest]: its name,
-// title, description, schemas and annotations; the order of keys is no change.
-// A definition goes from A to B and back to A only with an [Event] for each
-// step; back at A it is what was accepted.
+// A tool is identified by its server's configured name and its raw name there; a
+// definition by [catalog.Definition.Digest] of its name, title, description,
+// schemas and annotations. Reordering keys is not a change. A definition that
+// goes from A to B and back to A leaves an [Event] for each step; back at A it is
+// the accepted one again.
 //
 // # Trust on first use, and better
 //
-// Where Rules.New is Allow, what is listed for the first time is accepted by
-// nobody's name, and only later changes are held. Whoever knows better before
-// the bridge first connects, such as a command that imports servers whose
-// tools a person already uses, says so:
+// If Rules.New is Allow, tools that are listed for the first time are accepted in
+// nobody's name, and only later changes are held. A caller that knows the right
+// definitions before the bridge first connects, such as a command that imports
+// servers whose tools a person already uses, pins them:
 //
 //	pins.Open(folder).Pin("github", definitions, "ann", time.Now())
 //
-// and puts "quarantine": true into the server's configuration, so that nothing
-// but these tools is let in. The folder is the one that the bridge uses:
-// the command's pinFolder.
+// and puts "quarantine": true into the server's configuration, so that only these
+// tools are let in. The folder must be the one that the bridge uses: the
+// command's pinFolder.
 //
 // # On disk
 //
@@ -37,10 +36,10 @@
 //	  "seen":     {"digest": "sha256:...", "at": "...", "definition": {...}},
 //	  "blocked":  {"at": "...", "by": "ann"}}}}
 //
-// "seen" is what the server lists, where that is not what was accepted. Files
-// are replaced as a whole, under a lock that all processes with the folder
-// take (the file "lock"). A file that is damaged accepts nothing: every tool
-// of its server asks until it is put right or removed.
+// "seen" is what the server lists, if that differs from what was accepted. Files
+// are replaced as a whole, under a lock that all processes using the folder take
+// (the file "lock"). A damaged file accepts nothing: every tool of its server
+// asks until the file is repaired or removed.
 package pins
 
 import (
@@ -56,7 +55,8 @@ import (
 	"codemode-bridge/bridge/catalog"
 )
 
-// A Reaction is what becomes of a tool that nobody has accepted as it is.
+// A Reaction is what becomes of a tool whose present definition nobody has
+// accepted.
 type Reaction string
 
 const (
@@ -80,10 +80,10 @@ func (r Reaction) stricter(o Reaction) bool {
 // Rules are the reactions for one server.
 type Rules struct {
 	New     Reaction // to a tool that was not there before
-	Changed Reaction // to one that is not what was accepted
+	Changed Reaction // to one whose definition is not the accepted one
 }
 
-// A State says how a tool that is listed stands to what was accepted.
+// A State says how a listed tool compares with what was accepted.
 type State string
 
 const (
@@ -129,7 +129,7 @@ const (
 var (
 	// ErrUnknown: the server has no such tool, or nothing about it waits.
 	ErrUnknown = errors.New("no such tool waits to be looked at")
-	// ErrChanged: the tool is not what the person saw any more.
+	// ErrChanged: the tool is no longer what the person saw.
 	ErrChanged = errors.New("the tool has changed again meanwhile")
 )
 
@@ -146,11 +146,10 @@ type Store struct {
 // An empty name keeps pins in memory.
 func Open(dir string) *Store { return &Store{dir: dir, loaded: map[string]*cachedFile{}} }
 
-// Observe compares what a server lists with what was accepted, writes down
-// what is new, and returns the standing of each tool by its raw name. Events
-// are those that this call was the first to see. With an error, which is about
-// the files, the standings hold all the same: what could not be read or written
-// is not accepted.
+// Observe compares what a server lists with what was accepted, stores what is new,
+// and returns the standing of each tool by its raw name. Events are those that
+// this call was the first to see. An error is about the files; the standings are
+// valid even then: what could not be read or written is not accepted.
 func (s *Store) Observe(server string, listed []catalog.Definition, rules Rules, now time.Time) (map[string]Standing, []Event, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,8 +170,8 @@ func (s *Store) Observe(server string, listed []catalog.Definition, rules Rules,
 	return s.loaded[server].file.judge(listed, rules), events, nil
 }
 
-// Judge is Observe without writing anything down: a tool that Observe would
-// accept as it is found stands as accepted.
+// Judge is like Observe but stores nothing: a tool that Observe would accept as
+// found is reported as accepted.
 func (s *Store) Judge(server string, listed []catalog.Definition, rules Rules) (map[string]Standing, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +182,7 @@ func (s *Store) Judge(server string, listed []catalog.Definition, rules Rules) (
 	return f.judge(listed, rules), nil
 }
 
-// unreadable are the standings of tools of which nobody can say what was
+// unreadable returns the standings of tools for which it is unknown what was
 // accepted.
 func unreadable(server string, listed []catalog.Definition, rules Rules, err error) map[string]Standing {
 	standing := Standing{State: Unknown, Reaction: rules.Changed, Why: fmt.Sprintf("what was accepted of server %s cannot be read or written: %v", server, err)}
@@ -229,9 +228,9 @@ func (s *Store) Forget(server string) error {
 	return nil
 }
 
-// Accept accepts a tool as it is listed now, in somebody's name, and lifts a
-// block. The digest is of what the person saw. The error is ErrUnknown,
-// ErrChanged, or about the files.
+// Accept accepts a tool as it is listed now, in somebody's name, and lifts a block.
+// The digest is that of the definition that the person saw. The error is
+// ErrUnknown, ErrChanged, or about the files.
 func (s *Store) Accept(server, tool, digest, by string, now time.Time) error {
 	return s.decide(server, tool, digest, func(e *pin) {
 		if e.Seen != nil {
@@ -268,7 +267,7 @@ func (s *Store) decide(server, tool, digest string, do func(*pin)) error {
 	return err
 }
 
-// An UnreviewedTool is a tool that waits to be looked at, or that was blocked.
+// An UnreviewedTool is a tool that waits for review, or that was blocked.
 type UnreviewedTool struct {
 	Server string
 	Tool   string // the raw name

@@ -1,31 +1,31 @@
 // Package provenance tells where the bytes of a call's arguments come from: it
-// remembers what a run has read, and finds it again in what the run sends.
+// remembers what a run has read and finds it in what the run sends.
 //
 //	1,204 characters of body were read in call 3 from filesystem__read_file ~/.aws/credentials
 //
-// A [Memory] belongs to one run. Each answer of a tool goes into it by
-// [Memory.Read], which keeps the text and does nothing else. Only when a person
-// is about to be asked does [Memory.Find] look: it cuts the arguments into
-// blocks, hashes these, and rolls over all that was read, once, comparing
-// where a block's hash comes up.
+// A [Memory] belongs to one run. [Memory.Read] adds each answer of a tool to it,
+// and only keeps the text. The search happens when a person is about to be
+// asked: [Memory.Find] cuts the arguments into blocks, hashes them, and passes a
+// rolling hash over everything that was read, once, comparing bytes wherever a
+// block's hash matches.
 //
 // # What is found
 //
 // Every run of at least [MinRun] characters that a string among the arguments
-// has in common, byte by byte, with something that was read: the text of an
-// answer, or any string in JSON that an answer holds, also where the JSON
-// stands in a text. White space at the ends, and whatever was added before,
-// behind and in between, makes no difference. Runs of a few different
-// characters, such as rules and indentation, say nothing and are left out.
+// shares, byte for byte, with something that was read: the text of an answer,
+// or any string of JSON in an answer, even if that JSON is itself inside a text.
+// White space at the ends makes no difference, nor does text added before,
+// after or in between. Runs of only a few different characters, such as rules
+// and indentation, mean nothing and are left out.
 //
 // # What is not found
 //
-// What the script has changed on the way: encoded, translated, rewritten, or
-// cut into shorter pieces. And what is not remembered any more: a run's memory
-// is [MaxKept] bytes; of what does not fit, the largest answer goes first, so
-// that nobody flushes a key file with a large page. Found.Partly then says
-// that not all is known. A find is therefore a reason to look closer, and no
-// find is no reason not to.
+// Text that the script has changed on the way: encoded, translated, rewritten,
+// or cut into shorter pieces. And text that is no longer remembered: a run's
+// memory is [MaxKept] bytes, and when it is full the largest answer is dropped
+// first, so that nobody can flush a key file out with a large page. Found.Partly
+// then says that the search was incomplete. So a match is a reason to look
+// closer, but the lack of one is no reason not to.
 package provenance
 
 import (

@@ -1,18 +1,18 @@
-// Package recorder is the way of every record to the audit log, in one process.
+// Package recorder carries every record of one process to the audit log.
 //
 //	gate, page, commands ── Record ──▶ Secrets.Scrub ──▶ backlog ──▶ ledger.Store ──▶ slog
 //	what cannot be refused ── Enqueue ──▶      "           "
 //
-// Secrets are what the configuration gives to servers, found by the names of
-// variables, headers and flags and by their look: a server that repeats one in an
-// answer or an error must not bring it into the log. The backlog holds what had
-// happened before it could be written, such as an edit of the configuration: until
-// it is written nothing else is, and so no call is made. Once a record is kept, the
-// program's own log says that something was requested, approved or denied, and
-// never with which arguments.
+// [Secrets] are values that the configuration gives to servers, recognised by
+// the names of variables, headers and flags and by their look: a server that
+// repeats one in an answer or an error must not get it into the log. The backlog
+// holds records of what happened before it could be written, such as an edit of
+// the configuration: until the backlog is written nothing else is, and so no call
+// is made. Once a record is stored, the program's own log says that something was
+// requested, approved or denied, but never with which arguments.
 //
-// The constructors in records.go say what the audit log holds of a
-// configuration file and of a bridge's start and end.
+// The constructors in records.go define the records of configuration files and
+// of a bridge's start and end.
 package recorder
 
 import (

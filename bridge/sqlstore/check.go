@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// checkedTail is how many rows are checked before a file is used; the rest is
-	// checked while it is.
+	// checkedTail is how many rows are checked before a file is used; the rest are
+	// checked while it is in use.
 	checkedTail = 5_000
-	// smallFile is up to how many bytes SQLite's own check of the file's structure
-	// is made before it is used.
+	// smallFile is the size in bytes up to which SQLite's own check of a file's
+	// structure is made before it is used.
 	smallFile = 8 << 20
-	// comparedRows is up to how many rows Verify has SQLite compare every index with
-	// the rows, which takes ten times as long as all the rest.
+	// comparedRows is the number of rows up to which Verify has SQLite compare every
+	// index with the rows, which takes ten times as long as everything else.
 	comparedRows = 20_000
 )
 
@@ -45,7 +45,7 @@ func (f *file) check(ctx context.Context, o *Options, known *lastSeen, afresh bo
 		return err
 	}
 	if afresh && f.seq == 0 {
-		last = nil // it is of the log that was set aside
+		last = nil // it belongs to the log that was set aside
 	}
 	var against []ledger.Checkpoint
 	if last != nil {
@@ -71,7 +71,7 @@ func (f *file) check(ctx context.Context, o *Options, known *lastSeen, afresh bo
 	return err
 }
 
-// scan checks the rows after number from, all of them when it is not positive.
+// scan checks the rows after number from; all rows if from is not positive.
 func scan(ctx context.Context, c *sql.Conn, store string, key []byte, from int64, against []ledger.Checkpoint) (ledger.Report, error) {
 	checker := ledger.NewChecker(store, key, against...)
 	if from > 0 {

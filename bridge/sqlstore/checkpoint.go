@@ -18,16 +18,16 @@ const (
 	checkpointAgain = time.Minute // after one that could not be written
 )
 
-// A secondPlace is the file beside the store in which checkpoints are kept: whoever
-// exchanges the store does not reach it. The goroutine that writes has it for itself.
+// A secondPlace is a file apart from the store that keeps checkpoints: whoever
+// replaces the store does not reach it. Only the writing goroutine uses it.
 type secondPlace struct {
 	o      *Options
 	rows   int64     // since the last checkpoint there
 	tried  time.Time // when that one was written, or a newer one could not be
-	failed bool      // it could not
+	failed bool      // the newer one could not be written
 }
 
-// due returns in what time a checkpoint is due, if one is.
+// due returns how long until a checkpoint is due, if one is.
 func (p *secondPlace) due() (in time.Duration, ok bool) {
 	switch {
 	case p.o.CheckpointFile == "" || p.rows == 0:
@@ -40,8 +40,8 @@ func (p *secondPlace) due() (in time.Duration, ok bool) {
 	return checkpointAfter - time.Since(p.tried), true
 }
 
-// save appends a checkpoint of the last row, signed with its store's key: not with
-// that of the file, where another store may be by now.
+// save appends a checkpoint of the last row, signed with the key of that row's
+// store: not with the key of the file, which may be another store by now.
 func (p *secondPlace) save(last *lastSeen, key []byte) {
 	if p.o.CheckpointFile == "" || p.rows == 0 || last == nil {
 		return
@@ -57,10 +57,10 @@ func (p *secondPlace) save(last *lastSeen, key []byte) {
 	p.rows = 0
 }
 
-// readCheckpoints reads the second place. A line that is no checkpoint, such as
-// one whose end found no room on the disk, is logged and does not count: who
-// can only append gains nothing by it, and who can do more could have removed
-// the line. A last line without its end may yet be written.
+// readCheckpoints reads the second place. A line that is not a checkpoint, such as
+// one cut short by a full disk, is logged and ignored: somebody who can only
+// append gains nothing by it, and somebody who can do more could have removed the
+// line. A last line without its end may still be being written.
 func readCheckpoints(o *Options) ([]ledger.Checkpoint, error) {
 	if o.CheckpointFile == "" {
 		return nil, nil
@@ -101,8 +101,8 @@ func lastCheckpoint(o *Options) (*ledger.Checkpoint, error) {
 	return &all[len(all)-1], nil
 }
 
-// appendCheckpoint writes a checkpoint to the second place, on a line of its
-// own even where an earlier one was not written to its end.
+// appendCheckpoint writes a checkpoint to the second place, on a line of its own
+// even if an earlier line is incomplete.
 func appendCheckpoint(path string, c ledger.Checkpoint) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -122,7 +122,7 @@ func appendCheckpoint(path string, c ledger.Checkpoint) error {
 	return nil
 }
 
-// unfinished reports whether the last line of a file has no end.
+// unfinished reports whether the last line of a file is incomplete.
 func unfinished(f *os.File) (bool, error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {

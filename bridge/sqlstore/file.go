@@ -23,15 +23,15 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// A file is one opening of the store's file. Only the goroutine that writes
-// uses what is not said to be for readers.
+// A file is one opening of the store's file. Only the writing goroutine uses the
+// fields that are not marked as for readers.
 type file struct {
 	id   string // the store's
 	key  []byte
 	read *sql.DB // for readers
 
-	info        os.FileInfo // of the file that is open, when it was opened; for everybody
-	size        int64       // of it, when it was last looked at
+	info        os.FileInfo // of the open file, when it was opened; for everybody
+	size        int64       // of the file, when it was last looked at
 	wal         os.FileInfo // of its -wal; nil until it was written to
 	write       *sql.DB
 	conn        *sql.Conn // the only connection of write
@@ -51,10 +51,10 @@ type file struct {
 	seen      int64 // PRAGMA data_version that watchers were told of
 
 	journals map[string]*journal // by run; what is known of them, as of data
-	orphans  bool                // shared bytes may be there that no journal names
+	orphans  bool                // there may be shared bytes that no journal names
 }
 
-// A lastSeen is what a process remembers of a store: it had this row.
+// A lastSeen is what a process remembers of a store: that it had this row.
 type lastSeen struct {
 	store string
 	seq   int64
@@ -69,7 +69,7 @@ func unavailable(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ledger.ErrUnavailable}, args...)...)
 }
 
-// code returns SQLite's primary result code for err; 0 when it has none.
+// code returns SQLite's primary result code for err; 0 if it has none.
 func code(err error) int {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -78,8 +78,8 @@ func code(err error) int {
 	return e.Code() & 0xff
 }
 
-// broken reports whether SQLite says with err that the file is not what it
-// should be: corrupt, no database, or without our tables.
+// broken reports whether err is SQLite's way of saying that the file is not what it
+// should be: corrupt, not a database, or without our tables.
 func broken(err error) bool {
 	switch code(err) {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR:
@@ -100,12 +100,12 @@ func classed(err error) error {
 }
 
 // openFile opens the store and checks its end. known is what this process
-// remembers of it, nil for nothing; afresh allows a new store where the key of
-// an old one is.
+// remembers of it, nil for nothing; afresh permits a new store although there is
+// the key of an old one.
 //
-// An error that wraps ErrDamaged may come with a file that can only be read.
-// Any other is one that somebody must remove: a folder that cannot be written,
-// a newer schema.
+// With an error that wraps ErrDamaged it may return a file that can only be read.
+// Any other error has a cause that a person must remove: a folder that cannot be
+// written, a newer schema.
 func openFile(ctx context.Context, o *Options, known *lastSeen, afresh bool) (_ *file, err error) {
 	info, err := o.place(known, afresh)
 	if err != nil {
@@ -135,7 +135,7 @@ func openFile(ctx context.Context, o *Options, known *lastSeen, afresh bool) (_ 
 		err = f.identify(ctx, o)
 	}
 	if f.id != "" {
-		f.read, _ = connect(o.Path, "ro", 4) // an error shows with the first use
+		f.read, _ = connect(o.Path, "ro", 4) // an error shows at the first use
 	}
 	if err == nil {
 		f.ring = ledger.NewKeyring(f.id, f.key)
@@ -185,7 +185,7 @@ func (f *file) version(ctx context.Context) (v int64, err error) {
 	return v, err
 }
 
-// opening says what was being done, without doing away with the class of err.
+// opening adds what was being done, keeping the class of err.
 func opening(path string, err error) error {
 	if err = classed(err); errors.Is(err, ledger.ErrDamaged) {
 		return err
@@ -193,7 +193,7 @@ func opening(path string, err error) error {
 	return fmt.Errorf("opening the audit log %s: %w", path, err)
 }
 
-// place finds the file, or makes an empty one where none was.
+// place finds the file, or makes an empty one if there is none.
 func (o *Options) place(known *lastSeen, afresh bool) (os.FileInfo, error) {
 	dir := filepath.Dir(o.Path)
 	if !o.ReadOnly {
@@ -243,8 +243,8 @@ func (o *Options) place(known *lastSeen, afresh bool) (os.FileInfo, error) {
 	return info, errors.Join(err, f.Close())
 }
 
-// enterWAL switches the file to a write-ahead log, if it is not yet. SQLite
-// does not wait for others when it does that, so we do.
+// enterWAL switches the file to a write-ahead log, unless it already has one.
+// SQLite does not wait for others when it does that, so we do.
 func (f *file) enterWAL(ctx context.Context) error {
 	for try := 0; ; try++ {
 		var mode string
@@ -260,8 +260,8 @@ func (f *file) enterWAL(ctx context.Context) error {
 	}
 }
 
-// prepareSchema makes the schema what this release needs, from nothing if the file is
-// new.
+// prepareSchema brings the schema to what this release needs, from nothing if the
+// file is new.
 func (f *file) prepareSchema(ctx context.Context, o *Options, known *lastSeen, afresh bool) error {
 	if o.ReadOnly {
 		return migrate(ctx, f.conn, true)
@@ -292,12 +292,12 @@ func (f *file) prepareSchema(ctx context.Context, o *Options, known *lastSeen, a
 	})
 }
 
-// metaSeal shows that the store's name was written by who had its key.
+// metaSeal shows that whoever wrote the store's name had its key.
 func metaSeal(key []byte, store string) string {
 	return hex.EncodeToString(derive(key, "store "+store))
 }
 
-// identify reads who the store is and finds its key.
+// identify reads the store's id and finds its key.
 func (f *file) identify(ctx context.Context, o *Options) error {
 	meta := make(map[string]string)
 	rows, err := f.conn.QueryContext(ctx, "SELECT name, value FROM meta")
@@ -353,8 +353,8 @@ func (f *file) number(ctx context.Context, query string, args ...any) (n int64, 
 	return n, err
 }
 
-// same reports whether the path still leads to the files that are open, and
-// none of them was shortened; an error says what is not so.
+// same checks that the path still leads to the files that are open, and that none
+// of them was shortened; the error says what is wrong.
 func (f *file) same(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -376,8 +376,8 @@ func (f *file) same(path string) error {
 	return nil
 }
 
-// refresh reads the head again if another connection changed the file, and
-// checks that what was the head is still there.
+// refresh rereads the head if another connection changed the file, and checks that
+// the previous head is still there.
 func (f *file) refresh(ctx context.Context) error {
 	data, err := f.version(ctx)
 	if err != nil || data == f.data {
@@ -404,8 +404,7 @@ const headQuery = `SELECT seq, hash, seal FROM (SELECT seq, hash, seal FROM rows
 	UNION ALL SELECT seq, hash, seal FROM (SELECT seq, hash, seal FROM recent ORDER BY seq DESC LIMIT 1)
 	ORDER BY seq DESC LIMIT 1`
 
-// readHead sets the head from the file and returns its seal, which it does not
-// check.
+// readHead sets the head from the file and returns its seal without checking it.
 func (f *file) readHead(ctx context.Context) (seal []byte, err error) {
 	var hash []byte
 	f.seq, f.hash = 0, ledger.Hash{}
@@ -420,7 +419,7 @@ func (f *file) readHead(ctx context.Context) (seal []byte, err error) {
 	return seal, err
 }
 
-// has checks that a row that was there is there, or pruned.
+// has checks that a row that once existed still does, or was pruned.
 func (f *file) has(ctx context.Context, m lastSeen) error {
 	var hash []byte
 	err := f.conn.QueryRowContext(ctx, "SELECT hash FROM rows WHERE seq = ?1 UNION ALL SELECT hash FROM recent WHERE seq = ?1", m.seq).Scan(&hash)
@@ -437,8 +436,8 @@ func (f *file) has(ctx context.Context, m lastSeen) error {
 	return err
 }
 
-// follows checks that this store is the one of m, or was begun when that one
-// was set aside.
+// follows checks that this store is that of m, or was begun when that one was set
+// aside.
 func (f *file) follows(ctx context.Context, m lastSeen) error {
 	if m.store == f.id {
 		return f.has(ctx, m)
@@ -458,8 +457,8 @@ func (f *file) follows(ctx context.Context, m lastSeen) error {
 	return nil
 }
 
-// add writes a batch in one transaction, but for what of it is refused. After an
-// error the file must not be used.
+// add writes a batch in one transaction, except for the items that are refused.
+// After an error the file must not be used.
 func (f *file) add(ctx context.Context, path string, batch []*item, durable bool) error {
 	if err := f.synchronous(ctx, durable); err != nil {
 		return err
@@ -507,7 +506,7 @@ func one(done sql.Result, err error) error {
 	return nil
 }
 
-// synchronous makes a commit sync the disk, or not.
+// synchronous sets whether a commit syncs the disk.
 func (f *file) synchronous(ctx context.Context, durable bool) error {
 	level := "NORMAL"
 	if durable {
@@ -520,8 +519,8 @@ func (f *file) synchronous(ctx context.Context, durable bool) error {
 	return f.exec(ctx, "PRAGMA synchronous = "+level)
 }
 
-// compact moves up to n of the oldest rows of recent to rows and reports
-// whether more are left.
+// compact moves up to n of the oldest rows from recent to rows and reports whether
+// more are left.
 func (f *file) compact(ctx context.Context, n int) (more bool, err error) {
 	if err := f.synchronous(ctx, false); err != nil {
 		return false, err
@@ -543,8 +542,8 @@ func (f *file) compact(ctx context.Context, n int) (more bool, err error) {
 	return f.compacted < f.seq, err
 }
 
-// resync copies what the write-ahead log holds to the file and syncs it, so
-// that a write whose sync failed before is made again.
+// resync copies the content of the write-ahead log to the file and syncs it, so
+// that a write whose sync failed is repeated.
 func (f *file) resync(ctx context.Context) error {
 	if err := f.synchronous(ctx, true); err != nil {
 		return err
@@ -559,10 +558,10 @@ func (f *file) resync(ctx context.Context) error {
 	return nil
 }
 
-// copyWAL copies what the write-ahead log holds to the file, as far as nobody else
-// reads an older state. It waits for nobody. Who closes last removes the
-// -wal, but a process that only reads cannot, and then the rows are in the file
-// all the same.
+// copyWAL copies the content of the write-ahead log to the file, as far as nobody
+// else is reading an older state. It waits for nobody. The last to close removes
+// the -wal, but a process that only reads cannot; after copyWAL the rows are in
+// the file even then.
 func (f *file) copyWAL(ctx context.Context) error {
 	return f.exec(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
 }

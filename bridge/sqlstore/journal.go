@@ -14,8 +14,8 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// schema2 adds the journals of runs. The numbers of a journal's entries are a
-// range of their own, so that its last one, and all of them, are found without
+// schema2 adds the journals of runs. The entries of each journal are numbered in a
+// range of their own, so that its last entry, and all of them, are found without
 // an index.
 const schema2 = `CREATE TABLE journals (
 	number INTEGER PRIMARY KEY,
@@ -42,7 +42,7 @@ CREATE TABLE shared (
 );
 `
 
-// schema3 adds whose runs they are: a run belongs to the configuration that it
+// schema3 adds the configuration of each run: a run belongs to the one that it
 // began with.
 const schema3 = `CREATE TABLE configurations (
 	journal INTEGER PRIMARY KEY, -- its number
@@ -54,7 +54,7 @@ const (
 	// journalsWithLast joins each journal with its last entry.
 	journalsWithLast = ` FROM journals LEFT JOIN entries ON id = (
 		SELECT max(e.id) FROM entries AS e WHERE e.id > number << 32 AND e.id < (number + 1) << 32)`
-	// runsQuery has a place for the expression that says whose a run is.
+	// runsQuery has a place for the expression for a run's configuration.
 	runsQuery = "SELECT number, run, owner, wanted, state, began, until, shared, coalesce(total, 0), %s, %s" + journalsWithLast
 	whoseRun  = "coalesce((SELECT c.id FROM configurations AS c WHERE c.journal = number), '')"
 
@@ -62,7 +62,7 @@ const (
 	placeMask = 1<<placeBits - 1
 )
 
-// A journal is what the goroutine that writes knows of one.
+// A journal is what the writing goroutine knows of one run's journal.
 type journal struct {
 	run    string
 	number int64
@@ -73,8 +73,8 @@ type journal struct {
 	seal   cipher.AEAD
 }
 
-// sealer returns what encrypts the entries of a run: AES-256-GCM under a key of
-// the run's own, with a random nonce before each text.
+// sealer returns the cipher for the entries of a run: AES-256-GCM under the run's
+// own key, with a random nonce before each text.
 func (f *file) sealer(run string) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(derive(f.key, "journal "+run))
 	if err != nil {
@@ -83,8 +83,9 @@ func (f *file) sealer(run string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// binding binds an encrypted body to where it stands and what stands beside it;
-// hash is of the shared bytes. The run is bound by the key.
+// binding returns the data that binds an encrypted body to its place and to the
+// row's other columns; hash is that of the shared bytes. The key binds it to its
+// run.
 func binding(e *ledger.JournalEntry, place int64, hash []byte) []byte {
 	b := make([]byte, 0, 64+len(e.Kind)+len(e.Shared)+len(hash))
 	for _, n := range []int64{place, int64(e.Call)} {
@@ -111,7 +112,7 @@ func moment(n int64) time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-// take checks entries and makes them the item's.
+// take checks entries and adds them to the item.
 func (it *item) take(entries []ledger.JournalEntry, clock func() time.Time) error {
 	for i := range entries {
 		if err := entries[i].Check(); err != nil {
@@ -125,7 +126,7 @@ func (it *item) take(entries []ledger.JournalEntry, clock func() time.Time) erro
 	return nil
 }
 
-// size is how many bytes an item writes, about.
+// size returns about how many bytes an item writes.
 func (it *item) size() int {
 	n := len(it.body)
 	for i := range it.journal {
@@ -134,7 +135,7 @@ func (it *item) size() int {
 	return n
 }
 
-// Append keeps entries. See ledger.Journal.
+// Append stores entries. See ledger.Journal.
 func (db *DB) Append(ctx context.Context, entries ...ledger.JournalEntry) error {
 	if err := ctx.Err(); err != nil || len(entries) == 0 {
 		return err
@@ -149,12 +150,12 @@ func (db *DB) Append(ctx context.Context, entries ...ledger.JournalEntry) error 
 	return db.keep(ctx, it)
 }
 
-// A refusedError is an error of an item, without harm to what else is in the
+// A refusedError is an error of one item that does not affect the rest of the
 // transaction.
 type refusedError struct{ error }
 
-// addEntries writes the entries of an item, all or none, in the transaction
-// that is open. If they are refused, none is written and the item says so.
+// addEntries writes the entries of an item, all or none, in the open transaction.
+// If they are refused, none is written and the item says so.
 func (f *file) addEntries(ctx context.Context, it *item) (err error) {
 	it.refused = nil
 	switch len(it.journal) {
@@ -225,7 +226,7 @@ func (f *file) addEntry(ctx context.Context, e *ledger.JournalEntry, now time.Ti
 	return one(f.insertEntry.ExecContext(ctx, j.number<<placeBits|j.place, string(e.Kind), e.Call, j.bytes, body))
 }
 
-// journal returns what is known of a run's journal; nil when it has none.
+// journal returns what is known of a run's journal; nil if it has none.
 func (f *file) journal(ctx context.Context, run string) (*journal, error) {
 	if j := f.journals[run]; j != nil {
 		return j, nil
@@ -268,7 +269,7 @@ func (f *file) beginJournal(ctx context.Context, e *ledger.JournalEntry, now tim
 	return j, f.exec(ctx, "INSERT OR REPLACE INTO configurations (journal, id) VALUES (?, ?)", j.number, e.Configuration)
 }
 
-// share keeps the bytes that e shares with other runs, and returns their hash.
+// share stores the bytes that e shares with other runs, and returns their hash.
 func (f *file) share(ctx context.Context, e *ledger.JournalEntry) ([]byte, error) {
 	if e.Shared == "" {
 		return nil, nil
@@ -289,7 +290,8 @@ func (f *file) share(ctx context.Context, e *ledger.JournalEntry) ([]byte, error
 	return hash[:], err
 }
 
-// dropJournal removes a journal. What it shares with others is left to sweep.
+// dropJournal removes a journal. Bytes that it shares with others are left to
+// sweep.
 func (f *file) dropJournal(ctx context.Context, j *journal) error {
 	delete(f.journals, j.run)
 	f.orphans = true
@@ -305,7 +307,7 @@ func (f *file) dropJournal(ctx context.Context, j *journal) error {
 	return one(f.conn.ExecContext(ctx, "DELETE FROM journals WHERE number = ?", j.number))
 }
 
-// sweep removes shared bytes that no journal names. Who begins a journal later
+// sweep removes shared bytes that no journal names. A journal that begins later
 // finds them missing and writes them again.
 func (f *file) sweep(ctx context.Context) error {
 	if !f.orphans {
@@ -323,14 +325,14 @@ func (f *file) sweep(ctx context.Context) error {
 	return err
 }
 
-// sweep does so for the goroutine that writes.
+// sweep calls [file.sweep] in the writing goroutine.
 func (db *DB) sweep(ctx context.Context) {
 	db.swept = time.Now()
 	_ = db.do(ctx, func(ctx context.Context, f *file) error { return f.sweep(ctx) }) // Err says it
 }
 
-// changing runs change in a transaction of the goroutine that writes. A refusal
-// that it returns leaves everything as it was.
+// changing runs change in a transaction of the writing goroutine. If change
+// returns a refusal everything is left as it was.
 func (db *DB) changing(ctx context.Context, change func(context.Context, *file) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -360,7 +362,7 @@ func (db *DB) changing(ctx context.Context, change func(context.Context, *file) 
 	return err
 }
 
-// ChangeRun changes what is known of a run. See ledger.Journal.
+// ChangeRun changes a run. See ledger.Journal.
 func (db *DB) ChangeRun(ctx context.Context, run string, change func(*ledger.JournaledRun) error) (k ledger.JournaledRun, err error) {
 	err = db.changing(ctx, func(ctx context.Context, f *file) error {
 		all, err := readRuns(ctx, f.conn, " WHERE run = ?", run)
@@ -437,8 +439,8 @@ func readRuns(ctx context.Context, c *sql.Conn, where string, args ...any) ([]jo
 	return all, rows.Err()
 }
 
-// snapshot has read look at one state of the journals, whoever writes. A file
-// that no release with journals has written is not read: it has none.
+// snapshot has read see one consistent state of the journals, whoever writes. A
+// file that no release with journals has written is not read: it has none.
 func (db *DB) snapshot(ctx context.Context, read func(*file, *sql.Conn) error) error {
 	f, err := db.reading()
 	if err != nil {

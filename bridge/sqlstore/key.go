@@ -14,10 +14,10 @@ import (
 
 const keySize = 32
 
-// A store and its key come into being together. The key is first written as
-// FILE.new, then the schema is committed with the key's name, then the key is
-// renamed: whatever is interrupted, a store without its key, or a key without
-// its store, is one that was tampered with.
+// A store and its key are created together. The key is first written as FILE.new,
+// then the schema is committed with the key's name, then the key is renamed:
+// wherever that is interrupted, a store without its key or a key without its store
+// is always a sign of tampering.
 func newKeyFile(file string) string { return file + ".new" }
 
 // makeKey writes a new key to FILE.new.
@@ -79,8 +79,8 @@ func readKeyFile(file string) ([]byte, error) {
 	return key, nil
 }
 
-// keyName is what the store keeps of its key: it tells keys apart and nothing
-// can be learnt of them from it.
+// keyName is what the store keeps of its key: it tells keys apart and reveals
+// nothing about them.
 func keyName(key []byte) string { return hex.EncodeToString(derive(key, "name")[:8]) }
 
 // derive returns a key for another purpose.

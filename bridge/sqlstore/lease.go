@@ -7,8 +7,8 @@ import (
 	"codemode-bridge/bridge/ledger"
 )
 
-// schema4 adds the numbers of leases. A release without them acquires a run
-// under the number that it has: there the owner's name alone keeps others from
+// schema4 adds the numbers of leases. An older release acquires a run under the
+// number that it already has: there only the owner's name keeps others from
 // writing.
 const schema4 = `CREATE TABLE leases (
 	journal INTEGER PRIMARY KEY, -- its number
@@ -19,23 +19,23 @@ const schema4 = `CREATE TABLE leases (
 // leaseOfRun is the expression for the number of a journal's lease.
 const leaseOfRun = "coalesce((SELECT l.lease FROM leases AS l WHERE l.journal = number), 0)"
 
-// setLease notes the number of a journal's lease. A release that knows none
-// leaves the row of a journal that it drops.
+// setLease stores the number of a journal's lease. A release that knows no lease
+// numbers leaves this row behind when it drops a journal.
 func (f *file) setLease(ctx context.Context, journal, lease int64) error {
 	return f.exec(ctx, "INSERT OR REPLACE INTO leases (journal, lease) VALUES (?, ?)", journal, lease)
 }
 
 // The column wanted has what is requested of a run's owner, in words that older
-// releases write and understand, too:
+// releases also write and understand:
 //
-//	give BRIDGE   that it hands the run over; an older release does not say to whom
-//	end NAME      that it ends the run
+//	give BRIDGE   hand the run over; an older release does not say to whom
+//	end NAME      end the run
 const (
 	give = "give"
 	end  = "end "
 )
 
-// unnamed is who requests a handover and is of an older release.
+// unnamed stands for the requester of a handover that an older release requested.
 const unnamed = "a bridge of an older release"
 
 func wantedOf(k *ledger.JournaledRun) string {

@@ -22,13 +22,13 @@ type Repaired struct {
 	Hash  ledger.Hash `json:"hash"`  // of that row
 }
 
-// ErrWhole: there is nothing to repair.
+// ErrWhole means that there is nothing to repair.
 var ErrWhole = errors.New("the audit log is whole")
 
-// Repair sets a damaged log aside, with its -wal, under a name that says when,
-// and begins a new one whose first row tells of it. Nothing is deleted. A
-// bridge that runs on the damaged log goes on with the new one, without the
-// journals of its runs. If the log reads as whole, it is left as it is: ErrWhole.
+// Repair sets a damaged log aside, with its -wal, under a name with the time, and
+// begins a new one whose first row records this. Nothing is deleted. A bridge that
+// is running on the damaged log goes on with the new one, without the journals of
+// its runs. A log that is whole is left alone: the error is ErrWhole.
 func Repair(ctx context.Context, o Options) (Repaired, error) {
 	o.setDefaults()
 	if o.ReadOnly {
@@ -58,8 +58,8 @@ func Repair(ctx context.Context, o Options) (Repaired, error) {
 	if err != nil {
 		return done, fmt.Errorf("writing of the repair: %w", err)
 	}
-	// The new log gets its place with its first row in it: a bridge that looks
-	// there meanwhile would take one without for another's.
+	// The new log is put in place with its first row already in it: a bridge that
+	// looks meanwhile would take a log without that row for another one's.
 	begun := o
 	begun.Path += stamp + ".new"
 	head, err := anew(ctx, &begun, ledger.Record{Event: ledger.Repaired, Detail: detail})

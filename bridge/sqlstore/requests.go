@@ -17,14 +17,14 @@ import (
 	"codemode-bridge/bridge/approval"
 )
 
-// RequestStore is an approval.Store in a SQLite file of its own: what people are
-// asked and what they have granted. It stands apart from the audit log because
-// the two are different things. The log is evidence, chained and never
-// changed; these are working papers, which several processes change and which
-// may be thrown away: the log has what was decided.
+// RequestStore is an approval.Store in a SQLite file of its own: it has the
+// requests to people and their grants. It is separate from the audit log because
+// the two differ in kind. The log is evidence, chained and never changed; these
+// are working papers, which several processes change and which may be thrown
+// away, since the log has what was decided.
 //
 // Every change is one synced transaction that begins with the write lock.
-// Its methods may be called by any number of goroutines.
+// Its methods may be called concurrently.
 type RequestStore struct {
 	path string
 	info os.FileInfo // of the file that was opened
@@ -35,7 +35,7 @@ type RequestStore struct {
 
 	mu       sync.Mutex
 	changed  chan struct{}
-	watching bool // a goroutine looks for changes of other processes
+	watching bool // a goroutine watches for changes of other processes
 }
 
 const (
@@ -68,12 +68,12 @@ CREATE TABLE IF NOT EXISTS held (
 // requestsVersion is the version of that schema, in user_version.
 const requestsVersion = 1
 
-// OpenRequests opens the file, and makes it and its folder where there are none.
+// OpenRequests opens the file, and makes it and its folder if they do not exist.
 func OpenRequests(ctx context.Context, path string) (*RequestStore, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of the requests: %w", err)
 	}
-	// One that is there is not opened: closing it would drop the locks that
+	// An existing file is not opened here: closing it would drop the locks that
 	// SQLite has on it for this process.
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
@@ -122,8 +122,9 @@ func (r *RequestStore) Close() error {
 	return r.pool.Close()
 }
 
-// same says that the path no longer leads to the file that is open: who opens
-// it now, such as a terminal, sees other requests than this process.
+// same returns an error if the path no longer leads to the file that is open:
+// somebody who opens it now, such as a terminal, sees other requests than this
+// process.
 func (r *RequestStore) same() error {
 	info, err := os.Stat(r.path)
 	if err == nil && os.SameFile(info, r.info) {
@@ -152,7 +153,7 @@ func (r *RequestStore) change(ctx context.Context, do func(c *sql.Conn) error) (
 		}
 		if err != nil {
 			_, undo := c.ExecContext(ctx, "ROLLBACK")
-			if undo != nil { // the connection is of no use any more
+			if undo != nil { // the connection can no longer be used
 				drop(c)
 			}
 			return
@@ -170,7 +171,7 @@ func drop(c *sql.Conn) {
 	_ = c.Raw(func(any) error { return driver.ErrBadConn })
 }
 
-// Put keeps a new entry.
+// Put stores a new request.
 func (r *RequestStore) Put(ctx context.Context, e approval.StoredRequest) error {
 	body, err := encode(e)
 	if err != nil {
@@ -196,7 +197,7 @@ func encode(v any) (string, error) {
 	return text.String(), err
 }
 
-// settledAt is when an entry was settled, or nil.
+// settledAt returns when a request was settled, or nil.
 func settledAt(e *approval.StoredRequest) any {
 	if e.Verdict == nil {
 		return nil
@@ -204,9 +205,9 @@ func settledAt(e *approval.StoredRequest) any {
 	return e.Verdict.Time.UnixNano()
 }
 
-// Update changes one entry.
+// Update changes one request.
 func (r *RequestStore) Update(ctx context.Context, id string, change func(*approval.StoredRequest) error) (e approval.StoredRequest, err error) {
-	var refused error // of change: the entry stays as it is, and is returned
+	var refused error // of change: the request is left as it is, and returned
 	err = r.change(ctx, func(c *sql.Conn) error {
 		e, refused = approval.StoredRequest{}, nil
 		if err := readBody(c.QueryRowContext(ctx, "SELECT body FROM requests WHERE id = ?", id), &e); err != nil {
@@ -242,7 +243,7 @@ func readBody(row interface{ Scan(...any) error }, into any) error {
 	return json.Unmarshal([]byte(body), into)
 }
 
-// Requests returns entries, the oldest first.
+// Requests returns requests, the oldest first.
 func (r *RequestStore) Requests(ctx context.Context, f approval.Filter) ([]approval.StoredRequest, error) {
 	where, args := "1", []any{}
 	if f.ID != "" {
@@ -285,7 +286,7 @@ func list[T any](ctx context.Context, from interface {
 	return all, rows.Err()
 }
 
-// AddGrant keeps a new grant.
+// AddGrant stores a new grant.
 func (r *RequestStore) AddGrant(ctx context.Context, g approval.Grant) error {
 	body, err := encode(g)
 	if err != nil {
@@ -351,7 +352,7 @@ func (r *RequestStore) DropGrants(ctx context.Context, drop func(approval.Grant)
 	})
 }
 
-// ChangePendingConfig changes what is held of a configuration file.
+// ChangePendingConfig changes the pending configuration of a file.
 func (r *RequestStore) ChangePendingConfig(ctx context.Context, file string, change func(*approval.PendingConfig) (*approval.PendingConfig, error)) (h *approval.PendingConfig, err error) {
 	err = r.change(ctx, func(c *sql.Conn) error {
 		var old *approval.PendingConfig
@@ -385,10 +386,10 @@ func (r *RequestStore) ChangePendingConfig(ctx context.Context, file string, cha
 	return h, err
 }
 
-// errSame ends a transaction that changed nothing, of which nobody is told.
+// errSame ends a transaction that changed nothing, so that nobody is notified.
 var errSame = errors.New("nothing was changed")
 
-// Forget drops entries that are over.
+// Forget drops requests that have ended.
 func (r *RequestStore) Forget(ctx context.Context, before time.Time) error {
 	return r.change(ctx, func(c *sql.Conn) error {
 		_, err := c.ExecContext(ctx, "DELETE FROM requests WHERE coalesce(over, until) < ?", before.UnixNano())
@@ -396,8 +397,8 @@ func (r *RequestStore) Forget(ctx context.Context, before time.Time) error {
 	})
 }
 
-// Changed returns a channel that the next change closes. The first call
-// starts a goroutine that looks for changes of other processes, until Close.
+// Changed returns a channel that the next change closes. The first call starts a
+// goroutine that watches for changes of other processes until Close.
 func (r *RequestStore) Changed() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -408,9 +409,9 @@ func (r *RequestStore) Changed() <-chan struct{} {
 	return r.changed
 }
 
-// follow tells of what other processes have changed. When it cannot look any
-// more it tells of that, once, for those who wait then see the error
-// themselves; and once more when it can again.
+// follow reports changes of other processes. If it can no longer watch the file it
+// reports a change once, so that those who wait see the error themselves, and once
+// more when it can watch again.
 func (r *RequestStore) follow() {
 	ctx := context.Background() // it ends with Close, and not with whoever asked first
 	timer := time.NewTimer(lookEvery)
@@ -442,8 +443,8 @@ func (r *RequestStore) follow() {
 	}
 }
 
-// look returns what changes when others change the file, as seen from the
-// connection c, which it opens when there is none and drops after an error.
+// look returns a value that changes when others change the file, as seen from the
+// connection c, which it opens if there is none and drops after an error.
 func (r *RequestStore) look(ctx context.Context, c **sql.Conn) (version int64, err error) {
 	if err = r.same(); err == nil && *c == nil {
 		*c, err = r.pool.Conn(ctx)

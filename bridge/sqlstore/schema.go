@@ -15,15 +15,15 @@ import (
 const version = 4
 
 // oldestReader is the oldest version whose release may use the file: one that
-// knows no configurations would take up the runs of others.
+// knows no configurations would resume the runs of others.
 const oldestReader = 3
 
 // application marks our files: "cmbr" in SQLite's header.
 const application = 0x636d6272
 
-// migrations[v] leads from version v to v+1. They add tables and never change
-// one that is there. What is written down of one kind of thing (journal
-// entries, say) gets tables of its own, in a migration of its own.
+// migrations[v] leads from version v to v+1. Migrations add tables and never
+// change an existing one. Each kind of thing that is stored (journal entries, say)
+// gets its own tables in its own migration.
 var migrations = []string{schema1, schema2, schema3, schema4}
 
 // facts are what rows are searched by, each with its expression over body.
@@ -53,9 +53,9 @@ var schema1 = func() string {
 		"CREATE VIEW log AS SELECT * FROM rows UNION ALL SELECT * FROM fresh;\n"
 }()
 
-// genuine checks that the tables, indexes and views are those that were made:
-// another expression in one of them would hide rows from queries, and a trigger
-// could make a row vanish as it is written. No release has any.
+// genuine checks that the tables, indexes and views are the ones we made: a changed
+// expression could hide rows from queries, and a trigger could make a row vanish
+// as it is written. No release has triggers.
 func genuine(ctx context.Context, c *sql.Conn) error {
 	var has int
 	if err := c.QueryRowContext(ctx, "PRAGMA user_version").Scan(&has); err != nil {
@@ -111,7 +111,7 @@ func connect(path, mode string, connections int) (*sql.DB, error) {
 	return pool, nil
 }
 
-// newer says that a file was written by a release that this one cannot follow.
+// newer returns the error for a file from a release that this one cannot read.
 type newer struct{ has, oldest int }
 
 func (e newer) Error() string {

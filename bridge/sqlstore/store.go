@@ -20,11 +20,11 @@ import (
 type Options struct {
 	Path           string           // of the file; its folder is made, for its owner only, if there is none
 	Key            string           // the file of its key; Path + ".key" when empty
-	CheckpointFile string           // a second place, to which checkpoints are appended; none when empty
+	CheckpointFile string           // a second place, to which checkpoints are appended; none if empty
 	AllDurable     bool             // treat every record as Durable
 	ReadOnly       bool             // write nothing and make nothing; Record and Prune fail
 	Clock          func() time.Time // of records without a time and of checkpoints; nil is time.Now
-	Logger         *slog.Logger     // is told of damage and of checkpoints that cannot be written; nil is none
+	Logger         *slog.Logger     // gets damage and checkpoints that cannot be written; nil means no log
 
 	networkFS func(dir string) string // tests say what a folder is on
 }
@@ -54,7 +54,7 @@ const (
 	maxRecent    = 50_000                 // rows in recent at which they move even under load
 
 	recheckEvery = 2 * time.Second // between looks whether a damaged store was mended
-	checkAgain   = time.Minute     // after a check in the background that could not be made
+	checkAgain   = time.Minute     // after a background check that could not be made
 
 	sweepEvery = 10 * time.Minute // between looks for shared bytes that no journal names
 )
@@ -66,17 +66,17 @@ type DB struct {
 	jobs    chan *job
 	poke    chan struct{} // somebody began to watch
 	stop    chan struct{} // closed by Close
-	stopped chan struct{} // closed when the goroutine that writes has ended
+	stopped chan struct{} // closed when the writing goroutine has ended
 	close   sync.Once
 	behind  sync.WaitGroup // the checks in the background
 
 	mu          sync.Mutex
-	file        *file // what is read; nil when nothing can be
+	file        *file // what is read; nil if nothing can be
 	fault       fault // why nothing can be written
-	hiddenFault fault // damage that opening the file does not find; it lasts as long as the file stands there
+	hiddenFault fault // damage that opening the file does not find; it lasts as long as the file is in its place
 	watch       chan struct{}
 
-	// The goroutine that writes has these for itself.
+	// Only the writing goroutine uses these.
 	stopCheck  context.CancelFunc // ends the check in the background
 	lastSeen   *lastSeen          // the last row that this process wrote or found
 	key        []byte             // of lastSeen's store
@@ -86,7 +86,7 @@ type DB struct {
 	swept      time.Time // when shared bytes that no journal names were last removed
 }
 
-// A fault is what is wrong with a store; nothing when err is nil.
+// A fault is what is wrong with a store; nothing if err is nil.
 type fault struct {
 	err error
 	at  time.Time
@@ -99,31 +99,30 @@ func (w fault) stands(path string) bool {
 	return err == nil && w.in != nil && os.SameFile(now, w.in)
 }
 
-// An item is a record, entries of journals, or both, which wait to be written
-// together.
+// An item is a record, journal entries, or both, waiting to be written together.
 type item struct {
 	body      []byte // of the record; nil for none
 	journal   []ledger.JournalEntry
 	at        time.Time // of entries: now
 	durable   bool
-	refused   error // it is at fault itself: nothing of it was written
-	taken     bool  // by the goroutine that writes, under DB.mu
-	abandoned bool  // by the one who waits, under DB.mu
+	refused   error // the item itself is at fault: nothing of it was written
+	taken     bool  // by the writing goroutine, under DB.mu
+	abandoned bool  // by its caller, under DB.mu
 	done      chan error
 }
 
-// A job is work for the goroutine that writes.
+// A job is work for the writing goroutine.
 type job struct {
 	do   func(context.Context, *file) error
 	done chan error
 }
 
-// Open opens a store, or makes one. It starts a goroutine that writes, and for
-// a long log one that checks the old rows, which Close ends.
+// Open opens a store, or makes one. It starts a goroutine that writes and, for a
+// long log, one that checks the old rows; Close ends both.
 //
-// A damaged store is opened all the same: Err says why, Record fails, and what
-// can be read can be read. An error is something that a person must change: a
-// folder that cannot be written, a network file system, a newer schema.
+// Damage is not an error of Open: Err then says what is wrong, Record fails, and
+// whatever is readable can be read. An error is something that a person must fix:
+// a folder that cannot be written, a network file system, a newer schema.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	o.setDefaults()
 	f, err := openFile(ctx, &o, nil, false)
@@ -158,7 +157,7 @@ func (db *DB) checkBehind(ctx context.Context, f *file) {
 	db.behind.Go(func() { db.checkUntilDone(ctx, f) })
 }
 
-// checkUntilDone verifies the whole file, again and again if it cannot.
+// checkUntilDone verifies the whole file, trying again until that is possible.
 func (db *DB) checkUntilDone(ctx context.Context, f *file) {
 	for {
 		err := db.checkAll(ctx, f)
@@ -174,8 +173,8 @@ func (db *DB) checkUntilDone(ctx context.Context, f *file) {
 	}
 }
 
-// checkAll verifies the whole file. An error is why it could not; damage is
-// kept.
+// checkAll verifies the whole file. The error says why that was not possible;
+// damage that it finds is remembered.
 func (db *DB) checkAll(ctx context.Context, f *file) error {
 	report, err := f.verify(ctx, &db.o, nil)
 	if err == nil && !report.Whole {
@@ -186,14 +185,14 @@ func (db *DB) checkAll(ctx context.Context, f *file) error {
 	}
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if os.SameFile(db.file.info, f.info) { // else it is about a file that was set aside
+	if os.SameFile(db.file.info, f.info) { // otherwise it is about a file that was set aside
 		db.o.Logger.Error("calls are refused", "error", err)
 		db.hiddenFault = fault{err, time.Now(), f.info}
 	}
 	return nil
 }
 
-// remember keeps the last row of f as what this process knows of the store.
+// remember stores the last row of f as what this process knows of the store.
 func (db *DB) remember(f *file) {
 	db.lastSeen, db.key = &lastSeen{f.id, f.seq, f.hash}, f.key
 }
@@ -217,7 +216,7 @@ func (db *DB) Record(ctx context.Context, r ledger.Record) error {
 	return db.keep(ctx, it)
 }
 
-// keep hands an item to the goroutine that writes and waits until it is kept.
+// keep hands an item to the writing goroutine and waits until it is stored.
 func (db *DB) keep(ctx context.Context, it *item) error {
 	select {
 	case db.queue <- it:
@@ -266,8 +265,8 @@ func (db *DB) Changed() <-chan struct{} {
 	return db.watch
 }
 
-// Err says why Record fails now. After a failed write it says so until a later
-// record was written.
+// Err says why Record fails at present. After a failed write it says so until a
+// later record has been written.
 func (db *DB) Err() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -279,7 +278,7 @@ func (db *DB) Err() error {
 	}
 }
 
-// wrong says why nothing can be written; nil when something can. The caller
+// wrong says why nothing can be written; nil if writing is possible. The caller
 // holds DB.mu.
 func (db *DB) wrong() error {
 	if db.hiddenFault.err != nil {
@@ -301,8 +300,8 @@ func (db *DB) Key(purpose string) ([]byte, error) {
 	return derive(f.key, purpose), nil
 }
 
-// Close writes what was taken, leaves a checkpoint in the second place, and
-// waits for the store's goroutines.
+// Close writes what is queued, leaves a checkpoint in the second place, and waits
+// for the store's goroutines.
 func (db *DB) Close() error {
 	db.close.Do(func() {
 		close(db.stop)
@@ -315,7 +314,7 @@ func (db *DB) Close() error {
 //
 //	record, entries -> queue -> gather -> commit -> answer
 //	                              ^          |
-//	                              +- next ---+--- nothing for a while -> settle, sign, sweep
+//	                              +- next ---+--- nothing for a while -> compact, sign, sweep
 func (db *DB) run(ctx context.Context) {
 	defer close(db.stopped)
 	timer := time.NewTimer(time.Hour)
@@ -350,7 +349,7 @@ func (db *DB) run(ctx context.Context) {
 	}
 }
 
-// end leaves the file as it is to be found.
+// end leaves the file as the next process should find it.
 func (db *DB) end(ctx context.Context) {
 	db.stopCheck()
 	db.behind.Wait()
@@ -373,7 +372,7 @@ func (db *DB) end(ctx context.Context) {
 	db.notify()
 }
 
-// wait returns how long nothing needs to be done.
+// wait returns how long until something needs to be done.
 func (db *DB) wait() (time.Duration, bool) {
 	wait := time.Duration(-1)
 	sooner := func(d time.Duration) {
@@ -403,9 +402,9 @@ func (db *DB) wait() (time.Duration, bool) {
 	return wait, wait >= 0
 }
 
-// gather takes what waits behind it, as much as goes into one transaction.
+// gather takes the items queued behind it, as many as fit into one transaction.
 func (db *DB) gather(it *item) []*item {
-	runtime.Gosched() // those who are about to record come along
+	runtime.Gosched() // let goroutines that are about to record join the batch
 	batch, size := []*item{it}, it.size()
 	for size < batchBytes {
 		select {
@@ -419,7 +418,7 @@ func (db *DB) gather(it *item) []*item {
 	return batch
 }
 
-// commit writes a batch and answers those who wait.
+// commit writes a batch and answers its callers.
 func (db *DB) commit(ctx context.Context, batch []*item) {
 	taken, durable := batch[:0], false
 	db.mu.Lock()
@@ -457,7 +456,7 @@ func (db *DB) commit(ctx context.Context, batch []*item) {
 	}
 }
 
-// compact moves rows to where they are found quickly.
+// compact moves rows to the indexed table.
 func (db *DB) compact(ctx context.Context, n int) {
 	err := db.do(ctx, func(ctx context.Context, f *file) (err error) {
 		db.compacting, err = f.compact(ctx, n)
@@ -466,8 +465,8 @@ func (db *DB) compact(ctx context.Context, n int) {
 	db.compacting = db.compacting && err == nil
 }
 
-// do runs work on a file that can be written. After an error nothing is
-// believed until the file has been opened anew.
+// do runs work on a file that can be written. After an error nothing is trusted
+// until the file has been reopened.
 func (db *DB) do(ctx context.Context, work func(context.Context, *file) error) error {
 	f, err := db.ready(ctx)
 	if err != nil {
@@ -495,8 +494,8 @@ func (db *DB) failed(err error) error {
 	return err
 }
 
-// ready returns a file that can be written, opened anew if something was wrong
-// with it. A file that was put in the place of a damaged one ends the damage.
+// ready returns a file that can be written, reopened if something was wrong with
+// it. Replacing a damaged file by another one ends the damage.
 func (db *DB) ready(ctx context.Context) (*file, error) {
 	db.mu.Lock()
 	f, was, deep := db.file, db.fault, db.hiddenFault
@@ -544,7 +543,7 @@ func (db *DB) ready(ctx context.Context) (*file, error) {
 	db.doubted = false
 	db.mu.Lock()
 	db.fault = fault{}
-	wrong := db.wrong() // the check may have come to its end meanwhile
+	wrong := db.wrong() // the check may have ended meanwhile
 	db.mu.Unlock()
 	if wrong != nil {
 		return nil, wrong
@@ -554,7 +553,7 @@ func (db *DB) ready(ctx context.Context) (*file, error) {
 	return fresh, nil
 }
 
-// tidy does what waits for a quiet moment.
+// tidy does the work that is left for a quiet moment.
 func (db *DB) tidy(ctx context.Context) {
 	db.look(ctx)
 	if db.Err() != nil || db.o.ReadOnly {
@@ -571,7 +570,7 @@ func (db *DB) tidy(ctx context.Context) {
 	}
 }
 
-// look tells those who watch if another process changed the store.
+// look notifies the watchers if another process changed the store.
 func (db *DB) look(ctx context.Context) {
 	db.mu.Lock()
 	watched := db.watch != nil
@@ -589,7 +588,7 @@ func (db *DB) look(ctx context.Context) {
 	}
 }
 
-// notify tells those who watch.
+// notify notifies the watchers.
 func (db *DB) notify() {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -599,7 +598,7 @@ func (db *DB) notify() {
 	}
 }
 
-// ask has the goroutine that writes do a job.
+// ask has the writing goroutine do a job.
 func (db *DB) ask(ctx context.Context, do func(context.Context, *file) error) error {
 	if db.o.ReadOnly {
 		return errReadOnly
@@ -615,8 +614,8 @@ func (db *DB) ask(ctx context.Context, do func(context.Context, *file) error) er
 	}
 }
 
-// Prune removes old rows. It is interrupted by a kill or ctx without harm: the
-// next Prune removes the rest.
+// Prune removes old rows. A kill or ctx may interrupt it without harm: the next
+// Prune removes the rest.
 func (db *DB) Prune(ctx context.Context, before time.Time) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

@@ -17,11 +17,11 @@ const (
 	frameHeader = 24
 )
 
-// spoiled reports whether the file at path is a -wal of which SQLite reads
-// nothing, though something was written to it: it would open the log without
-// its newest rows, or without any, and say nothing. A write that was not
-// finished is no such file, nor is one that was begun again and still has the
-// frames of before, which are in the database.
+// spoiled reports whether the file at path is a -wal that was written to but of
+// which SQLite would read nothing: it would silently open the log without its
+// newest rows, or without any. An unfinished write does not make such a file, nor
+// does a -wal that was restarted and still has its earlier frames, which are
+// already in the database.
 func spoiled(path string) (bool, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +56,7 @@ func spoiled(path string) (bool, error) {
 			return false, unlessShort(err)
 		}
 		if string(again) != string(header) {
-			continue // somebody began it again meanwhile
+			continue // somebody restarted it meanwhile
 		}
 		field := func(at int) uint32 { return binary.BigEndian.Uint32(frame[at:]) }
 		if field(8) == number(16)-1 { // SQLite counts the first salt up when it begins again
@@ -89,9 +89,9 @@ func (s walSum) add(order binary.ByteOrder, b []byte) walSum {
 }
 
 // checkWAL looks at the -wal before SQLite opens it for writing, which would
-// remove one that cannot be read. A log that has nothing else is damaged; one
-// that ends earlier than it should cannot be told from one after a power cut,
-// and is left to the checkpoints.
+// remove one that it cannot read. A log that consists of nothing else is damaged;
+// one that merely ends too early cannot be distinguished from one after a power
+// cut, and is left to the checkpoints.
 func checkWAL(ctx context.Context, o *Options) error {
 	bad, err := spoiled(o.Path + "-wal")
 	if err != nil || !bad {

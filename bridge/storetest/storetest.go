@@ -1,6 +1,6 @@
-// Package storetest is the one suite that every ledger.Store passes. A store's
-// own tests call Run; what only some stores can do (outlive a kill, several
-// processes, damage) they test beside it.
+// Package storetest is the test suite that every ledger.Store must pass. A
+// store's own tests call Run, and add tests for what only some stores can do:
+// survive a kill, serve several processes, detect damage.
 package storetest
 
 import (

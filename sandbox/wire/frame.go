@@ -9,7 +9,7 @@
 //	header  one of the structs of this package, its fields in their order
 //	body    raw bytes: a script, arguments, a reply, a result
 //
-// In a header
+// In a header,
 //
 //	a number    is an unsigned varint (as in encoding/binary) in its shortest form
 //	a flag      is one byte, 0 or 1
@@ -20,13 +20,12 @@
 //	a list      is a number of items, and the items
 //	an option   is a flag, and if it is 1 the value
 //
-// so every header has exactly one form, and reading it back and writing it
-// again gives the same bytes. Each struct's method code says this once for both
-// directions (headers.go); what is written is checked by the same lines as
-// what is read.
+// so every header has exactly one form: reading it and writing it again yields
+// the same bytes. Each struct's method code defines this once for both directions
+// (headers.go); the same lines check what is written and what is read.
 //
-// The body stands apart from the header so that large values cross the pipe
-// as they are, and are copied once.
+// The body is separate from the header so that large values cross the pipe as
+// they are and are copied only once.
 //
 // The parent speaks first with Hello and ends a worker by closing the pipe.
 // Then, for each run:
