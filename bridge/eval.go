@@ -120,11 +120,10 @@ func asObject(v json.RawMessage) any {
 // report tells the client what upstream servers log and, if it asked to be
 // told, about the run's progress: at once for what an upstream reports, and every
 // few seconds that it still runs, since many clients give up on a call that is
-// silent for a minute. What it returns ends it.
+// silent for a minute. What it returns ends it, after what has been reported by then.
 func (s *Server) report(ctx context.Context, req *mcp.CallToolRequest, r *run) func() {
 	token := req.Params.GetProgressToken()
-	ctx, stop := context.WithCancel(ctx)
-	ended := make(chan struct{})
+	ending, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		tick := time.NewTicker(progressEvery)
@@ -138,6 +137,12 @@ func (s *Server) report(ctx context.Context, req *mcp.CallToolRequest, r *run) f
 			case n = <-r.elicit.News():
 			case <-tick.C:
 				n.Text = r.soFar()
+			case <-ending:
+				select {
+				case n = <-r.elicit.News():
+				default:
+					return
+				}
 			}
 			var err error
 			switch {
@@ -153,7 +158,7 @@ func (s *Server) report(ctx context.Context, req *mcp.CallToolRequest, r *run) f
 			}
 		}
 	}()
-	return func() { stop(); <-ended }
+	return func() { close(ending); <-ended }
 }
 
 // progressEvery is how often a client hears of a run that has no news.

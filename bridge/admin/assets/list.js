@@ -127,7 +127,8 @@ function refresh() {
 			countPicked();
 			if (tab === "pending") {
 				const shown = $("#detail article");
-				if (!shown && rows().length) load(rows()[0].dataset.id);
+				// What a person has opened meanwhile is on its way.
+				if (!shown && !loading && rows().length) load(rows()[0].dataset.id);
 				else if (shown) choose(wanted || shown.dataset.id);
 			}
 			tick();

@@ -33,11 +33,12 @@ function label(article) {
 }
 
 // load shows a request beside the list, or on a phone in its place.
-let loads = 0, wanted = "";
+let loads = 0, loading = false, wanted = "";
 async function load(id, {focus = false} = {}) {
 	const place = $("#detail"), mine = ++loads;
 	if (!place) return;
 	wanted = id;
+	loading = true;
 	choose(id);
 	let article;
 	try {
@@ -45,6 +46,8 @@ async function load(id, {focus = false} = {}) {
 	} catch (error) {
 		say(error.message);
 		return;
+	} finally {
+		if (mine === loads) loading = false;
 	}
 	if (!article || mine !== loads) return;
 	place.replaceChildren(document.adoptNode(article));
