@@ -9,21 +9,6 @@ import (
 	"codemode-bridge/bridge/canon"
 )
 
-// Tools are the unreviewed tools of the servers. The texts that it returns are safe to
-// show: what a server wrote is escaped. It records the decisions.
-type Tools interface {
-	// Unreviewed lists them, by server and name.
-	Unreviewed(ctx context.Context) ([]UnreviewedTool, error)
-	// Accept accepts a tool, and Block keeps it from scripts, if it still has
-	// the digest that the person saw. ErrUnknown and ErrChanged are returned
-	// as such. By says who decided, and channel on which channel.
-	Accept(ctx context.Context, server, tool, digest, by, channel string) error
-	Block(ctx context.Context, server, tool, digest, by, channel string) error
-	// Changed returns a channel that is closed after the next change of tools
-	// or of the accepted definitions.
-	Changed() <-chan struct{}
-}
-
 // An UnreviewedTool is a tool that waits for review, or that was blocked.
 type UnreviewedTool struct {
 	Server string `json:"server"`
