@@ -50,7 +50,7 @@ var exceptions = map[string]map[string]string{
 	"a package stands on few others": {"bridge": grown},
 	"files are rooms with doors": {"bridge/doctor": grown, "bridge/upstream": grown,
 		"bridge/approval": grown, "bridge/catalog": grown, "bridge/gate": grown, "bridge/login": grown,
-		"bridge/openapi": grown, "bridge/sqlstore": grown,
+		"bridge/openapi": grown,
 	},
 }
 
