@@ -12,6 +12,7 @@ import (
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
+	"codemode-bridge/bridge/pins"
 )
 
 // Options are what a Site works with. Runs, Records, Sessions, Policy, Config, Tools,
@@ -240,6 +241,13 @@ type Tools interface {
 	// Changed returns a channel that is closed after the next change of tools
 	// or of the accepted definitions.
 	Changed() <-chan struct{}
+}
+
+// An UnreviewedTool is a tool that waits for review, or that was blocked.
+type UnreviewedTool struct {
+	Server string `json:"server"`
+	Tool   string `json:"tool"` // the raw name, as Accept and Block take it
+	pins.Row
 }
 
 // Logins are the logins at upstream servers.

@@ -279,6 +279,9 @@ func pretty(raw json.RawMessage) string {
 	return out.String()
 }
 
+// capitalized makes a sentence of words of ours.
+func capitalized(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
+
 // diffMark is the class of a line of a difference.
 func diffMark(line string) string {
 	switch {

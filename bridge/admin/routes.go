@@ -175,7 +175,7 @@ func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
 		if f.code != "host" && f.code != "origin" {
 			who, _ = s.auth.identify(r, false)
 		}
-		pages{s}.render(w, f.status, "failure", frame{Title: strings.ToUpper(f.message[:1]) + f.message[1:], Tab: "failure", Who: who, Body: f.hint})
+		pages{s}.render(w, f.status, "failure", frame{Title: capitalized(f.message), Tab: "failure", Who: who, Body: f.hint})
 		return
 	}
 	type body struct {

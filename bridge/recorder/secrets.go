@@ -115,15 +115,6 @@ func (s *Secrets) Hide(text string) string {
 	return s.hide.Replace(text)
 }
 
-// HideAll is Hide of each of some lines.
-func (s *Secrets) HideAll(lines []string) []string {
-	all := make([]string, len(lines))
-	for i, line := range lines {
-		all[i] = s.Hide(line)
-	}
-	return all
-}
-
 // Scrub takes known secrets out of what a script, a server or a client wrote
 // of a record.
 func (s *Secrets) Scrub(r *ledger.Record) {

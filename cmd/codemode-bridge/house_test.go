@@ -46,7 +46,7 @@ var table = map[string][]string{
 	"sandbox/worker": {"analysis", "sandbox/realm", "sandbox/values", "sandbox/wire"},
 
 	"bridge":              {"analysis", "bridge/approval", "bridge/canon", "bridge/catalog", "bridge/dialogs", "bridge/elicit", "bridge/forms", "bridge/gate", "bridge/handles", "bridge/ledger", "bridge/lifecycle", "bridge/replay", "bridge/seal", "bridge/surface", "bridge/upstream", "profiles", "sandbox"},
-	"bridge/admin":        {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/webguard", "profiles"},
+	"bridge/admin":        {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/pins", "bridge/webguard", "profiles"},
 	"bridge/alive":        {"bridge/filelock"},
 	"bridge/approval":     {"analysis", "bridge/canon", "profiles"},
 	"bridge/approvalview": {"bridge/approval", "bridge/canon", "bridge/ledger", "bridge/lines"},

@@ -36,12 +36,7 @@ func (o toolsOf) Unreviewed(context.Context) ([]admin.UnreviewedTool, error) {
 	}
 	var all []admin.UnreviewedTool
 	for _, w := range waiting {
-		t := admin.UnreviewedTool{Server: w.Server, Tool: w.Tool, State: string(w.State), Then: string(thenOf(w, cfg)), Since: w.Since, Digest: w.Digest, Was: w.Was,
-			AcceptedBy: w.AcceptedBy, AcceptedAt: w.AcceptedAt, BlockedBy: w.BlockedBy, BlockedAt: w.BlockedAt, Notices: secrets.HideAll(w.Notices), Difference: []admin.ToolPart{}}
-		for _, part := range w.Difference {
-			t.Difference = append(t.Difference, admin.ToolPart{What: part.What, Lines: secrets.HideAll(part.Lines)})
-		}
-		all = append(all, t)
+		all = append(all, admin.UnreviewedTool{Server: w.Server, Tool: w.Tool, Row: pins.NewRow(w, thenOf(w, cfg), secrets.Hide)})
 	}
 	return all, nil
 }

@@ -120,7 +120,7 @@ func decideTools(ctx context.Context, con *console, cfg *config.Config, secrets 
 	}
 	if len(chosen) == 0 {
 		if con.JSON {
-			return con.PrintJSON([]pins.Row{})
+			return con.PrintJSON([]pins.NamedRow{})
 		}
 		fmt.Fprintln(con.Err, nothingWaits)
 		return nil
@@ -193,9 +193,9 @@ const nothingWaits = "no tool waits to be looked at"
 
 // printReview shows tools with their differences.
 func printReview(con *console, out io.Writer, chosen []pins.UnreviewedTool, cfg *config.Config, secrets *recorder.Secrets) error {
-	rows := []pins.Row{}
+	rows := []pins.NamedRow{}
 	for _, w := range chosen {
-		rows = append(rows, pins.NewRow(w, thenOf(w, cfg), secrets.Hide))
+		rows = append(rows, pins.NewNamedRow(w, thenOf(w, cfg), secrets.Hide))
 	}
 	if con.JSON {
 		if out != con.Out {
