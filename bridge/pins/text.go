@@ -90,8 +90,8 @@ func (r NamedRow) Lines() []string {
 	return lines
 }
 
-// Flat are the parts of a difference as lines, each hidden: a careless server may
-// describe itself with secrets.
+// Flat returns a difference as lines, with hide applied to each: a careless server
+// may describe itself with secrets.
 func Flat(parts []Part, hide func(string) string) []string {
 	var all []string
 	for _, part := range parts {

@@ -65,7 +65,7 @@ var about = map[string]string{
 	"bridge/seal":                  "seals the request states that stateless clients carry from a question to its answer",
 	"bridge/setup":                 "brings the servers of MCP clients into a configuration, and the bridge into the clients' files",
 	"bridge/sqlstore":              "keeps the audit log and the journals of runs, and requests beside them, in SQLite",
-	"bridge/sso":                   "finds out who somebody is by an OpenID Connect provider",
+	"bridge/sso":                   "identifies people through an OpenID Connect provider",
 	"bridge/ssotest":               "an OpenID Connect provider, for tests",
 	"bridge/storetest":             "the one suite that every store passes",
 	"bridge/surface":               "has the tools as models see them: names, descriptions, schemas",
