@@ -129,28 +129,36 @@ func isLink(r *http.Request) bool {
 		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
+// handle serves a request of a route. What goes wrong is its answer.
 func (s *Site) handle(rt route, w http.ResponseWriter, r *http.Request) {
-	err := func() error {
-		changes := r.Method != http.MethodGet && r.Method != http.MethodHead
-		if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); changes && kind != "application/json" && (r.Method != http.MethodDelete || r.ContentLength != 0) {
-			return &failure{http.StatusUnsupportedMediaType, "content_type", "the content type must be application/json", ""}
-		}
-		if rt.verb == "" {
-			return rt.serve(nil, w, r)
-		}
-		who, err := s.auth.identify(r, changes)
-		if err != nil {
-			return err
-		}
-		if !who.May(rt.verb) {
-			return &failure{http.StatusForbidden, "role", fmt.Sprintf("%s may not do this", canon.Escape(who.Name)),
-				fmt.Sprintf("the role %s does not %s", who.Role, rt.verb)}
-		}
-		return rt.serve(who, w, r)
-	}()
+	who, err := s.admit(rt, r)
+	if err == nil {
+		err = rt.serve(who, w, r)
+	}
 	if err != nil {
 		s.fail(w, r, err)
 	}
+}
+
+// admit returns who makes a request, or nobody where everybody is let in. Whoever may
+// not do what the route does is refused, and so is a body that is not JSON.
+func (s *Site) admit(rt route, r *http.Request) (*caller, error) {
+	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); changes && kind != "application/json" && (r.Method != http.MethodDelete || r.ContentLength != 0) {
+		return nil, &failure{http.StatusUnsupportedMediaType, "content_type", "the content type must be application/json", ""}
+	}
+	if rt.verb == "" {
+		return nil, nil
+	}
+	who, err := s.auth.identify(r, changes)
+	if err != nil {
+		return nil, err
+	}
+	if !who.May(rt.verb) {
+		return nil, &failure{http.StatusForbidden, "role", fmt.Sprintf("%s may not do this", canon.Escape(who.Name)),
+			fmt.Sprintf("the role %s does not %s", who.Role, rt.verb)}
+	}
+	return who, nil
 }
 
 // fail answers with an error: as JSON, or as a page if a browser wants one, which is
