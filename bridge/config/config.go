@@ -436,21 +436,23 @@ func build(src *source, tree hujson.Value, env Env, policy []profiles.Options, l
 	text := string(src.text)
 	c := &Config{File: file, Digest: sha256.Sum256(src.text), places: map[string]filed{}, text: &text}
 	c.setDefaults()
-	d := &decoder{src: src, env: env, lenient: lenient, places: map[string]place{}, unusable: map[string]bool{}, unknownKeys: map[string]bool{}}
+	found := newFindings(src)
+	d := &decoder{found, env, lenient}
 	d.decode(tree, reflect.ValueOf(c).Elem(), spot{name: "the configuration"})
-	d.checkIdentity(c)
-	d.checkServers(c)
-	d.checkSandbox(c)
-	d.checkHTTP(c)
-	d.checkScripts(c)
-	d.checkAudit(c)
-	d.checkApprovals(c)
-	d.checkEvaluation(c, policy)
-	if len(d.problems) > 0 {
-		return nil, d.problems.sorted()
+	check := &checker{found, c, env}
+	check.identity()
+	check.servers()
+	check.sandbox()
+	check.http()
+	check.scripts()
+	check.audit()
+	check.approvals()
+	check.evaluation(policy)
+	if len(found.problems) > 0 {
+		return nil, found.problems.sorted()
 	}
-	for path := range d.places {
-		at := where(d.places, path, -1)
+	for path := range found.places {
+		at := where(found.places, path, -1)
 		line, column := src.place(at)
 		c.places[path] = filed{src.fileOf(at), line, column}
 	}

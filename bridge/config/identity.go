@@ -54,20 +54,20 @@ func (s *Server) rotates(name string) bool {
 	return slices.ContainsFunc(s.Rotating, func(r string) bool { return strings.EqualFold(r, name) })
 }
 
-// checkIdentity judges what tells configurations and servers apart.
-func (d *decoder) checkIdentity(c *Config) {
-	if d.sound("/id") && !idForm.MatchString(c.ID) {
-		d.at("/id", fmt.Sprintf("the id %q is not made of at most 64 letters, digits, \".\", \"_\" and \"-\"", c.ID), "leave it out, and the place of the file tells the configuration from others")
+// identity judges what tells configurations and servers apart.
+func (c *checker) identity() {
+	if c.sound("/id") && !idForm.MatchString(c.config.ID) {
+		c.at("/id", fmt.Sprintf("the id %q is not made of at most 64 letters, digits, \".\", \"_\" and \"-\"", c.config.ID), "leave it out, and the place of the file tells the configuration from others")
 	}
 }
 
-// checkRotating wants a server to be given what is said to rotate.
-func (d *decoder) checkRotating(s *Server, at string) {
+// rotating wants a server to be given what is said to rotate.
+func (c *checker) rotating(s *Server, at string) {
 	given := slices.Concat(sortedKeys(s.Env), s.PassEnv, sortedKeys(s.Headers), sortedKeys(s.Credentials))
 	for i, name := range s.Rotating {
 		path := fmt.Sprintf("%s/rotating/%d", at, i)
-		if d.sound(path) && !slices.ContainsFunc(given, func(g string) bool { return strings.EqualFold(g, name) }) {
-			d.at(path, fmt.Sprintf("the server is given no variable, header or credential %q", name), "name one of env, passEnv, headers or credentials")
+		if c.sound(path) && !slices.ContainsFunc(given, func(g string) bool { return strings.EqualFold(g, name) }) {
+			c.at(path, fmt.Sprintf("the server is given no variable, header or credential %q", name), "name one of env, passEnv, headers or credentials")
 		}
 	}
 }

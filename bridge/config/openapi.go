@@ -4,30 +4,30 @@ import (
 	"strings"
 )
 
-// checkDocument judges where the OpenAPI document of a server is, and what is sent
+// document judges where the OpenAPI document of a server is, and what is sent
 // to the API that it describes. The document itself is read when the server starts.
-func (d *decoder) checkDocument(s *Server, at string) {
-	if d.sound(at + "/openapi") {
+func (c *checker) document(s *Server, at string) {
+	if c.sound(at + "/openapi") {
 		text := s.OpenAPI.Reveal()
 		switch {
 		case strings.TrimSpace(text) == "":
-			d.at(at+"/openapi", `"openapi" is empty`, "name a file or a URL")
+			c.at(at+"/openapi", `"openapi" is empty`, "name a file or a URL")
 		case isWeb(text):
-			d.checkAddressOf("openapi", text, at+"/openapi")
+			c.webAddress("openapi", text, at+"/openapi")
 		case strings.Contains(text, "://"):
-			d.at(at+"/openapi", `"openapi" is neither a file nor an address that starts with "https://" or "http://"`, "")
+			c.at(at+"/openapi", `"openapi" is neither a file nor an address that starts with "https://" or "http://"`, "")
 		}
 	}
 	for _, name := range sortedKeys(s.Credentials) {
 		path := spot{path: at + "/credentials"}.below(name).path
-		if !d.sound(path) {
+		if !c.sound(path) {
 			continue
 		}
 		switch value := s.Credentials[name].Reveal(); {
 		case strings.TrimSpace(value) == "":
-			d.at(path, "the credentials are empty", `name a variable: "${TOKEN}"`)
+			c.at(path, "the credentials are empty", `name a variable: "${TOKEN}"`)
 		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }):
-			d.at(path, "the credentials hold a control character", "is there a line break at the end of a variable?")
+			c.at(path, "the credentials hold a control character", "is there a line break at the end of a variable?")
 		}
 	}
 }

@@ -102,7 +102,7 @@ func checkOverlay(src *source, tree hujson.Value) Problems {
 			Profiles map[string]json.RawMessage `json:"profiles"`
 		} `json:"evaluation"`
 	}
-	d := &decoder{src: src, places: map[string]place{}, unusable: map[string]bool{}, unknownKeys: map[string]bool{}}
+	d := &decoder{findings: newFindings(src)}
 	d.decode(tree, reflect.ValueOf(&form).Elem(), spot{name: "an overlay"})
 	for name, text := range form.Evaluation.Profiles {
 		if len(text) > 0 && text[0] != '{' {
