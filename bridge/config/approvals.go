@@ -3,9 +3,7 @@ package config
 import (
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -291,13 +289,4 @@ func (c *checker) oidc(a *Approvals) {
 	if !c.has(at+"/clientId") || c.sound(at+"/clientId") && o.ClientID.Reveal() == "" {
 		c.at(at, "a provider needs the client ID that it knows this page by", `add "clientId": "..."`)
 	}
-}
-
-// Requests is the file of open questions and grants, beside the log: every
-// process with the same log shares them.
-func (a Audit) Requests() string {
-	if a.Path == "" {
-		return ""
-	}
-	return strings.TrimSuffix(a.Path, filepath.Ext(a.Path)) + "-requests.db"
 }

@@ -12,7 +12,7 @@
 //
 //	bytes ─ source.parse ─▶ syntax tree ─ decoder.decode ─▶ Config
 //	                                                           │
-//	       Problems, sorted by place ◀─ checks, profiles.Parse ┘
+//	      Problems, sorted by place ◀─ checker, profiles.Parse ┘
 //
 // Strings under servers and http may name variables ("${TOKEN}"). The value of a
 // variable is kept in a [Value], which no print, log or error shows.
@@ -301,6 +301,15 @@ type Audit struct {
 	Keep Period `json:"keep,omitempty" range:"1h..36500d"`
 	// KeepRows is how many records are kept; 0 keeps them all.
 	KeepRows int `json:"keepRows,omitempty" range:"100..1000000000"`
+}
+
+// Requests is the file of open questions and grants, beside the log: every
+// process with the same log shares them.
+func (a Audit) Requests() string {
+	if a.Path == "" {
+		return ""
+	}
+	return strings.TrimSuffix(a.Path, filepath.Ext(a.Path)) + "-requests.db"
 }
 
 // Log says what is logged, and how.

@@ -77,3 +77,6 @@ func (f *findings) has(path string) bool {
 
 // sound reports whether the file has the value and nothing is wrong with it.
 func (f *findings) sound(path string) bool { return f.has(path) && !f.unusable[path] }
+
+// written returns the text of a string as the file has it.
+func written(p place) string { return p.literal.String() }
