@@ -114,9 +114,6 @@ func (c *Catalog) entry(t *Tool, declare bool) Item {
 	return e
 }
 
-// broken reports whether t is a saved script that can't be run.
-func (t *Tool) broken() bool { return t.Saved != nil && t.Saved.Problem != "" }
-
 // A SearchQuery is what View.Search looks for.
 type SearchQuery struct {
 	Query  string // words, in any order

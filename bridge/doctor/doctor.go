@@ -4,8 +4,8 @@
 // nothing.
 //
 // It is given facts: [Options] about the installation, and a [Config] with what the
-// configuration says, if it can be read at all. A [Checkup] goes through its areas in
-// order; each returns findings:
+// configuration says, if it can be read at all. A [Checkup] goes through its [Area]s in
+// order, which areas.go lists; each returns findings:
 //
 //	servers -> ✓ files: 12 tools, in 340 ms
 //	           ✗ notes: starting the process: no such file   do: install the program ...
@@ -21,7 +21,6 @@ import (
 	"strings"
 	"time"
 
-	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/clients"
 	"codemode-bridge/bridge/login"
 	"codemode-bridge/bridge/upstream"
@@ -160,51 +159,8 @@ type Checkup struct {
 // New returns a checkup that has looked at nothing.
 func New(o Options) *Checkup { return &Checkup{Options: o} }
 
-// An Area is what belongs together of an installation.
-type Area struct {
-	Name  string
-	Slow  string // what it does, if that takes a while
-	check func(context.Context) []Finding
-	up    *Checkup
-}
-
-// Areas are what is looked at, in this order: what needs a configuration finds
-// nothing where there is none.
-func (up *Checkup) Areas() []Area {
-	return []Area{
-		{"config", "", up.readConfig, up},
-		{"servers", "connecting to the servers", up.servers, up},
-		{"tools", "", up.tools, up},
-		{"logins", "", up.logins, up},
-		{"sandbox", "", up.sandbox, up},
-		{"store", "", up.store, up},
-		{"ports", "", up.ports, up},
-		{"clients", "", up.clients, up},
-	}
-}
-
 // Usable reports whether there is a configuration that can be used.
 func (up *Checkup) Usable() bool { return up.config != nil }
-
-// Check looks at the area.
-func (a Area) Check(ctx context.Context) []Finding {
-	found := a.check(ctx)
-	for i := range found {
-		found[i].Area = a.Name
-		a.up.clean(&found[i])
-	}
-	return found
-}
-
-// clean makes what others wrote fit to be shown: without known secrets, and
-// with every character visible.
-func (up *Checkup) clean(f *Finding) {
-	show := func(text string) string { return canon.Escape(canon.Redact(up.Hide(text))) }
-	f.About, f.Text = show(f.About), show(f.Text)
-	for i := range f.Said {
-		f.Said[i] = show(f.Said[i])
-	}
-}
 
 // Fold makes one finding of those that differ by what they are about alone.
 func Fold(found []Finding) []Finding {
