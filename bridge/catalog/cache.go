@@ -92,7 +92,7 @@ func (c *Catalog) Save(dir string) error {
 	return nil
 }
 
-// encode writes JSON without HTML escapes, which keeps schemas as they are but
+// encode writes JSON without HTML escapes, which keeps schemas as they are except
 // for white space.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
@@ -132,8 +132,8 @@ func replace(dir string, content []byte) error {
 
 // Load reads what Save wrote; all servers are Stale. A file that is not there
 // is an error for which errors.Is(err, fs.ErrNotExist) holds. A file that is
-// damaged, of another version or of anyone else's making gives an error and
-// nothing of its content: the caller goes on without.
+// damaged, of another version or not ours gives an error and none of its content:
+// the caller goes on without it.
 func Load(dir string) ([]Server, error) {
 	servers, err := load(filepath.Join(dir, cacheFile))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // were like. It holds types, and is for a model to read.
 type Observation struct {
 	Answer string // the TypeScript type of the answer; "" for string
-	Remark string // what there is to say of it besides; "" for nothing
+	Remark string // what else there is to say about it; "" for nothing
 }
 
 // Sources are what a catalogue is made of.
@@ -35,7 +35,7 @@ type Catalog struct {
 	revision string
 	tools    []*Tool          // by server and raw name, so the discovery functions come first
 	own      int              // how many of tools are discovery functions
-	listed   []*Tool          // what is found: tools without the first own, then saved scripts by name
+	listed   []*Tool          // what lists and searches show: tools[own:], then saved scripts by name
 	byName   map[string]*Tool // by Script, and by Path where one tool has it; no saved scripts
 	saved    map[string]*Tool // by name
 	observed func(t *Tool, limit int) Observation
@@ -48,8 +48,8 @@ func Build(servers []Server) *Catalog { return Sources{Servers: servers}.Build()
 
 // Build makes the catalogue. The order of servers, tools and scripts makes no
 // difference. Of two tools with the same server and raw name, which nothing
-// could tell apart in a call, one is kept, the same one each time; so with two
-// scripts of one name.
+// could tell apart in a call, one is kept, the same one each time; likewise of two
+// scripts with the same name.
 func (from Sources) Build() *Catalog {
 	c := &Catalog{observed: from.Observed, saved: make(map[string]*Tool, len(from.Scripts))}
 	for _, d := range discovery {
@@ -102,7 +102,7 @@ func (from Sources) Build() *Catalog {
 	return c
 }
 
-// saveScripts takes up the saved scripts and returns them by name.
+// saveScripts adds the saved scripts and returns them sorted by name.
 func (c *Catalog) saveScripts(scripts []Script) []*Tool {
 	var list []*Tool
 	for _, s := range scripts {
@@ -124,8 +124,9 @@ func (c *Catalog) saveScripts(scripts []Script) []*Tool {
 	return list
 }
 
-// Revision changes whenever a tool or saved script comes, goes, is defined
-// differently, or may be read where it might not. Whether a list is Stale makes no difference.
+// Revision changes whenever a tool or saved script comes, goes or is defined
+// differently, and when what is said of it as Unread or as broken changes. Whether
+// a list is Stale makes no difference.
 func (c *Catalog) Revision() string { return c.revision }
 
 // Tools are all tools, the discovery functions first, then by server and raw
@@ -138,8 +139,8 @@ func (c *Catalog) Saved(name string) (*Tool, bool) {
 	return t, ok
 }
 
-// show writes a declaration for a discovery function: with what was observed,
-// where nothing is declared.
+// show writes a declaration for a discovery function, with what was observed if no
+// output is declared.
 func (c *Catalog) show(t *Tool, o tsdecl.Options) string {
 	if c.observed != nil && len(t.Output) == 0 && t.Server != "" {
 		limit := shortRemark

@@ -7,26 +7,25 @@ import (
 	"time"
 )
 
-// Approvals says who may answer questions, beside the person at the client,
+// Approvals says who, besides the person at the client, may answer questions,
 // where they do it, and how much may be asked.
 type Approvals struct {
-	// Listen is where `serve` has the approval page and its API; "off" means
-	// nowhere.
+	// Listen is the address where `serve` offers the approval page and its API;
+	// "off" means nowhere.
 	Listen Value `json:"listen"`
 	// AllowedHosts are accepted besides the listen address.
 	AllowedHosts []Value `json:"allowedHosts,omitempty"`
-	// Approvers are those who prove who they are by a token of their own.
+	// Approvers prove who they are by a token or a login of their own.
 	Approvers   []Approver   `json:"approvers,omitempty"`
 	Delegations []Delegation `json:"delegations,omitempty"`
-	// SeparateApprover lets nobody allow what they asked for themselves.
+	// SeparateApprover keeps people from approving what they asked for themselves.
 	SeparateApprover bool      `json:"separateApprover,omitempty"`
 	Webhooks         []Webhook `json:"webhooks,omitempty"`
-	// OIDC signs approvers in on the page; its zero value means that it does not.
+	// OIDC signs approvers in on the page; its zero value turns that off.
 	OIDC OIDC `json:"oidc,omitzero"`
-	// Desktop shows a note on the desktop when somebody is needed.
+	// Desktop shows a notification on the desktop when somebody is needed.
 	Desktop bool `json:"desktop,omitempty"`
-	// Summaries lets a client's own model say what long arguments are, beside
-	// them.
+	// Summaries lets a client's own model summarise long arguments; people see both.
 	Summaries bool `json:"summaries,omitempty"`
 
 	PerRun     int      `json:"perRun" range:"1..100"`       // open requests of one run
@@ -56,29 +55,29 @@ func (o *Overflow) UnmarshalText(text []byte) error {
 type Approver struct {
 	Name string       `json:"name" expand:"no"`
 	Role ApproverRole `json:"role"`
-	// Risk is the highest that they may allow; for an admin critical and for
-	// an approver high where the file says none.
+	// Risk is the highest risk that they may approve; if the file does not say,
+	// critical for an admin and high for an approver.
 	Risk   RiskLevel `json:"risk,omitempty"`
 	Groups []string  `json:"groups,omitempty" expand:"no"`
 	SHA256 Value     `json:"sha256,omitzero" show:"never"`
 	Token  Value     `json:"token,omitzero" show:"never"`
-	// Login is the value of OIDC.Claim that is theirs.
+	// Login is the value of OIDC.Claim that identifies them.
 	Login string `json:"login,omitempty" expand:"no"`
 	// Digest is the SHA-256 of the token, whichever way it was given; zero if
 	// they have none.
 	Digest Digest `json:"-"`
 }
 
-// An OIDC is an OpenID Connect provider, and what the page is to it.
+// An OIDC is an OpenID Connect provider, and the page as the provider knows it.
 type OIDC struct {
 	Issuer   Value `json:"issuer,omitzero"`
 	ClientID Value `json:"clientId,omitzero"`
 	// ClientSecret is empty for a public client.
 	ClientSecret Value `json:"clientSecret,omitzero" show:"never"`
-	// RedirectURL is /login/done of the page, as browsers reach it; empty means
-	// on the address that it listens on.
+	// RedirectURL is the page's /login/done, as browsers reach it; empty means at
+	// the address that the page listens on.
 	RedirectURL Value `json:"redirectURL,omitzero"`
-	// Claim says who somebody is: an approver's Login.
+	// Claim names the claim of an ID token that holds an approver's Login.
 	Claim string `json:"claim,omitempty" expand:"no"`
 }
 
@@ -141,7 +140,7 @@ func (m *Moment) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Time returns the moment; a date is over when its day is.
+// Time returns the moment, of a date the end of its day, or zero if there is none.
 func (m Moment) Time() time.Time {
 	if day, err := time.ParseInLocation(time.DateOnly, string(m), time.Local); err == nil {
 		return day.AddDate(0, 0, 1)
@@ -195,7 +194,7 @@ func (c *checker) approvals() {
 			}
 		}
 	}
-	for i, token := range c.config.HTTP.Tokens { // who may call is not who may allow
+	for i, token := range c.config.HTTP.Tokens { // whoever may call must not approve as well
 		if token.Digest != (Digest{}) && people.digests[token.Digest] {
 			c.at(fmt.Sprintf("/http/tokens/%d", i), "an approver has the same token", "give the client one of its own, or it could allow its own calls")
 		}
@@ -242,7 +241,7 @@ func (c *checker) approvals() {
 	}
 }
 
-// oidc checks the provider, and who comes by it.
+// oidc checks the provider and the approvers' logins.
 func (c *checker) oidc(a *Approvals) {
 	const at = "/approvals/oidc"
 	there := c.has(at)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// auth judges how a server is logged in to, and fills in who does.
+// auth checks how to log in to a server, and fills in the type of login.
 func (c *checker) auth(s *Server, at string) {
 	if s.Type != KindHTTP && s.Type != KindSSE {
 		return

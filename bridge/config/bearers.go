@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// minToken is the least length of a token: less could be guessed.
+// minToken is the least length of a token: a shorter one could be guessed.
 const minToken = 16
 
 var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
-// A bearers checks a list of those who are known by a token: their names, and
-// that each has one of their own.
+// A bearers checks a list of token holders: that each has a legal name, and that
+// neither names nor tokens are there twice.
 type bearers struct {
 	found      *findings
 	kind, seen string // what one of them is called, and where their names are seen
@@ -26,7 +26,7 @@ func newBearers(found *findings, kind, seen string) *bearers {
 	return &bearers{found, kind, seen, map[string]bool{}, map[Digest]bool{}}
 }
 
-// name checks the name of the one at a place.
+// name checks the name of the holder at a pointer.
 func (b *bearers) name(at, name string) {
 	f := b.found
 	if f.unusable[at] {
@@ -44,7 +44,7 @@ func (b *bearers) name(at, name string) {
 	b.names[name] = true
 }
 
-// check checks the one at a place, and sets the digest of its token.
+// check checks the holder at a pointer, and sets the digest of the token.
 func (b *bearers) check(at, name string, sum, token Value, digest *Digest) {
 	f := b.found
 	if f.unusable[at] {

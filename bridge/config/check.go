@@ -106,7 +106,7 @@ func (c *checker) address(at string, listen Value, example string) (host string,
 }
 
 // loopback reports whether only this machine reaches the host. A name that
-// has to be looked up could be anything.
+// has to be looked up could lead anywhere.
 func loopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
@@ -138,8 +138,7 @@ func validPort(text string) bool {
 	return err == nil && n > 0
 }
 
-// scripts makes the folder of saved scripts absolute and fills in where it
-// is by default.
+// scripts makes the folder of saved scripts absolute, or fills in the default.
 func (c *checker) scripts() {
 	const at = "/scripts/dir"
 	switch {
@@ -154,8 +153,7 @@ func (c *checker) scripts() {
 	}
 }
 
-// audit makes the paths of the audit log absolute and fills in where it
-// is by default.
+// audit makes the paths of the audit log absolute, or fills in the default.
 func (c *checker) audit() {
 	for key, path := range map[string]*string{"path": &c.config.Audit.Path, "checkpoint": &c.config.Audit.Checkpoint} {
 		at := "/audit/" + key
@@ -175,8 +173,8 @@ func (c *checker) audit() {
 	}
 }
 
-// fromFolder makes a path absolute: "~" is the home folder, and what is
-// relative starts from the configuration's folder.
+// fromFolder makes a path absolute: "~" is the home folder, and a relative path
+// starts from the configuration's folder.
 func (c *checker) fromFolder(path, at string) string {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || isSeparator(rune(rest[0]))) {
 		home, ok := homeFolder(runtime.GOOS, c.env)
@@ -194,7 +192,7 @@ func (c *checker) fromFolder(path, at string) string {
 
 func isSeparator(r rune) bool { return r == '/' || r == filepath.Separator }
 
-// evaluation builds the policy and places what it complains of.
+// evaluation builds the policy, and finds the places of its mistakes.
 func (c *checker) evaluation(options []profiles.Options) {
 	var o profiles.Options
 	if len(options) > 0 {

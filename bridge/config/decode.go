@@ -79,7 +79,7 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// A defaulter knows what it is before anything was read.
+// A defaulter is filled with its defaults before anything is read into it.
 type defaulter interface{ setDefaults() }
 
 var (
@@ -220,7 +220,7 @@ func (d *decoder) object(v hujson.Value, dst reflect.Value, s spot) {
 		if i < 0 {
 			d.unknownKeys[s.path] = true
 			if len(d.problems) > maxProblems {
-				// Only counted: looking for near names takes its time.
+				// Only counted: looking for near names takes time.
 				d.complain(m.Name.StartOffset, s.below(key).path, "unknown key", "")
 				return
 			}
@@ -273,7 +273,7 @@ func (d *decoder) mapping(v hujson.Value, dst reflect.Value, s spot) {
 	})
 }
 
-// members calls each for the members of an object, repeated keys excepted.
+// members calls each for the members of an object, except for repeated keys.
 func (d *decoder) members(v hujson.Value, s spot, each func(key string, m hujson.ObjectMember)) {
 	obj, ok := v.Value.(*hujson.Object)
 	if !ok {
@@ -430,8 +430,8 @@ func (d *decoder) literal(v hujson.Value, s spot) (string, bool) {
 	return lit.String(), true
 }
 
-// free fills a field whose form is its own business: json.RawMessage, or a type
-// that reads JSON itself. Keys may still not be there twice.
+// free fills a field that reads JSON itself, or keeps it as it is. Repeated keys
+// are a mistake there, too.
 func (d *decoder) free(v hujson.Value, dst reflect.Value, s spot) {
 	before := len(d.problems)
 	d.walk(v, s)
@@ -460,7 +460,7 @@ func (d *decoder) walk(v hujson.Value, s spot) {
 	}
 }
 
-// disabled reports whether v is a server that says so of itself.
+// disabled reports whether v is a server with "disabled": true.
 func disabled(v hujson.Value) bool {
 	obj, ok := v.Value.(*hujson.Object)
 	return ok && slices.ContainsFunc(obj.Members, func(m hujson.ObjectMember) bool {

@@ -11,8 +11,8 @@ import (
 	"github.com/gobwas/glob"
 )
 
-// reserved are the members that the codemode object of a script has besides
-// servers, and names that JavaScript would take for its own.
+// reserved are the members of a script's codemode object besides servers, and
+// names that JavaScript would take for its own.
 var reserved = []string{
 	"raw", "read", "run", "resources", "prompts", "search_tools", "get_tools", "get_tool_schema",
 	"then", "constructor", "toJSON", "__proto__",
@@ -79,8 +79,8 @@ func nameProblem(name string) (message string, ok bool) {
 	return "", true
 }
 
-// ServerName returns a name that a server may have: the one wished for, or a
-// legal one like it.
+// ServerName returns wish if a server may have that name, else a legal name like
+// it.
 func ServerName(wish string) string {
 	if _, ok := nameProblem(wish); ok {
 		return wish
@@ -93,7 +93,7 @@ var (
 	underscores = regexp.MustCompile(`_{2,}`)
 )
 
-// proposeName makes a legal name of name that no server has.
+// proposeName turns name into a legal one that no server has.
 func proposeName(name string, taken map[string]*Server) string {
 	base := underscores.ReplaceAllString(notInName.ReplaceAllString(name, "-"), "_")
 	base = strings.Trim(base, "_-")
@@ -177,7 +177,7 @@ func (c *checker) kind(s *Server, at string) {
 	}
 }
 
-// texts judges the texts of a server.
+// texts checks the texts of a server: its program, variables, address and headers.
 func (c *checker) texts(s *Server, at string) {
 	if c.sound(at+"/builtin") && !slices.Contains(builtins, s.Builtin) {
 		hint := didYouMean(s.Builtin, builtins)
@@ -242,7 +242,8 @@ var ownHeaders = []string{
 	"mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id", "transfer-encoding",
 }
 
-// webAddress judges the address that a key of a server holds, without repeating it.
+// webAddress checks the address that a key of a server holds. It may hold secrets,
+// so no message repeats it.
 func (c *checker) webAddress(key, text, path string) {
 	quoted := strconv.Quote(key)
 	u, err := url.Parse(text)
@@ -260,7 +261,7 @@ func (c *checker) webAddress(key, text, path string) {
 	}
 }
 
-// tools judges the globs of a server.
+// tools checks the globs of a server.
 func (c *checker) tools(s *Server, at string) {
 	for key, patterns := range map[string][]string{"allow": s.Tools.Allow, "deny": s.Tools.Deny} {
 		path := at + "/tools/" + key
@@ -307,7 +308,7 @@ func (c *checker) reactions(s *Server, at string) {
 	}
 }
 
-// resolve makes a server's paths absolute. They start from the file's folder.
+// resolve makes a server's paths absolute; relative ones start from the file's folder.
 func (c *checker) resolve(s *Server, at string) {
 	absolute := func(v Value, key string) Value {
 		path := c.fromFolder(v.Reveal(), at+"/"+key)
@@ -331,8 +332,8 @@ func (c *checker) resolve(s *Server, at string) {
 	}
 }
 
-// document judges where the OpenAPI document of a server is, and what is sent
-// to the API that it describes. The document itself is read when the server starts.
+// document checks where the OpenAPI document of a server is, and the credentials for
+// its API. The document itself is read when the server starts.
 func (c *checker) document(s *Server, at string) {
 	if c.sound(at + "/openapi") {
 		text := s.OpenAPI.Reveal()

@@ -29,7 +29,7 @@ func (up *Checkup) Areas() []Area {
 	}
 }
 
-// Check looks at the area.
+// Check checks the area.
 func (a Area) Check(ctx context.Context) []Finding {
 	found := a.check(ctx)
 	for i := range found {

@@ -27,9 +27,9 @@ type Trial struct {
 	Listed []upstream.Tool `json:"-"`
 }
 
-// Try connects to one server alone and leaves it again. Where the server's program
-// gets a login by itself, it is waited for only if asks, which is told the link, is
-// not nil. Version is this program's, as the server is told.
+// Try connects to one server and disconnects again. Some programs get their login by
+// themselves: Try waits for that only if asks, which is told the link, is not nil.
+// Version is this program's, as servers are told.
 func Try(ctx context.Context, spec upstream.Spec, version string, asks func(server, link string)) Trial {
 	changed := make(chan struct{}, 1)
 	set := upstream.New(upstream.Options{
@@ -81,8 +81,8 @@ func (t Trial) TookText() string {
 	return fmt.Sprintf("%.1f s", float64(t.Took)/1000)
 }
 
-// NoTools says in a line why there are no tools that could be used; empty if there
-// are some. The server had limit to answer.
+// NoTools says in a line why there are no tools to use; empty if there are some.
+// Limit is how long the server had to answer.
 func (t Trial) NoTools(limit time.Duration) string {
 	switch {
 	case t.OK && len(t.Listed) > 0:
@@ -98,13 +98,13 @@ func (t Trial) NoTools(limit time.Duration) string {
 	return why
 }
 
-// why is what is wrong, and what the server's program said last.
+// why returns what is wrong, and what the server's program wrote last.
 func (t Trial) why() (why, said string) {
 	why, said, _ = strings.Cut(t.Why, "; its stderr ends: ")
 	return why, said
 }
 
-// servers connects to all of them at once.
+// servers connects to all servers at once.
 func (up *Checkup) servers(ctx context.Context) []Finding {
 	if up.config == nil {
 		return nil
@@ -132,7 +132,7 @@ func (up *Checkup) servers(ctx context.Context) []Finding {
 	return all
 }
 
-// tried is what trying a server has shown.
+// tried is the finding of a trial.
 func (up *Checkup) tried(t Trial, noAuth bool) Finding {
 	why, said := t.why()
 	again := up.Typed("servers test " + t.Name)
@@ -160,7 +160,7 @@ func (up *Checkup) tried(t Trial, noAuth bool) Finding {
 	return f
 }
 
-// tools looks for those that wait to be reviewed.
+// tools looks for tools that wait to be reviewed.
 func (up *Checkup) tools(context.Context) []Finding {
 	if up.config == nil {
 		return nil
@@ -182,7 +182,7 @@ func (up *Checkup) tools(context.Context) []Finding {
 	return all
 }
 
-// logins looks at those that are stored.
+// logins checks the stored logins.
 func (up *Checkup) logins(context.Context) []Finding {
 	if up.config == nil {
 		return nil
