@@ -149,7 +149,7 @@ func load(path string) ([]Server, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -175,7 +175,7 @@ func parseCache(raw []byte) ([]Server, error) {
 		return nil, fmt.Errorf("version %d, want %d", file.Version, cacheVersion)
 	}
 	if digestOf(file.Servers) != file.Digest {
-		return nil, errors.New("the content does not have its digest")
+		return nil, errors.New("the content does not match its digest")
 	}
 	var kept []cachedServer
 	if err := canon.Decode(file.Servers, &kept); err != nil {

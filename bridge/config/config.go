@@ -263,7 +263,7 @@ type Token struct {
 
 // Windows says how several `run` of one user are served.
 type Windows struct {
-	// Share lets one process serve all that are alike.
+	// Share lets one process serve all with the same configuration and environment.
 	Share bool `json:"share"`
 	// Linger is how long that process stays once the last has gone; zero means not
 	// at all.

@@ -73,7 +73,7 @@ func Insert(text []byte, pointer string, value any) ([]byte, error) {
 		member.BeforeExtra, c.AfterExtra = gap(len(c.Elements) == 0, c.AfterExtra, indent)
 		c.Elements = append(c.Elements, member)
 	default:
-		return nil, fmt.Errorf("/%s is no object or list in the configuration", strings.Join(path[:depth], "/"))
+		return nil, fmt.Errorf("/%s is not an object or list in the configuration", strings.Join(path[:depth], "/"))
 	}
 	return tree.Pack(), nil
 }

@@ -78,14 +78,14 @@ func unknownKey(key string, fields []field, s spot) (message, hint string) {
 	}
 	hint = didYouMean(key, keys)
 	if homes := homesOf()[key]; len(homes) > 0 {
-		home := fmt.Sprintf("%q belongs into %s", key, strings.Join(homes, " or "))
+		home := fmt.Sprintf("%q belongs in %s", key, strings.Join(homes, " or "))
 		return message, strings.TrimSuffix(home+"; "+hint, "; ")
 	}
 	if hint != "" {
 		return message, hint
 	}
 	if strings.HasPrefix(key, "//") || strings.Contains(key, "comment") {
-		return message, `comments start with "//" and are no strings`
+		return message, `comments start with "//" and are not strings`
 	}
 	if len(keys) > 0 && len(keys) <= 16 {
 		return message, "the keys here are " + strings.Join(keys, ", ")

@@ -194,7 +194,7 @@ func readFile(root *os.Root, name string, max int64) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("reading it: %w", err)
 	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("it is not a regular file")
 	}
 	f, err := root.Open(name)
 	if err != nil {
@@ -321,7 +321,7 @@ func (e entry) schema(object bool) (json.RawMessage, *Problem) {
 		return nil, at(0, "%v", err)
 	}
 	if _, err := c.Compile("script:" + e.key); err != nil {
-		return nil, at(0, "it is no valid JSON Schema: %s", firstLine(err.Error()))
+		return nil, at(0, "it is not a valid JSON Schema: %s", firstLine(err.Error()))
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(e.text)); err != nil {

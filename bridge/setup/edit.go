@@ -30,7 +30,7 @@ func FromFlags(o Flags, args []string, dash int) (*Server, error) {
 	case dash == 0:
 		return nil, errors.New(`the name comes before the "--"`)
 	case dash > 1:
-		return nil, errors.New(`between the name and the "--" stand flags alone`)
+		return nil, errors.New(`only flags may stand between the name and the "--"`)
 	case address && o.Transport != "stdio" && dash < 0:
 		if len(rest) > 1 {
 			return nil, fmt.Errorf("an address has no arguments, but %q follows it", rest[1])
