@@ -90,7 +90,7 @@ func TestLoadNothing(t *testing.T) {
 	}
 }
 
-// Every damage to the file is noticed, and nothing of a damaged file is used.
+// Any damage to the file is noticed, and nothing of a damaged file is used.
 func TestLoadDamaged(t *testing.T) {
 	dir, _ := save(t, sample(t)[:2])
 	path := filepath.Join(dir, cacheFile)

@@ -164,6 +164,22 @@ const ListenOff = "off"
 
 func (c *checker) approvals() {
 	a := &c.config.Approvals
+	people := c.approvers(a)
+	c.delegations(a, people)
+	c.webhooks(a)
+	c.oidc(a)
+	c.hosts("/approvals/allowedHosts", a.AllowedHosts, "7421")
+	if c.unusable["/approvals/listen"] || a.Listen.Reveal() == ListenOff {
+		return
+	}
+	host, ok := c.address("/approvals/listen", a.Listen, "127.0.0.1:7421")
+	if ok && !loopback(host) && len(a.Approvers) == 0 && !c.unusable["/approvals/approvers"] {
+		c.at("/approvals/listen", "a page beyond this machine needs approvers", `add one with: codemode-bridge approvers add NAME, or listen on 127.0.0.1`)
+	}
+}
+
+// approvers checks the approvers, fills in their roles, and returns them.
+func (c *checker) approvers(a *Approvals) *bearers {
 	people := newBearers(c.findings, "approver", "to be seen in the audit log")
 	for i := range a.Approvers {
 		one := &a.Approvers[i]
@@ -179,7 +195,7 @@ func (c *checker) approvals() {
 		if one.Name == "owner" {
 			c.at(at+"/name", `"owner" is who starts the bridge`, "choose another name")
 		}
-		if slices.Contains([]ApproverRole{RoleViewer, RoleApprover, RoleAdmin}, ApproverRole(one.Name)) {
+		if isRole(one.Name) {
 			c.at(at+"/name", fmt.Sprintf("%q is a role", one.Name), "choose another name: a quorum names people, groups and roles alike")
 		}
 	}
@@ -189,7 +205,7 @@ func (c *checker) approvals() {
 			switch {
 			case group == "":
 				c.at(at, "a group has no name", "")
-			case people.names[group], slices.Contains([]ApproverRole{RoleViewer, RoleApprover, RoleAdmin}, ApproverRole(group)):
+			case people.names[group], isRole(group):
 				c.at(at, fmt.Sprintf("%q is an approver or a role, not a group", group), "choose another name: a quorum names people, groups and roles alike")
 			}
 		}
@@ -199,6 +215,14 @@ func (c *checker) approvals() {
 			c.at(fmt.Sprintf("/http/tokens/%d", i), "an approver has the same token", "give the client one of its own, or it could allow its own calls")
 		}
 	}
+	return people
+}
+
+func isRole(name string) bool {
+	return slices.Contains([]ApproverRole{RoleViewer, RoleApprover, RoleAdmin}, ApproverRole(name))
+}
+
+func (c *checker) delegations(a *Approvals, people *bearers) {
 	for i, one := range a.Delegations {
 		at := fmt.Sprintf("/approvals/delegations/%d", i)
 		switch {
@@ -212,32 +236,20 @@ func (c *checker) approvals() {
 			c.at(at, "a delegation has no end", `add "until": "2026-12-31"`)
 		}
 	}
+}
+
+func (c *checker) webhooks(a *Approvals) {
 	for i, hook := range a.Webhooks {
 		at := fmt.Sprintf("/approvals/webhooks/%d", i)
-		u, err := url.Parse(hook.URL.Reveal())
 		switch {
 		case !c.has(at + "/url"):
 			c.at(at, "a webhook has no address", `add "url": "https://..."`)
-		case c.sound(at+"/url") && (err != nil || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) || u.Host == ""):
+		case c.sound(at+"/url") && !httpsOrLocal(hook.URL.Reveal()):
 			c.at(at+"/url", "a webhook's address starts with https://", "http:// is for this machine alone")
 		}
 		if !c.unusable[at+"/secret"] && len(hook.Secret.Reveal()) < minToken {
 			c.at(at, fmt.Sprintf("a webhook needs a secret of at least %d characters, which signs what is sent", minToken), `add "secret": "${HOOK_SECRET}"`)
 		}
-	}
-	c.oidc(a)
-	for i, host := range a.AllowedHosts {
-		path := fmt.Sprintf("/approvals/allowedHosts/%d", i)
-		if c.sound(path) && !isHost(host.Reveal()) {
-			c.at(path, `"allowedHosts" takes host names, with or without a port`, `write "bridge.example.com" or "bridge.example.com:7421"`)
-		}
-	}
-	if c.unusable["/approvals/listen"] || a.Listen.Reveal() == ListenOff {
-		return
-	}
-	host, ok := c.address("/approvals/listen", a.Listen, "127.0.0.1:7421")
-	if ok && !loopback(host) && len(a.Approvers) == 0 && !c.unusable["/approvals/approvers"] {
-		c.at("/approvals/listen", "a page beyond this machine needs approvers", `add one with: codemode-bridge approvers add NAME, or listen on 127.0.0.1`)
 	}
 }
 
@@ -274,12 +286,12 @@ func (c *checker) oidc(a *Approvals) {
 		path  string // that it ends with
 	}{{"issuer", o.Issuer, ""}, {"redirectURL", o.RedirectURL, "/login/done"}} {
 		key := at + "/" + one.key
-		u, err := url.Parse(one.value.Reveal())
+		u, _ := url.Parse(one.value.Reveal())
 		switch {
 		case !c.has(key) && one.key == "issuer":
 			c.at(at, "a provider has no issuer", `add "issuer": "https://..."`)
 		case !c.has(key), !c.sound(key):
-		case err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+		case !httpsOrLocal(one.value.Reveal()): // or not a URL at all
 			c.at(key, fmt.Sprintf("%q starts with https://", one.key), "http:// is for this machine alone")
 		case one.path != "" && u.Path != one.path, u.RawQuery != "", u.Fragment != "":
 			c.at(key, fmt.Sprintf("%q is the page's address and /login/done", one.key), `write "https://approve.example.com/login/done"`)

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -56,11 +55,8 @@ func (c *checker) auth(s *Server, at string) {
 	if c.sound(at+"/clientSecret") && !reference.MatchString(written(c.places[at+"/clientSecret"])) {
 		c.at(at+"/clientSecret", "a secret may not stand in the file", `name a variable: "clientSecret": "${CLIENT_SECRET}"`)
 	}
-	if c.sound(at + "/issuer") {
-		u, err := url.Parse(a.Issuer.Reveal())
-		if err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())) {
-			c.at(at+"/issuer", `"issuer" is not the https address of an authorization server`, `write "https://host"`)
-		}
+	if c.sound(at+"/issuer") && !httpsOrLocal(a.Issuer.Reveal()) {
+		c.at(at+"/issuer", `"issuer" is not the https address of an authorization server`, `write "https://host"`)
 	}
 	for i, scope := range a.Scopes {
 		if item := fmt.Sprintf("%s/scopes/%d", at, i); c.sound(item) && !scopeToken(scope) {

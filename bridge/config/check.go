@@ -52,12 +52,7 @@ func (c *checker) http() {
 	if !c.unusable["/http/listen"] {
 		c.listen(h)
 	}
-	for i, host := range h.AllowedHosts {
-		path := fmt.Sprintf("/http/allowedHosts/%d", i)
-		if c.sound(path) && !isHost(host.Reveal()) {
-			c.at(path, `"allowedHosts" takes host names, with or without a port`, `write "bridge.example.com" or "bridge.example.com:7420"`)
-		}
-	}
+	c.hosts("/http/allowedHosts", h.AllowedHosts, "7420")
 	for i, origin := range h.AllowedOrigins {
 		path := fmt.Sprintf("/http/allowedOrigins/%d", i)
 		if !c.sound(path) {
@@ -87,6 +82,17 @@ func (c *checker) tokens(h *HTTP) {
 	}
 }
 
+// hosts checks a list of host names; port is the one that the hint shows.
+func (c *checker) hosts(at string, allowed []Value, port string) {
+	for i, host := range allowed {
+		path := fmt.Sprintf("%s/%d", at, i)
+		if c.sound(path) && !isHost(host.Reveal()) {
+			c.at(path, `"allowedHosts" takes host names, with or without a port`,
+				fmt.Sprintf(`write "bridge.example.com" or "bridge.example.com:%s"`, port))
+		}
+	}
+}
+
 // address checks an address to listen on and returns its host.
 func (c *checker) address(at string, listen Value, example string) (host string, ok bool) {
 	form := fmt.Sprintf("write %q", example)
@@ -110,6 +116,16 @@ func (c *checker) address(at string, listen Value, example string) (host string,
 func loopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
+}
+
+// httpsOrLocal reports whether text is an https address, or an http one on this
+// machine.
+func httpsOrLocal(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	return u.Scheme == "https" || u.Scheme == "http" && loopback(u.Hostname())
 }
 
 func isAddress(host string) bool {

@@ -577,7 +577,7 @@ func TestIdentityOfConfigurations(t *testing.T) {
 	}
 }
 
-// A server is another one as soon as anything differs that it is given, and the
+// A server is another one as soon as anything that it is given differs, and the
 // same whatever else does.
 func TestIdentityOfServers(t *testing.T) {
 	const base = `{"command": "db", "args": ["--url", "${URL}"], "cwd": "/srv", "env": {"TOKEN": "a", "MODE": "x"}, "passEnv": ["REGION", "PATH"], "rotating": ["TOKEN", "KEY"]`

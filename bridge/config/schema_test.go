@@ -97,8 +97,8 @@ func (root *node) inner(n *node) *node {
 	return nil
 }
 
-// visit calls each for every key of the schema beside the Go field of that
-// key, and complains of keys and fields without the other.
+// visit calls each for every key of the schema with the Go field of that key,
+// and complains of keys and fields without the other.
 func visit(t *testing.T, root *node, n *node, typ reflect.Type, path string, each func(path string, n *node, f field)) {
 	t.Helper()
 	n = root.resolve(n)

@@ -185,7 +185,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	expect("no folder", "")
-	fresh := filepath.Join(filepath.Dir(dir), "fresh") // made aside, so that it comes at once with its file
+	fresh := filepath.Join(filepath.Dir(dir), "fresh") // made elsewhere, so that it comes together with its file
 	if err := os.Mkdir(fresh, 0o700); err != nil {
 		t.Fatal(err)
 	}
