@@ -102,7 +102,7 @@ func load(dir string) ([]kept, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -128,7 +128,7 @@ func parse(raw []byte) ([]kept, error) {
 		return nil, fmt.Errorf("version %d, want %d", content.Version, fileVersion)
 	}
 	if digest(content.Tools) != content.Digest {
-		return nil, errors.New("the content does not have its digest")
+		return nil, errors.New("the content does not match its digest")
 	}
 	var tools []kept
 	if err := canon.Decode(content.Tools, &tools); err != nil {

@@ -298,7 +298,7 @@ func (s *Store) readLocked(server string) (*file, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", s.path(server))
+		return nil, fmt.Errorf("%s is not a regular file", s.path(server))
 	}
 	if known != nil && (info == nil && known.info == nil || info != nil && known.info != nil &&
 		os.SameFile(info, known.info) && info.Size() == known.info.Size() && info.ModTime().Equal(known.info.ModTime())) {
@@ -355,7 +355,7 @@ func (f *file) parse(raw []byte, server string) error {
 		}
 		for _, v := range []*snapshot{e.Accepted, e.Seen} {
 			if whole := v.whole(); whole != nil && whole.Digest() != v.Digest {
-				return fmt.Errorf("the file is damaged: a definition of tool %q does not have its digest", name)
+				return fmt.Errorf("the file is damaged: a definition of tool %q does not match its digest", name)
 			}
 		}
 	}
