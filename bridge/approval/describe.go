@@ -447,24 +447,12 @@ func warnings(calls []DescribedCall) []phrase {
 		add(phrase{lead + strings.Join(unseen, ", "), listed(lead, keys, ", ", "argument", promptLong*promptWidth-len("! ."))})
 	}
 	if hidden > 0 {
-		add(say("%s hidden as a secret; the call sends what is hidden", ours(Counted(hidden, "value"))))
+		add(say("%s hidden as a secret; the call sends what is hidden", ours(canon.Counted(hidden, "value"))))
 	}
 	if cut > 0 {
-		add(say("%s too long to be kept here in full; the call sends all of it", ours(Counted(cut, "value"))))
+		add(say("%s too long to be kept here in full; the call sends all of it", ours(canon.Counted(cut, "value"))))
 	}
 	return all
-}
-
-// Counted returns a count with its noun: "1 value" or "1,482 values".
-func Counted(n int, what string) string {
-	digits := fmt.Sprint(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	if n != 1 {
-		what += "s"
-	}
-	return digits + " " + what
 }
 
 // isLetterMark reports whether a character belongs to the one before it.

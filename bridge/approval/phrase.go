@@ -91,8 +91,8 @@ func theirsWithin(shown string, width int) string {
 // clipped keeps the beginning and the end of a text, because what matters in a
 // path or a command often comes last. In between it says how much is left out.
 func clipped(shown string, width int) string {
-	n := Counted(len(units(shown)), "character")
-	return ends(shown, width, func(left int) string { return "(" + Counted(left, "character") + " left out)" }, "("+n+" left out)")
+	n := canon.Counted(len(units(shown)), "character")
+	return ends(shown, width, func(left int) string { return "(" + canon.Counted(left, "character") + " left out)" }, "("+n+" left out)")
 }
 
 // ends returns as much of the beginning and the end of a text as fits into width
@@ -194,13 +194,13 @@ func listed(lead string, items []string, between, noun string, n int) string {
 	for k := min(len(items), n); k > 0; k-- {
 		text := lead + strings.Join(items[:k], between)
 		if k < len(items) {
-			text += " and " + Counted(len(items)-k, "more "+noun)
+			text += " and " + canon.Counted(len(items)-k, "more "+noun)
 		}
 		if columns(text) <= n {
 			return text
 		}
 	}
-	return lead + Counted(len(items), noun)
+	return lead + canon.Counted(len(items), noun)
 }
 
 // columnsOf returns the width of a character in a terminal.
