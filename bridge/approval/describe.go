@@ -1,11 +1,11 @@
 package approval
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/canon"
@@ -82,18 +82,6 @@ type Description struct {
 // phrases are the parts of a description that are our own sentences with other
 // people's words in them.
 type phrases struct{ warnings, why, needs []phrase }
-
-// A DescribedCall is one call of a request.
-type DescribedCall struct {
-	Number int `json:"number"` // within its run
-	// Fields are the arguments: short ones first, otherwise in the order given.
-	Fields []Field `json:"fields"`
-	Hidden int     `json:"hidden,omitempty"` // values, and parts of texts, that are hidden
-	Cut    int     `json:"cut,omitempty"`    // places where the request holds less than will be sent
-	// Sources say which bytes the run has read before, and where.
-	Sources []string `json:"sources,omitempty"`
-	Line    int      `json:"line,omitempty"` // of the script
-}
 
 // A ScriptPreview is what a model wrote; none of it was checked.
 type ScriptPreview struct {
@@ -192,14 +180,6 @@ func (d Description) Long() bool {
 		}
 	}
 	return n >= longCall
-}
-
-// path is the tool's name as policy matches it.
-func (r Request) path() string {
-	if r.Server == "" {
-		return r.Tool
-	}
-	return r.Server + "__" + r.Tool
 }
 
 // headline puts the tool's name in words. A single word says too little, so the
@@ -455,5 +435,38 @@ func warnings(calls []DescribedCall) []phrase {
 	return all
 }
 
-// isLetterMark reports whether a character belongs to the one before it.
-func isLetterMark(c rune) bool { return unicode.IsMark(c) }
+// An EditedCall describes a call that was allowed with arguments other than those
+// that people were asked about.
+type EditedCall struct {
+	By     string       `json:"by"`
+	Call   int          `json:"call"`
+	Asked  canon.Digest `json:"asked_digest"` // of the arguments that were asked about
+	Digest string       `json:"digest,omitempty"`
+	// Args and Fields are the replacement arguments, in display form. Requests that
+	// were answered by older releases have none.
+	Args   json.RawMessage `json:"args,omitempty"`
+	Fields []Field         `json:"fields,omitempty"`
+	Hidden int             `json:"hidden,omitempty"`
+	Cut    int             `json:"cut,omitempty"`
+}
+
+// EditedCall describes how whoever allowed the request's call edited it; nil if
+// they did not.
+func (e *StoredRequest) EditedCall() *EditedCall {
+	if v := e.Verdict; v == nil || !v.Approve || !v.Edited && v.Args == nil || len(e.Items) == 0 {
+		return nil
+	}
+	item := e.Items[0]
+	edited := &EditedCall{By: canon.Escape(e.Verdict.Who()), Call: item.Call, Asked: item.Key.Args}
+	edit := e.Verdict.EditedArgs
+	if edit == nil {
+		edit = e.Request.EditedArgs(e.Verdict.Args)
+	}
+	if edit != nil {
+		item.Shown, item.Sources = edit.Shown, nil
+		d := describeCall(item)
+		edited.Digest, edited.Args = edit.Digest.String(), edit.JSON
+		edited.Fields, edited.Hidden, edited.Cut = d.Fields, d.Hidden, d.Cut
+	}
+	return edited
+}

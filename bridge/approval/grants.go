@@ -119,29 +119,3 @@ func (s sessionGrants) valid(ctx context.Context) ([]Grant, error) {
 func (s sessionGrants) orphaned(g Grant) bool {
 	return g.Bridge != s.o.Bridge && (g.Bridge == "" || s.o.Gone(g.Bridge))
 }
-
-// Grants returns the grants that hold at this moment, of every process that
-// shares the store, the oldest first.
-func (b *Broker) Grants(ctx context.Context) ([]Grant, error) { return b.questions.grants.valid(ctx) }
-
-// Revoke ends a grant. It reports whether there was one with that id.
-func (b *Broker) Revoke(ctx context.Context, id string) (bool, error) {
-	found := false
-	err := b.store.DropGrants(ctx, func(g Grant) bool {
-		found = found || g.ID == id
-		return g.ID == id
-	})
-	return found, err
-}
-
-// EndSession forgets a session, its grants included. Its runs have ended.
-func (b *Broker) EndSession(session string) error {
-	b.mu.Lock()
-	delete(b.questions.limiter.asked, session)
-	b.mu.Unlock()
-	err := b.store.DropGrants(background(), func(g Grant) bool { return g.Key.Session == session })
-	if err != nil {
-		return fmt.Errorf("dropping the grants of a session: %w", err)
-	}
-	return nil
-}

@@ -7,8 +7,6 @@ import (
 	"unicode/utf8"
 
 	"codemode-bridge/bridge/canon"
-
-	"golang.org/x/text/width"
 )
 
 // A phrase is one of our sentences, or a part of one, with text that others wrote
@@ -203,35 +201,8 @@ func listed(lead string, items []string, between, noun string, n int) string {
 	return lead + canon.Counted(len(items), noun)
 }
 
-// columnsOf returns the width of a character in a terminal.
-func columnsOf(c rune) int {
-	if isLetterMark(c) {
-		return 0
-	}
-	switch width.LookupRune(c).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	}
-	return 1
-}
-
-func columns(s string) int {
-	n := 0
-	for _, c := range s {
-		n += columnsOf(c)
-	}
-	return n
-}
-
 // rows returns how many lines of a dialog a text takes.
 func rows(s string) int { return max(1, (columns(s)+promptWidth-1)/promptWidth) }
 
-// firstColumns returns as much of s as fits into n columns.
-func firstColumns(s string, n int) string {
-	for i, c := range s {
-		if n -= columnsOf(c); n < 0 {
-			return s[:i]
-		}
-	}
-	return s
-}
+// escapes matches the escape of an invisible character in display form.
+var escapes = regexp.MustCompile(`\\[ux]\{[0-9A-F]+\}`)
