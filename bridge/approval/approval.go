@@ -1,10 +1,10 @@
 // Package approval puts requests to people and settles each once.
 //
 // A call that policy wants a person to allow becomes a [Request]. The caller
-// waits for the answer in [Broker.Ask]; whoever can reach a person watches
-// [Broker.Pending] and passes the [Verdict] to [Broker.Settle]. The first valid
-// verdict wins, and later ones are told that they came too late. Silence is a
-// verdict too: always a denial.
+// waits for the answer in [Broker.Ask]; whoever can reach a person watches for
+// open requests ([Broker.Watch], [Broker.Changed]) and passes the [Verdict] to
+// [Broker.Settle]. The first valid verdict wins, and later ones are told that they
+// came too late. Silence is a verdict too: always a denial.
 //
 //	gate.Call ── Ask ──▶ Broker ◀── Settle ── elicitation at the client
 //	    ◀── verdict ───                       (other channels the same way)

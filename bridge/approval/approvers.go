@@ -290,7 +290,7 @@ func (a *Approvers) unrecognised(r Request, v Verdict) error {
 	switch {
 	case v.Credential == a.realm.owner():
 		return errors.New("the owner does not answer where somebody configured may, and by now somebody may")
-	case v.byOwner():
+	case v.Credential.isOwner():
 		return fmt.Errorf("%s is not the one whose owner says this", asks)
 	case known:
 		return fmt.Errorf("%s knows %s by another token or login", asks, v.By)

@@ -14,8 +14,9 @@ import (
 // channel of any process can answer them. Its methods may be called
 // concurrently. It starts no goroutine that outlives a call.
 //
-// A call goes through ask.go, the requests that are open through questions.go,
-// and a verdict through settle.go.
+// A call goes through ask.go and a verdict through settle.go; in between, the open
+// requests are in questions.go. What the store has of a request, and how a verdict
+// changes that, is in stored_request.go.
 type Broker struct {
 	o     Options
 	store Store
@@ -57,13 +58,6 @@ func (b *Broker) EndRun(run string) {
 	b.questions.forgetRun(run)
 }
 
-// Prune deletes requests that ended before a time, and grants that have expired.
-func (b *Broker) Prune(ctx context.Context, before time.Time) error {
-	now := time.Now()
-	over := func(g Grant) bool { return !now.Before(g.Until) || b.questions.grants.orphaned(g) }
-	return errors.Join(b.store.Forget(ctx, before), b.store.DropGrants(ctx, over))
-}
-
 // EndSession forgets a session, its grants included. Its runs have ended.
 func (b *Broker) EndSession(session string) error {
 	b.mu.Lock()
@@ -88,4 +82,11 @@ func (b *Broker) Revoke(ctx context.Context, id string) (bool, error) {
 		return g.ID == id
 	})
 	return found, err
+}
+
+// Prune deletes requests that ended before a time, and grants that have expired.
+func (b *Broker) Prune(ctx context.Context, before time.Time) error {
+	now := time.Now()
+	over := func(g Grant) bool { return !now.Before(g.Until) || b.questions.grants.orphaned(g) }
+	return errors.Join(b.store.Forget(ctx, before), b.store.DropGrants(ctx, over))
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/text/width"
 )
 
+// columns returns the width of a text in a terminal.
 func columns(s string) int {
 	n := 0
 	for _, c := range s {

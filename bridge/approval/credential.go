@@ -17,6 +17,9 @@ func tokenCredential(sum [sha256.Size]byte) Credential {
 	return Credential("token:" + hex.EncodeToString(sum[:]))
 }
 
+// isOwner reports whether it is that of the owner of any configuration.
+func (c Credential) isOwner() bool { return strings.HasPrefix(string(c), "owner:") }
+
 // A Realm is the scope in which credentials identify an approver.
 type Realm struct {
 	Configuration string // its id

@@ -34,6 +34,9 @@ type Description struct {
 	// ToolSays is the server's unchecked description of the tool, the one string
 	// here that may have several lines.
 	ToolSays string `json:"tool_says,omitempty"`
+	// Difference is how the tool's definition differs from the accepted one, line
+	// by line.
+	Difference []string `json:"difference,omitempty"`
 	// Risk is low, medium, high or critical, and RiskSays what that means.
 	Risk     string `json:"risk"`
 	RiskSays string `json:"risk_says"`
@@ -47,28 +50,8 @@ type Description struct {
 	// that asked.
 	Why  []string `json:"why"`
 	Rule string   `json:"rule"`
-	// Covers is what an approval covers, and Needs what else it takes.
-	Covers string   `json:"covers"`
-	Needs  []string `json:"needs,omitempty"`
-	// Missing says which approvals there are and which are still needed, if one is
-	// not enough.
-	Missing string `json:"missing,omitempty"`
-	// Checks are the safety checks between approval and sending.
-	Checks []string `json:"checks,omitempty"`
-	// Difference is how the tool's definition differs from the accepted one, line
-	// by line.
-	Difference []string `json:"difference,omitempty"`
-	// Done counts the calls that the run had already sent.
-	Done int `json:"done"`
-	// Until is the clock time at which silence becomes a denial.
-	Until string `json:"until"`
-	Run   string `json:"run"`
-	// Configuration names the configuration that asks; its approvers answer.
-	Configuration string `json:"configuration,omitempty"`
-	// Folder is the working directory of servers that have none of their own.
-	Folder    string `json:"folder,omitempty"`
-	Client    string `json:"client,omitempty"`    // as it calls itself
-	Requester string `json:"requester,omitempty"` // the name of its token
+	Terms
+	Origin
 	// Model is what a model wrote, unchecked.
 	Model ScriptPreview `json:"model"`
 	// At is where an approver can read the whole request and answer it.
@@ -77,6 +60,33 @@ type Description struct {
 	Whole string `json:"whole,omitempty"`
 
 	said phrases
+}
+
+// Terms say what an answer means.
+type Terms struct {
+	// Covers is what an approval covers, and Needs what else it takes.
+	Covers string   `json:"covers"`
+	Needs  []string `json:"needs,omitempty"`
+	// Missing says which approvals there are and which are still needed, if one is
+	// not enough.
+	Missing string `json:"missing,omitempty"`
+	// Checks are the safety checks between approval and sending.
+	Checks []string `json:"checks,omitempty"`
+	// Until is the clock time at which silence becomes a denial.
+	Until string `json:"until"`
+}
+
+// An Origin says which run makes the calls, and for whom.
+type Origin struct {
+	Run string `json:"run"`
+	// Done counts the calls that the run had already sent.
+	Done int `json:"done"`
+	// Configuration names the configuration that asks; its approvers answer.
+	Configuration string `json:"configuration,omitempty"`
+	// Folder is the working directory of servers that have none of their own.
+	Folder    string `json:"folder,omitempty"`
+	Client    string `json:"client,omitempty"`    // as it calls itself
+	Requester string `json:"requester,omitempty"` // the name of its token
 }
 
 // phrases are the parts of a description that are our own sentences with other
@@ -127,10 +137,10 @@ func Describe(r Request, o DescribeOptions) Description {
 	d := Description{
 		Headline: headline(r), Tool: canon.Escape(r.path()), Server: canon.Escape(r.Server), ToolSays: canon.EscapeLines(r.ToolSays),
 		Risk: r.Decision.Risk.String(), RiskSays: riskSays[r.Decision.Risk],
-		Covers: r.covers(), Missing: (&StoredRequest{Request: r, Votes: o.Votes}).Missing(),
 		Difference: r.Difference, // made visible by whoever compared
-		Done:       r.Done, Until: Clock(r.Until, r.Asked, o.Zone),
-		Run: canon.Escape(r.Run), Configuration: canon.Escape(r.Configuration), Folder: canon.Escape(r.Folder), Client: canon.Escape(r.Client), Requester: canon.Escape(r.Requester),
+		Terms:      Terms{Covers: r.covers(), Missing: (&StoredRequest{Request: r, Votes: o.Votes}).Missing(), Until: Clock(r.Until, r.Asked, o.Zone)},
+		Origin: Origin{Run: canon.Escape(r.Run), Done: r.Done, Configuration: canon.Escape(r.Configuration), Folder: canon.Escape(r.Folder),
+			Client: canon.Escape(r.Client), Requester: canon.Escape(r.Requester)},
 		At: canon.Escape(o.At), Whole: canon.Escape(o.Whole), DidNotCount: canon.Escape(o.DidNotCount),
 	}
 	d.said.needs = r.needs()

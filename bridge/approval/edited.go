@@ -8,32 +8,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/canon"
-	"codemode-bridge/profiles"
 )
-
-// Bounds on how much of the arguments a request holds, unless a rule sets others:
-// as much as anybody would read.
-const (
-	shownBytes   = 128 << 10
-	shownString  = 100_000
-	shownMembers = 10_000
-	shownDepth   = 32
-)
-
-// DisplayArgs returns the arguments of a call with decision d, for the person who
-// is asked about it.
-func DisplayArgs(d profiles.Decision, args canon.Args) canon.Shown {
-	o := canon.DisplayOptions{Hidden: d.Hidden, MaxString: shownString, MaxArray: shownMembers, MaxObject: shownMembers, MaxDepth: shownDepth, MaxBytes: shownBytes}
-	for _, bound := range []struct {
-		field *int
-		most  int
-	}{{&o.MaxString, d.Display.MaxString}, {&o.MaxArray, d.Display.MaxArray}, {&o.MaxObject, d.Display.MaxObject}, {&o.MaxDepth, d.Display.MaxDepth}} {
-		if bound.most != 0 {
-			*bound.field = bound.most
-		}
-	}
-	return canon.Display(args, o)
-}
 
 // EditedArgs are what others may see of the arguments that a person wrote in
 // place of a call's own.
@@ -74,14 +49,14 @@ func (r Request) Editable() bool {
 	return err == nil && args.Digest() == r.Items[0].Key.Args
 }
 
-// edited returns what is wrong with arguments that a person wrote: they cannot
+// checkEdit returns what is wrong with arguments that a person wrote: they cannot
 // be parsed, or they contain a mark that stands for a hidden value, which would
-// then be sent literally.
-func (v Verdict) edited(r Request) error {
-	if v.Args == nil {
+// then be sent literally. It is nil if there are none.
+func (r Request) checkEdit(raw json.RawMessage) error {
+	if raw == nil {
 		return nil
 	}
-	args, err := canon.Parse(v.Args)
+	args, err := canon.Parse(raw)
 	if err != nil {
 		return fmt.Errorf("the edited arguments cannot be read: %w", err)
 	}
@@ -91,6 +66,7 @@ func (v Verdict) edited(r Request) error {
 	return nil
 }
 
+// holdsMark reports whether a mark of display form stands anywhere in a value.
 func holdsMark(v any) bool {
 	switch v := v.(type) {
 	case string:

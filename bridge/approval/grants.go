@@ -53,7 +53,7 @@ type sessionGrants struct{ o *Options }
 // the tool with any arguments.
 func (s sessionGrants) add(r Request, v Verdict) error {
 	for _, i := range r.Items {
-		g := Grant{ID: "g" + newID()[1:], Bridge: s.o.Bridge, Covers: canon.Clip(string(i.Shown.JSON), maxCovers), Client: r.Client, Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: r.Script, Profile: r.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
+		g := Grant{ID: newID("g"), Bridge: s.o.Bridge, Covers: canon.Clip(string(i.Shown.JSON), maxCovers), Client: r.Client, Key: i.Key, AnyArgs: v.Scope == AnyArgs, Script: r.Script, Profile: r.Decision.Profile, Configuration: r.Configuration, By: v.By, Made: v.Time, Until: v.Time.Add(grantFor), Left: grantUses}
 		if g.AnyArgs {
 			g.Key.Args, g.Covers = canon.Digest{}, "any arguments"
 		}

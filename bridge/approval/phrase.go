@@ -15,8 +15,12 @@ import (
 // strings in code spans.
 type phrase struct{ plain, dialog string }
 
-// The maximum width of others' text within a sentence, in columns of a dialog.
-const theirsWidth = 60
+// The space of our sentences in a dialog.
+const (
+	promptWidth = 72 // columns of a row; the client wraps longer lines
+	promptLong  = 2  // rows of a sentence with a list or much text of others in it
+	theirsWidth = 60 // columns of others' text within a sentence, usually
+)
 
 // say makes a phrase. Strings among args were written by others and have passed
 // canon.Visible; everything else is ours.

@@ -11,15 +11,13 @@ import (
 )
 
 // The space a prompt may take: terminal clients show it in a small window. It has
-// 20 rows of 72 columns, and at most 25 if there are several calls or many
-// warnings; the client wraps longer lines.
+// 20 rows of promptWidth, and at most 25 if there are several calls or many
+// warnings.
 const (
-	promptWidth    = 72
 	promptRows     = 20
 	promptMost     = 25
 	promptArgs     = 5 // rows of arguments, at least
 	promptWarnings = 4 // rows of warnings
-	promptLong     = 2 // rows of a sentence with a list or much text of others in it
 )
 
 // Prompt writes the description as a person reads it in a client's dialog. It

@@ -48,7 +48,7 @@ func newQuestions(o *Options, reportLater func(judged)) questions {
 
 // add opens a question, or queues it when too many are open.
 func (qs *questions) add(r Request) *openQuestion {
-	r.ID = newID()
+	r.ID = newID("q")
 	q := &openQuestion{request: r, turn: make(chan struct{}), settled: make(chan struct{})}
 	qs.open[r.ID] = q
 	qs.limiter.asked[r.session()] = append(qs.limiter.asked[r.session()], time.Now())

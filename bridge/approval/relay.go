@@ -2,11 +2,9 @@ package approval
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"codemode-bridge/bridge/canon"
@@ -83,7 +81,7 @@ func (e *StoredRequest) relay(about canon.Digest, v Verdict) (id string, err err
 		}
 		e.Relayed = slices.Delete(e.Relayed, i, i+1)
 	}
-	one := RelayedVerdict{ID: "v" + strings.ToLower(rand.Text()[:10]), About: about, Verdict: v}
+	one := RelayedVerdict{ID: newID("v"), About: about, Verdict: v}
 	e.Relayed = append(e.Relayed, one)
 	return one.ID, nil
 }
@@ -147,18 +145,18 @@ type outcome struct {
 
 // Outcome waits until a verdict relayed to a request is judged, and returns what
 // Settle would have returned. If ctx ends first, the error is [ErrUnjudged].
-func (b *Broker) Outcome(ctx context.Context, request, brought string) (StoredRequest, error) {
+func (b *Broker) Outcome(ctx context.Context, request, relayed string) (StoredRequest, error) {
 	for {
 		changed := b.store.Changed() // before looking: nothing is missed
 		all, err := b.store.Requests(context.WithoutCancel(ctx), Filter{ID: request})
 		switch {
 		case err != nil:
-			return StoredRequest{}, fmt.Errorf("looking what became of an answer: %w", err)
+			return StoredRequest{}, fmt.Errorf("reading what became of a relayed verdict: %w", err)
 		case len(all) != 1:
 			return StoredRequest{}, ErrUnknown
 		}
 		e := all[0]
-		i := slices.IndexFunc(e.Relayed, func(b RelayedVerdict) bool { return b.ID == brought })
+		i := slices.IndexFunc(e.Relayed, func(b RelayedVerdict) bool { return b.ID == relayed })
 		if i < 0 {
 			return e, ErrUnjudged
 		}

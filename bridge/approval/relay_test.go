@@ -590,7 +590,7 @@ func TestStands(t *testing.T) {
 		"nobody to go by":                {settled(one, anns), nil, ""},
 		"not settled":                    {StoredRequest{Request: one}, both, ""},
 	} {
-		err := row.now.Stands(row.e, time.Now())
+		err := row.e.stands(row.now, time.Now())
 		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v, want %q", name, err, row.want)
 		}

@@ -150,3 +150,27 @@ func (r Request) Digest() canon.Digest {
 	}
 	return canon.Digest(h.Sum(nil))
 }
+
+// Bounds on how much of the arguments a request holds, unless a rule sets others:
+// as much as anybody would read.
+const (
+	shownBytes   = 128 << 10
+	shownString  = 100_000
+	shownMembers = 10_000
+	shownDepth   = 32
+)
+
+// DisplayArgs returns the arguments of a call with decision d, for the person who
+// is asked about it.
+func DisplayArgs(d profiles.Decision, args canon.Args) canon.Shown {
+	o := canon.DisplayOptions{Hidden: d.Hidden, MaxString: shownString, MaxArray: shownMembers, MaxObject: shownMembers, MaxDepth: shownDepth, MaxBytes: shownBytes}
+	for _, bound := range []struct {
+		field *int
+		most  int
+	}{{&o.MaxString, d.Display.MaxString}, {&o.MaxArray, d.Display.MaxArray}, {&o.MaxObject, d.Display.MaxObject}, {&o.MaxDepth, d.Display.MaxDepth}} {
+		if bound.most != 0 {
+			*bound.field = bound.most
+		}
+	}
+	return canon.Display(args, o)
+}

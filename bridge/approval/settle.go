@@ -24,9 +24,9 @@ func (b *Broker) Settle(ctx context.Context, id string, about canon.Digest, v Ve
 	e, err := b.change(ctx, id, func(e *StoredRequest) error {
 		said = nil
 		if !b.questions.judging.judges(e) {
-			brought, err := e.relay(about, v)
+			relayed, err := e.relay(about, v)
 			if err == nil {
-				said = &RelayedError{brought}
+				said = &RelayedError{relayed}
 			}
 			return err
 		}
@@ -77,7 +77,7 @@ func (b *Broker) Judge(ctx context.Context) error {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("judging the answers that others have brought: %w", err)
+		return fmt.Errorf("judging relayed verdicts: %w", err)
 	}
 	return nil
 }

@@ -65,5 +65,6 @@ func (f Filter) Passes(e *StoredRequest) bool {
 // is cancelled meanwhile must not let the store fall behind what is open here.
 func background() context.Context { return context.Background() }
 
-// newID makes the id of a request: short, since people type it, and not guessable.
-func newID() string { return "q" + strings.ToLower(rand.Text()[:10]) }
+// newID makes the id of something stored, which begins with a letter for its kind:
+// short, since people type it, and not guessable.
+func newID(kind string) string { return kind + strings.ToLower(rand.Text()[:10]) }

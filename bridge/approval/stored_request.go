@@ -195,18 +195,18 @@ func tally(q profiles.Quorum, votes []Verdict) []Verdict {
 	return counted
 }
 
-// Stands says why the approval that settled a request would not count now; nil if
-// it would. A denial always stands, and so does the client's own answer.
-func (a *Approvers) Stands(e StoredRequest, now time.Time) error {
+// stands says why the approval that settled the request would not count now; nil
+// if it would. A denial always stands, and so does the client's own answer.
+func (e StoredRequest) stands(people *Approvers, now time.Time) error {
 	v := e.Verdict
-	if a == nil || v == nil || !v.Approve || !v.Strong {
+	if people == nil || v == nil || !v.Approve || !v.Strong {
 		return nil
 	}
 	if len(e.Decision.Quorums) == 0 {
-		_, err := a.judge(e.Request, *v, now)
+		_, err := people.judge(e.Request, *v, now)
 		return err
 	}
-	e.Votes = a.Standing(e.Request, e.Votes, now)
+	e.Votes = people.Standing(e.Request, e.Votes, now)
 	if missing := e.Missing(); missing != "" {
 		return fmt.Errorf("of the yeses that it had not all count any more: there are %s", missing)
 	}

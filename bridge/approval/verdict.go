@@ -12,14 +12,14 @@ import (
 	"codemode-bridge/profiles"
 )
 
+// A Scope is how much an approval covers.
+type Scope string
+
 const (
 	Once    Scope = "once"        // this call
 	Same    Scope = "session"     // this call again, in this session
 	AnyArgs Scope = "session_any" // this tool with any arguments, in this session
 )
-
-// A Scope is how much an approval covers.
-type Scope string
 
 // A Verdict is the person's answer, or what stands in for one.
 type Verdict struct {
@@ -67,9 +67,6 @@ func (v Verdict) Shown() Verdict {
 	v.By, v.For, v.Stopped, v.Text = canon.Escape(v.By), canon.Escape(v.For), canon.Escape(v.Stopped), canon.EscapeLines(canon.Redact(v.Text))
 	return v
 }
-
-// byOwner reports whether the owner of any configuration gave the verdict.
-func (v Verdict) byOwner() bool { return strings.HasPrefix(string(v.Credential), "owner:") }
 
 // Who names who decided, and in whose name.
 func (v Verdict) Who() string {
@@ -119,7 +116,7 @@ func (v Verdict) Valid(r Request, at time.Time) error {
 			return fmt.Errorf("call %d is not part of this request", row)
 		}
 	}
-	return v.edited(r)
+	return r.checkEdit(v.Args)
 }
 
 // SelfApproval returns an error if v is the requester's own approval and
@@ -128,7 +125,7 @@ func (r Request) SelfApproval(v Verdict) error {
 	switch {
 	case !r.needsAnother():
 		return nil
-	case v.byOwner():
+	case v.Credential.isOwner():
 		return errors.New("the owner runs the bridge and counts as who asked for this call; somebody else must allow it, a configured approver")
 	case r.Requester != "" && v.For == r.Requester:
 		return fmt.Errorf("%s asked for this call, and %s decides in their name; somebody else must allow it", r.Requester, v.By)

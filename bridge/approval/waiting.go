@@ -71,7 +71,7 @@ func (b *Broker) Requests(ctx context.Context, f Filter) ([]StoredRequest, error
 // Changed is closed after the next change of a request or grant by anyone.
 func (b *Broker) Changed() <-chan struct{} { return b.store.Changed() }
 
-// Watch returns a channel that is told when a run's requests change. The
+// Watch returns a channel that gets a value when a run's requests change. The
 // second result ends it.
 func (b *Broker) Watch(run string) (<-chan struct{}, func()) {
 	c := make(chan struct{}, 1)
