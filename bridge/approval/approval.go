@@ -15,6 +15,19 @@
 // An approval is bound to the exact call: profile, server, tool, the tool's
 // definition, and the digest of the arguments. It covers more only if the
 // person chose so, as a [Grant], and the risk permits it.
+//
+// The files, from the floor up:
+//
+//	request, verdict, edited     the question and the answer; arguments that a person wrote
+//	credential, approvers        who may answer, and how they prove who they are
+//	stored_request, relay        what a verdict does to a stored request, here or in another process
+//	store, memory                the contract of stores, and the one in memory
+//	grants, limits               calls that nobody needs to be asked about
+//	questions, judging, resume   the open requests of this process, and verdicts from others
+//	broker, ask, settle, waiting the Broker, its calls, its verdicts, and what waits
+//	describe, field, suspicious  a request in words: its arguments, and what to beware of
+//	prompt, phrase, columns      the same for a client's dialog, in bounded room
+//	pending_config               configurations that wait, in the same store
 package approval
 
 // A Reason says why a call was refused. The words are part of the script API.

@@ -40,6 +40,18 @@ const longField = 60
 
 func (f Field) long() bool { return len(f.Lines) > 1 || f.Characters > longField }
 
+// A DescribedCall is one call of a request.
+type DescribedCall struct {
+	Number int `json:"number"` // within its run
+	// Fields are the arguments: short ones first, otherwise in the order given.
+	Fields []Field `json:"fields"`
+	Hidden int     `json:"hidden,omitempty"` // values, and parts of texts, that are hidden
+	Cut    int     `json:"cut,omitempty"`    // places where the request holds less than will be sent
+	// Sources say which bytes the run has read before, and where.
+	Sources []string `json:"sources,omitempty"`
+	Line    int      `json:"line,omitempty"` // of the script
+}
+
 // describeCall lists a call's arguments, long ones after short ones, so that no
 // text can push a recipient out of sight.
 func describeCall(i Item) DescribedCall {
@@ -168,16 +180,4 @@ func (f Field) unseen() bool {
 		}
 	}
 	return false
-}
-
-// A DescribedCall is one call of a request.
-type DescribedCall struct {
-	Number int `json:"number"` // within its run
-	// Fields are the arguments: short ones first, otherwise in the order given.
-	Fields []Field `json:"fields"`
-	Hidden int     `json:"hidden,omitempty"` // values, and parts of texts, that are hidden
-	Cut    int     `json:"cut,omitempty"`    // places where the request holds less than will be sent
-	// Sources say which bytes the run has read before, and where.
-	Sources []string `json:"sources,omitempty"`
-	Line    int      `json:"line,omitempty"` // of the script
 }

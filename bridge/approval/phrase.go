@@ -130,6 +130,9 @@ func beginning(shown string, width int) string {
 // given.
 const cutMark = "…"
 
+// escapes matches the escape of an invisible character in display form.
+var escapes = regexp.MustCompile(`\\[ux]\{[0-9A-F]+\}`)
+
 // units splits a text in display form into its characters, each as it is written
 // there.
 func units(shown string) []string {
@@ -207,6 +210,3 @@ func listed(lead string, items []string, between, noun string, n int) string {
 
 // rows returns how many lines of a dialog a text takes.
 func rows(s string) int { return max(1, (columns(s)+promptWidth-1)/promptWidth) }
-
-// escapes matches the escape of an invisible character in display form.
-var escapes = regexp.MustCompile(`\\[ux]\{[0-9A-F]+\}`)
