@@ -22,7 +22,7 @@ import (
 func TestBreaker(t *testing.T) {
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
-	b := Options{MaxFailures: 3, Suspend: 10 * time.Second, RetryMax: 15 * time.Second}.breaker()
+	b := newBreaker(Options{MaxFailures: 3, Suspend: 10 * time.Second, RetryMax: 15 * time.Second})
 	admit := func(second int, wantTry, wantOK bool) {
 		t.Helper()
 		if try, ok := b.admit(at(second)); try != wantTry || ok != wantOK {

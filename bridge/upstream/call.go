@@ -73,11 +73,6 @@ func (s *server) learn(v sign, try bool, sess *session, failure *Error) {
 	s.options.changed()
 }
 
-// A suspendedError says why no call is sent while the breaker is open.
-type suspendedError struct{ text string }
-
-func (e *suspendedError) Error() string { return e.text }
-
 // admitted does a job that the breaker lets through. It returns the session that was
 // used last, nil if there was none, and what the result says about the server.
 func (s *server) admitted(ctx context.Context, j job) (json.RawMessage, *session, sign, *Error) {
@@ -165,12 +160,6 @@ func (s *server) leave() {
 	s.used = time.Now()
 	s.mu.Unlock()
 }
-
-// A parkedError says why a call is not tried: the server's own pause is longer than
-// the breaker's.
-type parkedError struct{ why string }
-
-func (e *parkedError) Error() string { return "the server is parked: " + e.why }
 
 // awaitEnd waits until the server's goroutine has noticed the end of a session.
 func (s *server) awaitEnd(ctx context.Context, sess *session) {

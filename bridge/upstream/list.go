@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"codemode-bridge/bridge/upstream/tap"
@@ -25,6 +26,9 @@ const (
 	maxListing    = 64 << 20
 	maxToolName   = 256
 )
+
+// listPatience bounds a listing after the first.
+const listPatience = time.Minute
 
 // list asks the server for its tools, page by page.
 func (s *session) list(ctx context.Context, log *slog.Logger) ([]Tool, error) {

@@ -32,16 +32,6 @@ const (
 	// A server that keeps announcing changes is listed less and less often, down
 	// to this.
 	longestListGap = 30 * time.Second
-	// listPatience bounds a listing after the first.
-	listPatience = time.Minute
-)
-
-var (
-	errUnknownServer = errors.New("no server of this name is configured")
-	errReplaced      = errors.New("the configuration names another server so by now")
-	errDisabled      = errors.New("the server is disabled in the configuration")
-	errStopped       = errors.New("the server was taken out of the configuration")
-	errIdle          = errors.New("no call has used it for a while")
 )
 
 // A server is one upstream of a Set and its current session, if it has one.
@@ -92,7 +82,7 @@ func newServer(spec Spec, o Options) *server {
 		shown:   newRedactor(spec, o.environ()),
 		slots:   make(chan struct{}, spec.concurrency()),
 		limiter: spec.Rate.limiter(),
-		breaker: o.breaker(),
+		breaker: newBreaker(o),
 		wake:    make(chan bool, 1),
 		ready:   make(chan struct{}),
 		ended:   make(chan struct{}),

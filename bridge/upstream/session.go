@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,39 +35,6 @@ func (s Spec) probePatience() time.Duration {
 
 // loginPatience is how long a person has for a login that a program obtains itself.
 const loginPatience = 5 * time.Minute
-
-// Reasons for the end of a session or of a call.
-var (
-	errConnectTimeout = errors.New("it did not answer in time")
-	errCallTimeout    = errors.New("no answer in time")
-	errListTimeout    = errors.New("no answer in time to a listing")
-	errUnlisted       = errors.New("the server says that it has tools, and does not know the request that lists them")
-	errInputRequired  = errors.New("the server asked for input in the middle of the call and got none")
-)
-
-// A refusedError ends a session because the server refuses our credentials.
-type refusedError struct{ status int }
-
-func (e *refusedError) Error() string {
-	if e.status == 401 {
-		return "the server wants other credentials (HTTP status 401)"
-	}
-	return "the server does not permit the access (HTTP status " + strconv.Itoa(e.status) + ")"
-}
-
-// A noLoginError says that a call is not tried because a login is missing.
-type noLoginError struct{ why string }
-
-func (e *noLoginError) Error() string { return e.why }
-func (e *noLoginError) NeedsLogin()   {}
-
-// A missedLoginError is the end of a program whose login nobody made in time.
-type missedLoginError struct{ why error }
-
-func (e *missedLoginError) Error() string {
-	return "nobody made the login that it waited for; " + e.why.Error()
-}
-func (e *missedLoginError) Unwrap() error { return e.why }
 
 // A timeLimit ends an operation that takes too long.
 type timeLimit struct {
@@ -302,6 +268,14 @@ func (s *session) protocol() string {
 	return ""
 }
 
+// capabilities returns what the server says it can do.
+func (s *session) capabilities() mcp.ServerCapabilities {
+	if r := s.client.InitializeResult(); r != nil && r.Capabilities != nil {
+		return *r.Capabilities
+	}
+	return mcp.ServerCapabilities{}
+}
+
 // isLost reports whether err, of a request, is due to the end of the session.
 func (s *session) isLost(err error) bool {
 	return errors.Is(err, tap.ErrSessionEnded) || errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) ||
@@ -404,18 +378,6 @@ func (s *session) classify(ctx context.Context, x *tap.Exchange, err error) *Err
 		e.Kind, e.Err = Unavailable, s.shown.showError(err)
 	}
 	return e
-}
-
-// interruption says why a call's context ended.
-func interruption(ctx context.Context) (ErrorKind, error) {
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errCallTimeout):
-		return Timeout, cause
-	case errors.Is(cause, context.DeadlineExceeded):
-		return Timeout, &shownError{text: "the caller's own time was up", err: cause}
-	default:
-		return Canceled, cause
-	}
 }
 
 // inputRequired reports whether a result (of 2026-07-28) is a question rather than an

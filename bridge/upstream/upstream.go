@@ -26,15 +26,12 @@ package upstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"time"
-
-	"codemode-bridge/bridge/upstream/tap"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
@@ -141,6 +138,16 @@ type Spec struct {
 	Sampling      Sampling
 	Roots         []string
 }
+
+// Sampling says whether a server may use the model of the Client of a call.
+type Sampling string
+
+// The permissions.
+const (
+	NoSampling    Sampling = "deny"
+	AskSampling   Sampling = "ask" // a person each time
+	AllowSampling Sampling = "allow"
+)
 
 // A Rate is a number of calls in a time. They are spread evenly, except that a tenth of
 // them, and at least one, may come at once.
@@ -320,10 +327,6 @@ func (o Options) pause(failures int) time.Duration {
 func (o Options) longest() time.Duration { return orDefault(o.RetryMax, time.Minute) }
 func (o Options) maxRestarts() int       { return orDefault(o.MaxRestarts, 10) }
 
-func (o Options) breaker() breaker {
-	return breaker{limit: orDefault(o.MaxFailures, 5), first: orDefault(o.Suspend, 10*time.Second), longest: o.longest()}
-}
-
 func orDefault[T int | int64 | time.Duration](v, standard T) T {
 	if v <= 0 {
 		return standard
@@ -348,47 +351,17 @@ func (s Spec) connectTimeout() time.Duration { return orDefault(s.ConnectTimeout
 func (s Spec) concurrency() int              { return orDefault(s.Concurrency, 128) }
 func (s Spec) maxReply() int64               { return orDefault(s.MaxReply, 16<<20) }
 
-// An ErrorKind classifies an [Error].
-type ErrorKind string
-
-// The kinds of error.
-const (
-	Unavailable   ErrorKind = "unavailable"    // no connection, or it was lost under way
-	Timeout       ErrorKind = "timeout"        // Spec.Timeout or the caller's deadline passed
-	Canceled      ErrorKind = "canceled"       // by the caller
-	BadReply      ErrorKind = "protocol"       // the server answered with a protocol error, or not in MCP
-	TooLarge      ErrorKind = "too_large"      // the answer is beyond Spec.MaxReply
-	OverRate      ErrorKind = "over_rate"      // beyond Spec.Rate, and the next free place is too far away to wait for
-	UnknownServer ErrorKind = "unknown_server" // no such server in the Set
-	UnknownTool   ErrorKind = "unknown_tool"   // the server lists no such tool, or Allow and Deny leave it out
-)
-
-// An Error says why a call has no result. Its text names the server and can be shown to
-// a person or a model: the parts that come from the server are cut, stripped of the
-// secrets in the Spec, and have their control characters escaped.
-type Error struct {
-	Server, Tool string
-	Kind         ErrorKind
-	// Sent reports whether the request may have reached the server, so that
-	// its effect is unknown.
-	Sent bool
-	// Err is the cause. It wraps a *jsonrpc.Error of the SDK if the server
-	// answered with one.
-	Err error
-}
-
-func (e *Error) Error() string {
-	text := fmt.Sprintf("calling %s of server %s: %v", tap.Escape(e.Tool, tap.MaxName), tap.Escape(e.Server, tap.MaxName), e.Err)
-	if e.Sent && (e.Kind == Unavailable || e.Kind == Timeout || e.Kind == Canceled) {
-		text += "; outcome unknown"
+func (s Spec) sampling() Sampling {
+	if s.Sampling == "" {
+		return NoSampling
 	}
-	return text
+	return s.Sampling
 }
 
-func (e *Error) Unwrap() error { return e.Err }
-
-// WasSent returns Sent, for callers that know the error only by this method.
-func (e *Error) WasSent() bool { return e.Sent }
-
-// ErrClosed is the cause of an [Error] after [Set.Close].
-var ErrClosed = errors.New("the set of servers is closed")
+func (s Spec) roots() []*mcp.Root {
+	roots := []*mcp.Root{}
+	for _, uri := range s.Roots {
+		roots = append(roots, &mcp.Root{URI: uri})
+	}
+	return roots
+}
