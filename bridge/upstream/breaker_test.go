@@ -123,7 +123,7 @@ func TestAServerThatFailsEveryCallIsSuspended(t *testing.T) {
 		}
 		return nil
 	})
-	spec.Timeout = time.Second
+	spec.Limits.Timeout = time.Second
 	var changes atomic.Int64
 	bubble(t, Options{Changed: func() { changes.Add(1) }}, spec, func(t *testing.T, s *Set) {
 		status := func() Status { return s.Status()[0] }
@@ -192,7 +192,7 @@ func TestWhatIsNotTheServersFaultSuspendsNothing(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	spec.Timeout, spec.Concurrency = time.Hour, 1
+	spec.Limits.Timeout, spec.Limits.Concurrency = time.Hour, 1
 	bubble(t, Options{MaxFailures: 1}, spec, func(t *testing.T, s *Set) {
 		fails := func(timeout time.Duration, tool string, kind ErrorKind, text string) {
 			t.Helper()
@@ -221,7 +221,7 @@ func TestWhatIsNotTheServersFaultSuspendsNothing(t *testing.T) {
 
 func TestCallsWaitForTheRateInOrder(t *testing.T) {
 	spec := inner(func(context.Context) error { return nil })
-	spec.Rate, spec.Timeout = Rate{Calls: 60, Per: time.Minute}, 20*time.Second
+	spec.Limits.Rate, spec.Limits.Timeout = Rate{Calls: 60, Per: time.Minute}, 20*time.Second
 	bubble(t, Options{MaxFailures: 1}, spec, func(t *testing.T, s *Set) {
 		began := time.Now()
 		var mu sync.Mutex

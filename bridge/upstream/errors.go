@@ -15,11 +15,11 @@ type ErrorKind string
 // The kinds of error.
 const (
 	Unavailable   ErrorKind = "unavailable"    // no connection, or it was lost under way
-	Timeout       ErrorKind = "timeout"        // Spec.Timeout or the caller's deadline passed
+	Timeout       ErrorKind = "timeout"        // Limits.Timeout or the caller's deadline passed
 	Canceled      ErrorKind = "canceled"       // by the caller
 	BadReply      ErrorKind = "protocol"       // the server answered with a protocol error, or not in MCP
-	TooLarge      ErrorKind = "too_large"      // the answer is beyond Spec.MaxReply
-	OverRate      ErrorKind = "over_rate"      // beyond Spec.Rate, and the next free place is too far away to wait for
+	TooLarge      ErrorKind = "too_large"      // the answer is beyond Limits.MaxReply
+	OverRate      ErrorKind = "over_rate"      // beyond Limits.Rate, and the next free place is too far away to wait for
 	UnknownServer ErrorKind = "unknown_server" // no such server in the Set
 	UnknownTool   ErrorKind = "unknown_tool"   // the server lists no such tool, or Allow and Deny leave it out
 )

@@ -131,7 +131,7 @@ func (s *session) declaresTools() bool {
 func (s *session) listError(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errConnectTimeout):
-		return &shownError{text: fmt.Sprintf("no answer within %v", s.spec.connectTimeout()), err: cause}
+		return &shownError{text: fmt.Sprintf("no answer within %v", s.spec.Limits.connectTimeout()), err: cause}
 	case errors.Is(cause, errListTimeout):
 		return &shownError{text: fmt.Sprintf("no answer within %v", listPatience), err: cause}
 	case cause != nil:

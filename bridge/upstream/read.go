@@ -27,7 +27,7 @@ const (
 var listed = map[string]string{listResources: "resources", listTemplates: "resourceTemplates", listPrompts: "prompts"}
 
 // Bounds on lists of things other than tools. A longer list is cut and says so in its
-// member "cut". Its bytes are bounded by Spec.MaxReply.
+// member "cut". Its bytes are bounded by Limits.MaxReply.
 const (
 	maxEntries    = 10_000
 	maxEntryPages = 200
@@ -141,7 +141,7 @@ func (s *session) listAll(ctx context.Context, x *tap.Exchange, method, member s
 			switch key {
 			case member:
 				return tap.Elements(value, func(entry []byte) error {
-					if size += int64(len(entry)); len(all) >= maxEntries || size > s.spec.maxReply() {
+					if size += int64(len(entry)); len(all) >= maxEntries || size > s.spec.Limits.maxReply() {
 						cut = true
 						return nil
 					}

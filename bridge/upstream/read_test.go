@@ -135,7 +135,7 @@ func TestReadIsRefused(t *testing.T) {
 
 // What a server lists without an end is cut, and says so.
 func TestReadCutsEndlessLists(t *testing.T) {
-	small := Spec{Name: "fake", InProcess: library(200), MaxReply: 4 << 10}
+	small := Spec{Name: "fake", InProcess: library(200), Limits: Limits{MaxReply: 4 << 10}}
 	s := open(t, Options{}, small)
 	connected(t, s)
 	got, err := s.Read(t.Context(), "fake", "", "resources/list", nil)

@@ -80,8 +80,8 @@ func newServer(spec Spec, o Options) *server {
 		options: o,
 		log:     o.logger().With("server", spec.Name),
 		shown:   newRedactor(spec, o.environ()),
-		slots:   make(chan struct{}, spec.concurrency()),
-		limiter: spec.Rate.limiter(),
+		slots:   make(chan struct{}, spec.Limits.concurrency()),
+		limiter: spec.Limits.Rate.limiter(),
 		breaker: newBreaker(o),
 		wake:    make(chan bool, 1),
 		ready:   make(chan struct{}),
@@ -215,7 +215,7 @@ func (s *server) connect() (*session, []Tool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(s.life, s.spec.connectTimeout(), errConnectTimeout)
+	ctx, cancel := context.WithTimeoutCause(s.life, s.spec.Limits.connectTimeout(), errConnectTimeout)
 	defer cancel()
 	tools, err := sess.list(ctx, s.log)
 	if err != nil && !errors.Is(err, errUnlisted) {

@@ -28,9 +28,9 @@ const (
 // is assumed not to know it.
 func (s Spec) probePatience() time.Duration {
 	if s.Own {
-		return s.connectTimeout()
+		return s.Limits.connectTimeout()
 	}
-	return min(4*time.Second, s.connectTimeout()/6)
+	return min(4*time.Second, s.Limits.connectTimeout()/6)
 }
 
 // loginPatience is how long a person has for a login that a program obtains itself.
@@ -98,10 +98,10 @@ type session struct {
 func connect(ctx context.Context, spec Spec, o Options, era Protocol, asks func(link string), log *slog.Logger, shown redactor) (*session, error) {
 	s := &session{spec: spec, log: log, shown: shown, ended: make(chan struct{})}
 	s.life, s.abort = context.WithCancelCause(ctx)
-	s.tap = tap.New(tap.Options{Server: spec.Name, Limit: spec.maxReply(), Done: s.life.Done(), Log: log, Hide: shown.Replace})
+	s.tap = tap.New(tap.Options{Server: spec.Name, Limit: spec.Limits.maxReply(), Done: s.life.Done(), Log: log, Hide: shown.Replace})
 	// The time-out is not a deadline of the context: what the SDK opens while it
 	// connects lives as long as the context.
-	limit := startLimit(spec.connectTimeout(), func() { s.abort(errConnectTimeout) })
+	limit := startLimit(spec.Limits.connectTimeout(), func() { s.abort(errConnectTimeout) })
 	transport, err := s.open(o, log, func(link string) {
 		limit.extend(loginPatience)
 		asks(link)
@@ -177,7 +177,7 @@ func (s *session) open(o Options, log *slog.Logger, asks func(link string)) (mcp
 	case HTTP, SSE:
 		web, err := tap.NewHTTP(s.tap, tap.HTTPOptions{
 			URL: s.spec.URL, SSE: s.spec.kind() == SSE, Headers: s.spec.Headers, Auth: s.spec.Auth,
-			Probe: s.spec.probePatience(), Conns: s.spec.concurrency(),
+			Probe: s.spec.probePatience(), Conns: s.spec.Limits.concurrency(),
 		})
 		if err != nil {
 			return nil, err
@@ -233,7 +233,7 @@ func (s *session) explain(err error) error {
 	switch {
 	case errors.Is(cause, errConnectTimeout):
 		err = cause
-		text = fmt.Sprintf("it did not answer the handshake within %v", s.spec.connectTimeout())
+		text = fmt.Sprintf("it did not answer the handshake within %v", s.spec.Limits.connectTimeout())
 	case errors.Is(cause, errStopped):
 		err = cause
 		text = cause.Error()

@@ -140,7 +140,7 @@ func (s *Set) sorted() []*server {
 // identity.
 //
 // Call connects first if the server is not connected. It ends when ctx ends or
-// Spec.Timeout has passed, and then tells the server so. Its errors are *Error.
+// Limits.Timeout has passed, and then tells the server so. Its errors are *Error.
 func (s *Set) Call(ctx context.Context, server, identity, tool string, args json.RawMessage) (json.RawMessage, error) {
 	one, err := s.serverFor(ctx, server, identity, tool)
 	if err != nil {

@@ -112,9 +112,11 @@ func specs(cfg *config.Config) []upstream.Spec {
 			Name: name, Kind: upstream.Kind(s.Type), Disabled: s.Disabled,
 			Command: s.Command.Reveal(), Args: config.Reveal(s.Args), Env: config.RevealMap(s.Env), PassEnv: s.PassEnv, Dir: s.Cwd.Reveal(),
 			URL: s.URL.Reveal(), Headers: config.RevealMap(s.Headers),
-			Timeout: timeDuration(s.Timeout), ConnectTimeout: timeDuration(s.ConnectTimeout), Concurrency: s.Concurrency,
-			Rate: upstream.Rate{Calls: calls, Per: per}, IdleStop: timeDuration(s.IdleStop),
-			Protocol: upstream.Protocol(s.Protocol), Allow: s.Tools.Allow, Deny: s.Tools.Deny, MaxReply: int64(s.MaxReply),
+			Limits: upstream.Limits{
+				Timeout: timeDuration(s.Timeout), ConnectTimeout: timeDuration(s.ConnectTimeout), Concurrency: s.Concurrency,
+				Rate: upstream.Rate{Calls: calls, Per: per}, MaxReply: int64(s.MaxReply),
+			},
+			IdleStop: timeDuration(s.IdleStop), Protocol: upstream.Protocol(s.Protocol), Allow: s.Tools.Allow, Deny: s.Tools.Deny,
 			PerSession: s.PerSession, NoElicitation: s.Elicitation == config.ElicitationDeny, Sampling: upstream.Sampling(s.Sampling), Roots: s.Roots,
 		}
 		spec.Secrets = recorder.ArgSecrets(spec.Args)

@@ -39,7 +39,7 @@ var connectionVariables = []string{
 func fromDocument(spec *upstream.Spec, s *config.Server) {
 	o := openapi.Options{
 		Document: s.OpenAPI.Reveal(), BaseURL: spec.URL, Headers: spec.Headers, Credentials: config.RevealMap(s.Credentials),
-		MaxReply: spec.MaxReply, LoadTimeout: spec.ConnectTimeout,
+		MaxReply: spec.Limits.MaxReply, LoadTimeout: spec.Limits.ConnectTimeout,
 	}
 	options, err := json.Marshal(o)
 	if err != nil {
