@@ -73,19 +73,6 @@ func newBody(r *openapi3.RequestBody) *body {
 	return best
 }
 
-// isJSON reports whether a media type, or a range of them, is or may be JSON.
-func isJSON(mediaType string) bool {
-	base, _, err := mime.ParseMediaType(mediaType)
-	if err != nil {
-		base = strings.ToLower(strings.TrimSpace(strings.Split(mediaType, ";")[0]))
-	}
-	switch base {
-	case "application/json", "text/json", "application/*", "*/*":
-		return true
-	}
-	return strings.HasSuffix(base, "+json")
-}
-
 // fileSchema is how scripts give bytes.
 func fileSchema() map[string]any {
 	text := func(note string) map[string]any { return map[string]any{"type": "string", "description": note} }

@@ -21,6 +21,13 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
+// Bounds of a call, in bytes. The body of an answer has [Options.MaxReply].
+const (
+	maxAddress = 64 << 10 // of a request's URL
+	maxError   = 4_000    // of a body that are shown with an error
+	maxCopy    = 64 << 10 // of JSON that are repeated as text
+)
+
 // call makes the request of one call and reads the answer. Where there is no
 // request or no answer, it answers with an error.
 func (a *api) call(ctx context.Context, op *operation, raw json.RawMessage) *mcp.CallToolResult {
@@ -84,14 +91,14 @@ func (a *api) request(ctx context.Context, op *operation, raw json.RawMessage) (
 			header.Set(p.name, text)
 		case openapi3.ParameterInQuery:
 			for _, one := range p.pairs(v) {
-				if err = op.checkName(a, p, one.name); err != nil {
+				if err = op.checkName(&a.credentials, p, one.name); err != nil {
 					break
 				}
 				query = append(query, one.encoded(p.reserved))
 			}
 		case openapi3.ParameterInCookie:
 			for _, one := range p.pairs(v) {
-				if err = op.checkName(a, p, one.name); err != nil {
+				if err = op.checkName(&a.credentials, p, one.name); err != nil {
 					break
 				}
 				cookies = append(cookies, one)
@@ -138,7 +145,7 @@ func (a *api) request(ctx context.Context, op *operation, raw json.RawMessage) (
 	for _, one := range cookies {
 		addCookie(req, one.name, strings.Join(one.parts, one.by))
 	}
-	a.authorize(req, op)
+	a.credentials.authorize(req, op.security)
 	return req, nil
 }
 
@@ -158,7 +165,7 @@ func take(args map[string]json.RawMessage, name string) (v any, there bool, err 
 // checkName refuses names in the query or the cookies that an object brings with
 // it and that belong to another parameter or to a credential: whoever judged the
 // arguments by their names has not seen them.
-func (op *operation) checkName(a *api, p parameter, name string) error {
+func (op *operation) checkName(c *credentials, p parameter, name string) error {
 	if name == p.name {
 		return nil
 	}
@@ -168,7 +175,7 @@ func (op *operation) checkName(a *api, p parameter, name string) error {
 			return fmt.Errorf("may not hold %q, which is an argument of its own", cut(name, maxName))
 		}
 	}
-	if a.fixed(p.in, name) || a.fixed(p.in, base) {
+	if c.fixed(p.in, name) || c.fixed(p.in, base) {
 		return fmt.Errorf("may not hold %q, which the configuration sets", cut(name, maxName))
 	}
 	return nil

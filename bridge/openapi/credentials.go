@@ -19,27 +19,35 @@ import (
 // A credential is one secret and its place in a request.
 type credential struct{ in, name, value string }
 
-// learn places the credentials as the document's security schemes say, and makes
-// what hides secrets in answers.
-func (a *api) learn(doc *openapi3.T, credentials map[string]string) error {
-	a.schemes = map[string]credential{}
+// credentials are what the configuration sends with requests, whatever their
+// arguments are.
+type credentials struct {
+	user    *url.Userinfo // of the base URL
+	query   url.Values    // of the base URL
+	headers http.Header
+	schemes map[string]credential // by the document's names
+}
+
+// place learns from the document's security schemes where the secrets of the
+// configuration belong.
+func (c *credentials) place(doc *openapi3.T, secrets map[string]string) error {
+	c.schemes = map[string]credential{}
 	declared := openapi3.SecuritySchemes{}
 	if doc.Components != nil {
 		declared = doc.Components.SecuritySchemes
 	}
-	for _, scheme := range slices.Sorted(maps.Keys(credentials)) {
+	for _, scheme := range slices.Sorted(maps.Keys(secrets)) {
 		ref := declared[scheme]
 		if ref == nil || ref.Value == nil {
 			return fmt.Errorf("there are credentials for %q, and the document has no such security scheme: it has %s",
 				scheme, orNone(slices.Sorted(maps.Keys(declared))))
 		}
-		c, err := place(ref.Value, credentials[scheme])
+		one, err := newCredential(ref.Value, secrets[scheme])
 		if err != nil {
 			return fmt.Errorf("placing the credentials for %q: %w", scheme, err)
 		}
-		a.schemes[scheme] = c
+		c.schemes[scheme] = one
 	}
-	a.hide = a.hider(credentials)
 	return nil
 }
 
@@ -50,8 +58,17 @@ func orNone(names []string) string {
 	return cut(strings.Join(names, ", "), maxNote)
 }
 
-// place puts a secret where a scheme says.
-func place(s *openapi3.SecurityScheme, secret string) (credential, error) {
+// noHeader are headers that no argument sets: the connection's own, those by which
+// OpenAPI means other parts of the document, and those that turn a request into
+// another.
+var noHeader = []string{
+	"accept", "authorization", "connection", "content-length", "content-type", "cookie", "expect", "forwarded", "host", "keep-alive",
+	"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "via",
+	"x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url",
+}
+
+// newCredential puts a secret where a scheme says.
+func newCredential(s *openapi3.SecurityScheme, secret string) (credential, error) {
 	authorization := func(word, value string) (credential, error) {
 		return credential{openapi3.ParameterInHeader, "Authorization", word + " " + value}, nil
 	}
@@ -78,23 +95,23 @@ func place(s *openapi3.SecurityScheme, secret string) (credential, error) {
 
 // fixed reports whether the configuration sets a parameter, so that no argument can.
 // Many servers tell no names apart that differ in case only.
-func (a *api) fixed(in, name string) bool {
-	for _, c := range a.schemes {
-		if c.in == in && strings.EqualFold(c.name, name) {
+func (c *credentials) fixed(in, name string) bool {
+	for _, one := range c.schemes {
+		if one.in == in && strings.EqualFold(one.name, name) {
 			return true
 		}
 	}
 	switch in {
 	case openapi3.ParameterInHeader:
-		return len(a.headers.Values(name)) > 0
+		return len(c.headers.Values(name)) > 0
 	case openapi3.ParameterInQuery:
-		for set := range a.query {
+		for set := range c.query {
 			if strings.EqualFold(set, name) {
 				return true
 			}
 		}
 	case openapi3.ParameterInCookie:
-		for _, line := range a.headers.Values("Cookie") {
+		for _, line := range c.headers.Values("Cookie") {
 			cookies, _ := http.ParseCookie(line) // what is no cookie is none of this name
 			if slices.ContainsFunc(cookies, func(c *http.Cookie) bool { return strings.EqualFold(c.Name, name) }) {
 				return true
@@ -107,8 +124,8 @@ func (a *api) fixed(in, name string) bool {
 // choose returns the schemes whose credentials an operation is sent: the first
 // alternative that is complete. wanting are those of the first alternative
 // if there is none. A document that says nothing of security anywhere gets all.
-func (a *api) choose(doc *openapi3.T, o *openapi3.Operation) (chosen, wanting []string) {
-	all := slices.Sorted(maps.Keys(a.schemes))
+func (c *credentials) choose(doc *openapi3.T, o *openapi3.Operation) (chosen, wanting []string) {
+	all := slices.Sorted(maps.Keys(c.schemes))
 	alternatives := doc.Security
 	if o.Security != nil {
 		alternatives = *o.Security
@@ -120,7 +137,7 @@ func (a *api) choose(doc *openapi3.T, o *openapi3.Operation) (chosen, wanting []
 		var missing []string
 		names := slices.Sorted(maps.Keys(alternative))
 		for _, name := range names {
-			if _, ok := a.schemes[name]; !ok {
+			if _, ok := c.schemes[name]; !ok {
 				missing = append(missing, name)
 			}
 		}
@@ -141,7 +158,7 @@ func (a *api) choose(doc *openapi3.T, o *openapi3.Operation) (chosen, wanting []
 
 // authorize adds what the configuration sends with an operation, over whatever
 // the arguments have set.
-func (a *api) authorize(req *http.Request, op *operation) {
+func (c *credentials) authorize(req *http.Request, schemes []string) {
 	query := req.URL.RawQuery
 	add := func(name, value string) {
 		if query != "" {
@@ -149,27 +166,27 @@ func (a *api) authorize(req *http.Request, op *operation) {
 		}
 		query += escape(name, false) + "=" + escape(value, false)
 	}
-	for name, values := range a.query {
+	for name, values := range c.query {
 		for _, value := range values {
 			add(name, value)
 		}
 	}
-	if a.user != nil {
-		password, _ := a.user.Password()
-		req.SetBasicAuth(a.user.Username(), password)
+	if c.user != nil {
+		password, _ := c.user.Password()
+		req.SetBasicAuth(c.user.Username(), password)
 	}
-	for _, scheme := range op.security {
-		switch c := a.schemes[scheme]; c.in {
+	for _, scheme := range schemes {
+		switch one := c.schemes[scheme]; one.in {
 		case openapi3.ParameterInHeader:
-			req.Header.Set(c.name, c.value)
+			req.Header.Set(one.name, one.value)
 		case openapi3.ParameterInQuery:
-			add(c.name, c.value)
+			add(one.name, one.value)
 		case openapi3.ParameterInCookie:
-			addCookie(req, c.name, c.value)
+			addCookie(req, one.name, one.value)
 		}
 	}
 	req.URL.RawQuery = query
-	for name, values := range a.headers {
+	for name, values := range c.headers {
 		if name == "Cookie" {
 			req.Header["Cookie"] = []string{strings.Join(append(req.Header["Cookie"], values...), "; ")}
 			continue
@@ -192,7 +209,7 @@ const minSecret = 6
 
 // hider replaces the secrets of the configuration, in the forms in which an API
 // may repeat them.
-func (a *api) hider(credentials map[string]string) *strings.Replacer {
+func (c *credentials) hider(secrets map[string]string) *strings.Replacer {
 	forms := map[string]bool{}
 	add := func(value string) {
 		if len(value) < minSecret {
@@ -224,24 +241,24 @@ func (a *api) hider(credentials map[string]string) *strings.Replacer {
 			}
 		}
 	}
-	for name, values := range a.headers {
+	for name, values := range c.headers {
 		for _, value := range values {
 			named(name, value)
 		}
 	}
-	for name, values := range a.query {
+	for name, values := range c.query {
 		for _, value := range values {
 			named(name, value)
 		}
 	}
-	if a.user != nil {
-		password, _ := a.user.Password()
-		addUser(a.user.Username(), password)
+	if c.user != nil {
+		password, _ := c.user.Password()
+		addUser(c.user.Username(), password)
 	}
-	for scheme, secret := range credentials {
+	for scheme, secret := range secrets {
 		add(secret)
-		add(a.schemes[scheme].value)
-		if user, password, ok := strings.Cut(secret, ":"); ok && strings.HasPrefix(a.schemes[scheme].value, "Basic ") {
+		add(c.schemes[scheme].value)
+		if user, password, ok := strings.Cut(secret, ":"); ok && strings.HasPrefix(c.schemes[scheme].value, "Basic ") {
 			addUser(user, password)
 		}
 	}

@@ -12,6 +12,19 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
+// A parameter is one value that an argument holds.
+type parameter struct {
+	arg      string // its name among the arguments
+	name, in string // its name and place in the request
+	style    string
+	explode  bool
+	reserved bool // leaves reserved characters of a query as they are
+	json     bool // is sent as JSON text
+	required bool
+	schema   *openapi3.SchemaRef
+	note     string
+}
+
 // A pair is one name and value of a query, a form or a cookie, not encoded yet. Of
 // a list that is one value, parts are the elements and by is what stands between.
 type pair struct {

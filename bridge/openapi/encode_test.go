@@ -16,7 +16,7 @@ func FuzzPathValue(f *testing.F) {
 	for _, seed := range []string{"a", "..", "../x", "%2e%2e/", "a/b", "a?b#c", "\x00", "..;/", `..\`, "ü", "%", "%zz", ".", "...", "a;b=c", "%252e%252e%252f", "\u2025", "// ", "+"} {
 		f.Add(seed)
 	}
-	a, err := newAPI(Options{BaseURL: "https://example.com/base"})
+	a, err := newAPI("https://example.com/base", nil, 0)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -87,15 +87,15 @@ func FuzzArguments(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"petId": "1", "body": {"file": {"text": "x"}}}`, `{"petId": {"a": [1]}}`, `[]`, `{"filter": {"a": {"b": [null]}}}`, `{"body": [[]]}`, `{"matrix": {"": ""}}`} {
 		f.Add(seed)
 	}
-	a, err := newAPI(Options{BaseURL: "https://example.com/base"})
+	a, err := newAPI("https://example.com/base", nil, 0)
 	if err != nil {
 		f.Fatal(err)
 	}
-	doc, err := a.load(f.Context(), Options{Document: "testdata/shop.yaml"})
+	doc, err := a.load(f.Context(), "testdata/shop.yaml", 0)
 	if err != nil {
 		f.Fatal(err)
 	}
-	all, _, err := operations(f.Context(), doc, a)
+	all, _, err := operations(f.Context(), doc, &a.credentials)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -21,6 +21,23 @@ const (
 	maxFiles    = 200
 )
 
+// Stamp stands for the present content of a document in a file, so that a change
+// can be seen; it is empty for one that is not there, or not a file.
+func Stamp(document string) string {
+	if isURL(document) {
+		return ""
+	}
+	info, err := os.Stat(document)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d bytes of %v", info.Size(), info.ModTime().UnixNano())
+}
+
+func isURL(document string) bool {
+	return strings.HasPrefix(document, "https://") || strings.HasPrefix(document, "http://")
+}
+
 // A source reads a document and what it refers to, within one folder or one
 // origin. The library asks for every file through read, and reads nothing itself.
 type source struct {
@@ -39,8 +56,7 @@ type source struct {
 const folder = "/document/"
 
 // load reads the document and resolves what it refers to.
-func (a *api) load(ctx context.Context, o Options) (doc *openapi3.T, err error) {
-	timeout := o.LoadTimeout
+func (a *api) load(ctx context.Context, document string, timeout time.Duration) (doc *openapi3.T, err error) {
 	if timeout <= 0 {
 		timeout = 30 * time.Second
 	}
@@ -54,17 +70,17 @@ func (a *api) load(ctx context.Context, o Options) (doc *openapi3.T, err error) 
 	}()
 	s := &source{ctx: ctx, client: a.client, left: maxDocument, survey: newSurvey()}
 	var at *url.URL
-	if isURL(o.Document) {
-		if at, err = url.Parse(o.Document); err != nil {
+	if isURL(document) {
+		if at, err = url.Parse(document); err != nil {
 			return nil, errors.New("its address is not a URL")
 		}
 		at.Fragment = ""
 		s.web = at
 		if origin(at) == origin(a.base) {
-			s.header = a.headers
+			s.header = a.credentials.headers
 		}
 	} else {
-		real, err := filepath.EvalSymlinks(o.Document)
+		real, err := filepath.EvalSymlinks(document)
 		if err != nil {
 			return nil, err
 		}

@@ -251,11 +251,11 @@ func TestOperationsAreBounded(t *testing.T) {
 		openapi3.WithPath("/many", &openapi3.PathItem{Parameters: many[:1], Get: &openapi3.Operation{Parameters: many[1:]}}),
 		openapi3.WithPath("/most", &openapi3.PathItem{Get: &openapi3.Operation{Parameters: many[1:]}}),
 	)}
-	a, err := newAPI(Options{BaseURL: "https://example.com"})
+	a, err := newAPI("https://example.com", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, left, err := operations(t.Context(), doc, a)
+	all, left, err := operations(t.Context(), doc, &a.credentials)
 	if err != nil || len(all) != 1 || all[0].path != "/most" {
 		t.Errorf("%v: got %d", err, len(all))
 	}
@@ -264,7 +264,7 @@ func TestOperationsAreBounded(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := operations(ended, doc, a); !errors.Is(err, context.Canceled) {
+	if _, _, err := operations(ended, doc, &a.credentials); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
 	}
 }

@@ -31,8 +31,11 @@ type definition struct {
 	schema *openapi3.Schema
 }
 
-// maxDepth bounds the nesting within one definition.
-const maxDepth = 24
+// Bounds of what is described.
+const (
+	maxSchema = 16 << 10 // bytes of one schema, about
+	maxDepth  = 24       // of the nesting within one definition
+)
 
 // describe returns the schema that write gives, with what it refers to.
 func describe(answer bool, write func(*describer) map[string]any) json.RawMessage {
@@ -249,5 +252,16 @@ func orNull(out map[string]any) map[string]any {
 	if values, ok := out["enum"].([]any); ok && !slices.Contains(values, nil) {
 		out["enum"] = append(slices.Clone(values), nil)
 	}
+	return out
+}
+
+// withNote gives a schema the description that its place has for it.
+func withNote(schema any, note string) any {
+	out, ok := schema.(map[string]any)
+	if !ok || strings.TrimSpace(note) == "" {
+		return schema
+	}
+	out = maps.Clone(out)
+	out["description"] = cut(strings.TrimSpace(note), maxNote)
 	return out
 }
