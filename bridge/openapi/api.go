@@ -10,7 +10,7 @@ import (
 
 const maxRedirects = 5
 
-// An api is the far side: where requests go, and what is sent with all of them.
+// An api is where requests go, and what is sent with all of them.
 type api struct {
 	base        *url.URL // without user, query and fragment; its path does not end in a slash
 	credentials credentials
@@ -38,8 +38,8 @@ func newAPI(baseURL string, headers map[string]string, limit int64) (*api, error
 	return a, nil
 }
 
-// redirect follows within the origin and hands on what leads elsewhere as an
-// answer: the credentials are for this origin only.
+// redirect follows redirects within the origin. One that leads elsewhere is returned
+// as the answer: the credentials are for this origin only.
 func (a *api) redirect(req *http.Request, via []*http.Request) error {
 	if origin(req.URL) != origin(via[0].URL) || len(via) > maxRedirects {
 		return http.ErrUseLastResponse

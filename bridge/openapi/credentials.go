@@ -58,9 +58,9 @@ func orNone(names []string) string {
 	return cut(strings.Join(names, ", "), maxNote)
 }
 
-// noHeader are headers that no argument sets: the connection's own, those by which
-// OpenAPI means other parts of the document, and those that turn a request into
-// another.
+// noHeader are headers that no argument can set: those of the connection, those that
+// the document describes elsewhere than among the parameters, and those that make
+// another request of it.
 var noHeader = []string{
 	"accept", "authorization", "connection", "content-length", "content-type", "cookie", "expect", "forwarded", "host", "keep-alive",
 	"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "via",
@@ -84,17 +84,17 @@ func newCredential(s *openapi3.SecurityScheme, secret string) (credential, error
 		return authorization(s.Scheme, secret)
 	case s.Type == "apiKey" && s.In == openapi3.ParameterInHeader:
 		if !headerName.MatchString(s.Name) || slices.Contains(noHeader, strings.ToLower(s.Name)) && !strings.EqualFold(s.Name, "Authorization") {
-			return credential{}, fmt.Errorf("the document wants them in the header %q, which is not theirs", cut(s.Name, maxName))
+			return credential{}, fmt.Errorf("the document wants them in the header %q, where credentials do not belong", cut(s.Name, maxName))
 		}
 		return credential{s.In, s.Name, secret}, nil
 	case s.Type == "apiKey" && s.Name != "" && (s.In == openapi3.ParameterInQuery || s.In == openapi3.ParameterInCookie):
 		return credential{s.In, s.Name, secret}, nil
 	}
-	return credential{}, fmt.Errorf("schemes of the type %q are not known", cut(s.Type+" "+s.Scheme, maxName))
+	return credential{}, fmt.Errorf("schemes of the type %q are not supported", cut(s.Type+" "+s.Scheme, maxName))
 }
 
 // fixed reports whether the configuration sets a parameter, so that no argument can.
-// Many servers tell no names apart that differ in case only.
+// Case does not count: many servers ignore it.
 func (c *credentials) fixed(in, name string) bool {
 	for _, one := range c.schemes {
 		if one.in == in && strings.EqualFold(one.name, name) {
@@ -112,7 +112,7 @@ func (c *credentials) fixed(in, name string) bool {
 		}
 	case openapi3.ParameterInCookie:
 		for _, line := range c.headers.Values("Cookie") {
-			cookies, _ := http.ParseCookie(line) // what is no cookie is none of this name
+			cookies, _ := http.ParseCookie(line) // a line that cannot be read sets none
 			if slices.ContainsFunc(cookies, func(c *http.Cookie) bool { return strings.EqualFold(c.Name, name) }) {
 				return true
 			}
@@ -121,9 +121,10 @@ func (c *credentials) fixed(in, name string) bool {
 	return false
 }
 
-// choose returns the schemes whose credentials an operation is sent: the first
-// alternative that is complete. wanting are those of the first alternative
-// if there is none. A document that says nothing of security anywhere gets all.
+// choose returns the schemes whose credentials an operation is sent: those of the
+// first alternative for which the configuration has them all. If there is none,
+// wanting are those that the first alternative lacks. If the document says nothing
+// about security, all credentials are sent.
 func (c *credentials) choose(doc *openapi3.T, o *openapi3.Operation) (chosen, wanting []string) {
 	all := slices.Sorted(maps.Keys(c.schemes))
 	alternatives := doc.Security
@@ -156,8 +157,8 @@ func (c *credentials) choose(doc *openapi3.T, o *openapi3.Operation) (chosen, wa
 	return nil, wanting
 }
 
-// authorize adds what the configuration sends with an operation, over whatever
-// the arguments have set.
+// authorize adds what the configuration sends with a request, with the credentials
+// of some schemes. It replaces what the arguments have set.
 func (c *credentials) authorize(req *http.Request, schemes []string) {
 	query := req.URL.RawQuery
 	add := func(name, value string) {
@@ -203,12 +204,12 @@ func addCookie(req *http.Request, name, value string) {
 	req.Header.Set("Cookie", line)
 }
 
-// minSecret is the length from which a secret is looked for in answers: shorter
-// ones are parts of ordinary words.
+// minSecret is the length from which a secret is hidden in answers: shorter ones are
+// parts of ordinary words.
 const minSecret = 6
 
-// hider replaces the secrets of the configuration, in the forms in which an API
-// may repeat them.
+// hider returns what replaces the secrets of the configuration, in the forms in which
+// an API may repeat them.
 func (c *credentials) hider(secrets map[string]string) *strings.Replacer {
 	forms := map[string]bool{}
 	add := func(value string) {
@@ -228,7 +229,7 @@ func (c *credentials) hider(secrets map[string]string) *strings.Replacer {
 	}
 	named := func(name, value string) {
 		if canon.Redact(name+"="+value) == name+"="+value {
-			return // neither its name nor its look is that of a secret
+			return // neither its name nor its form is that of a secret
 		}
 		add(value)
 		if word, token, ok := strings.Cut(value, " "); ok {
@@ -262,7 +263,7 @@ func (c *credentials) hider(secrets map[string]string) *strings.Replacer {
 			addUser(user, password)
 		}
 	}
-	// At one place the first that matches is replaced: the longest comes first.
+	// The first match at a place is replaced, so the longest comes first.
 	all := slices.SortedFunc(maps.Keys(forms), func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
 	for _, form := range all {

@@ -21,8 +21,8 @@ const (
 	maxFiles    = 200
 )
 
-// Stamp stands for the present content of a document in a file, so that a change
-// can be seen; it is empty for one that is not there, or not a file.
+// Stamp identifies the current content of a document in a file, so that a change
+// can be noticed. It is empty for a URL, and for a file that is not there.
 func Stamp(document string) string {
 	if isURL(document) {
 		return ""
@@ -51,8 +51,8 @@ type source struct {
 	survey *survey
 }
 
-// folder stands before the names of files, so that what climbs out of the
-// document's own folder is seen.
+// folder is put before the names of files, so that a reference out of the
+// document's own folder is noticed.
 const folder = "/document/"
 
 // load reads the document and resolves what it refers to.
@@ -106,7 +106,7 @@ func (a *api) load(ctx context.Context, document string, timeout time.Duration) 
 	return doc, nil
 }
 
-// read is the only way to a file or a page for the library.
+// read is the library's only way to a file or a page.
 func (s *source) read(_ *openapi3.Loader, at *url.URL) ([]byte, error) {
 	if s.files++; s.files > maxFiles {
 		return nil, fmt.Errorf("it refers to more than %d files", maxFiles)
@@ -177,11 +177,11 @@ func (s *source) readPage(at *url.URL) ([]byte, error) {
 	return data, nil
 }
 
-// elsewhere is where a redirect leads, without what may be secret.
+// elsewhere returns where a redirect leads, without the query, which may be secret.
 func elsewhere(res *http.Response, to string) string {
 	u, err := res.Request.URL.Parse(to)
 	if err != nil {
-		return "an address that is none"
+		return "an invalid address"
 	}
 	return withoutQuery(u)
 }

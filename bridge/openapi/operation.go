@@ -42,12 +42,13 @@ type operation struct {
 // A piece of a path is literal text, encoded, or the place of a parameter.
 type piece struct{ literal, parameter string }
 
-// methods are those of which operations become tools.
+// methods are those whose operations become tools.
 var methods = []string{
 	http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 }
 
-// operations returns what can be called, sorted by name, and why the rest can't.
+// operations returns those that can be called, sorted by name, and why the others
+// cannot.
 func operations(ctx context.Context, doc *openapi3.T, c *credentials) (all []*operation, left []string, err error) {
 	if doc.Paths == nil || doc.Paths.Len() == 0 {
 		return nil, nil, errors.New("it has no paths")
@@ -89,7 +90,7 @@ func operations(ctx context.Context, doc *openapi3.T, c *credentials) (all []*op
 	return all, left, nil
 }
 
-// digest tells the operation from all others, whatever they are called.
+// digest distinguishes the operation from all others, whatever their names are.
 func (op *operation) digest() string {
 	sum := sha256.Sum256([]byte(op.method + " " + op.path))
 	return hex.EncodeToString(sum[:4])
@@ -167,8 +168,8 @@ func (op *operation) tool() *mcp.Tool {
 	return t
 }
 
-// elsewhereServed refuses an operation that the document says is on a server of
-// its own: the configuration has one base URL, and its credentials are for that.
+// elsewhereServed refuses an operation that has a server of its own in the document:
+// the configuration has one base URL, and its credentials are for that.
 func elsewhereServed(doc *openapi3.T, item *openapi3.PathItem, o *openapi3.Operation) error {
 	own := item.Servers
 	if o.Servers != nil {
@@ -187,7 +188,7 @@ func elsewhereServed(doc *openapi3.T, item *openapi3.PathItem, o *openapi3.Opera
 	return errors.New("the document has another server for it than for the rest")
 }
 
-// takeParameters takes the parameters that an argument may set. Of two with one
+// takeParameters takes the parameters that an argument may set. Of two with the same
 // name and place the last counts: those of the operation come after the path's.
 func (op *operation) takeParameters(refs openapi3.Parameters, c *credentials) error {
 	if len(refs) > maxParameters { // they are compared with each other
@@ -250,7 +251,7 @@ func (op *operation) parseTemplate(path string) ([]piece, error) {
 			return nil, errors.New("its path holds more than a path")
 		}
 		pieces[i].literal = literal(p.literal)
-		whole += cmp.Or(pieces[i].literal, "x") // what stands for a parameter is judged when it is known
+		whole += cmp.Or(pieces[i].literal, "x") // a value is judged when it is known
 	}
 	if err := checkSegments(whole); err != nil {
 		return nil, err
@@ -262,8 +263,8 @@ func (op *operation) parseTemplate(path string) ([]piece, error) {
 // bodyArg is the argument that holds the request's body.
 const bodyArg = "body"
 
-// resolveClashes gives parameters that would have one name among the arguments
-// names that say where they are.
+// resolveClashes renames parameters that would be arguments of the same name: their
+// names then say where they are sent.
 func (op *operation) resolveClashes() {
 	count := map[string]int{}
 	if op.body != nil {
@@ -287,7 +288,7 @@ func (op *operation) resolveClashes() {
 	}
 }
 
-// describeInput is the JSON Schema of the arguments.
+// describeInput returns the JSON Schema of the arguments.
 func (op *operation) describeInput() json.RawMessage {
 	return describe(false, func(d *describer) map[string]any {
 		properties := map[string]any{}
@@ -312,7 +313,7 @@ func (op *operation) describeInput() json.RawMessage {
 	})
 }
 
-// takeResponses looks what a good answer holds.
+// takeResponses learns what a successful answer holds.
 func (op *operation) takeResponses(responses *openapi3.Responses) {
 	var types []string
 	var schema *openapi3.SchemaRef
