@@ -11,9 +11,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
@@ -215,12 +215,12 @@ func (a *Attempt) Finish(ctx context.Context, returned string) (Info, error) {
 	}
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	unlock, err := c.keeper.lock(ctx, c.path)
+	unlock, err := c.keeper.records.lock(ctx, c.path)
 	if err != nil {
 		return Info{}, err
 	}
 	defer unlock()
-	if err := c.keeper.write(c.path, *next); err != nil {
+	if err := c.keeper.records.write(c.path, *next); err != nil {
 		return Info{}, err
 	}
 	kept, err := c.load()
@@ -283,5 +283,11 @@ func (c *Client) Stored() (info Info, ok bool) {
 	return r.info(), true
 }
 
-// WaitTime is how long a person has to log in.
-const WaitTime = 10 * time.Minute
+func portOf(redirect string) int {
+	u, err := url.Parse(redirect)
+	if err != nil {
+		return 0
+	}
+	port, _ := strconv.Atoi(u.Port())
+	return port
+}

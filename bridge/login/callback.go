@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"net"
 	"net/http"
-	"net/url"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -47,15 +46,6 @@ func Listen(fixed bool, ports ...int) (*Callback, error) {
 // URL is the address to come back to.
 func (cb *Callback) URL() string {
 	return "http://127.0.0.1:" + strconv.Itoa(cb.port) + callbackPath
-}
-
-func portOf(redirect string) int {
-	u, err := url.Parse(redirect)
-	if err != nil {
-		return 0
-	}
-	port, _ := strconv.Atoi(u.Port())
-	return port
 }
 
 var callbackPage = template.Must(template.New("").Parse(`<!doctype html><html lang="en"><meta charset="utf-8"><title>codemode-bridge</title>

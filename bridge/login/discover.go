@@ -242,9 +242,6 @@ func sameOrigin(a, b string) bool {
 	return err == nil && err2 == nil && origin(one) == origin(other)
 }
 
-// sameIssuer compares issuers. Many write or leave out the last slash as they like.
-func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
-
 // method chooses how a client with a configured secret proves itself.
 func (p *place) method(secret string) (string, error) {
 	offered := p.issuer.TokenEndpointAuthMethodsSupported

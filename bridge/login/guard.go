@@ -117,9 +117,9 @@ type reachKey struct{}
 // anywhere is the reach of a request to an address in the configuration.
 var anywhere = &reach{home: "anywhere"}
 
-func newGuard(o Options) *guard {
+func newGuard(resolver *net.Resolver, config *tls.Config) *guard {
 	g := &guard{}
-	dialer := &net.Dialer{Timeout: patience / 2, Resolver: o.Resolver}
+	dialer := &net.Dialer{Timeout: patience / 2, Resolver: resolver}
 	checked := *dialer
 	checked.ControlContext = func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 		home := public
@@ -147,7 +147,7 @@ func newGuard(o Options) *guard {
 				}
 				return checked.DialContext(ctx, network, address)
 			},
-			TLSClientConfig:        o.TLS,
+			TLSClientConfig:        config,
 			TLSHandshakeTimeout:    patience / 2,
 			ForceAttemptHTTP2:      true,
 			MaxResponseHeaderBytes: maxHeader,
@@ -318,6 +318,9 @@ func hostPort(u *url.URL) string {
 	}
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
+
+// sameIssuer compares issuers. Many write or leave out the last slash as they like.
+func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
 
 func cut(text string, n int) string {
 	if runes := []rune(text); len(runes) > n {

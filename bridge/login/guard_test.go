@@ -80,7 +80,7 @@ func TestDialRefuses(t *testing.T) {
 		t.Fatalf("the first look-up: %v %v", ips, err)
 	}
 	asked.Store(2)
-	g := newGuard(Options{Resolver: resolver})
+	g := newGuard(resolver, nil)
 	for address, home := range map[string]network{
 		"https://twice.example/":               public,
 		"https://home.example/":                public,

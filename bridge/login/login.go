@@ -85,6 +85,7 @@ func (o Options) now() time.Time {
 type Keeper struct {
 	options Options
 	guard   *guard
+	records records
 
 	running sync.WaitGroup // renewals
 
@@ -98,7 +99,9 @@ func Open(o Options) *Keeper {
 	if o.ClientName == "" {
 		o.ClientName = "codemode-bridge"
 	}
-	return &Keeper{options: o, guard: newGuard(o), clients: map[string]*Client{}}
+	k := &Keeper{options: o, guard: newGuard(o.Resolver, o.TLS), clients: map[string]*Client{}}
+	k.records = records{dir: o.Dir, keyring: o.Keyring, learn: k.learn}
+	return k
 }
 
 // Close waits for the renewals that are under way, so that what they bring is
@@ -114,7 +117,7 @@ func (k *Keeper) Client(s Server) *Client {
 		return old
 	}
 	k.learnLocked(s.ClientSecret)
-	c := &Client{keeper: k, server: s, path: k.file(s)}
+	c := &Client{keeper: k, server: s, path: k.records.file(s.Name, s.URL)}
 	k.clients[s.Name] = c
 	return c
 }
@@ -283,7 +286,7 @@ func (c *Client) setRefused(token string) {
 // want notes the rights that the next login is to ask for besides those it has.
 // That it could not be noted costs one more login.
 func (c *Client) want(ctx context.Context, scopes []string) {
-	unlock, err := c.keeper.lock(ctx, c.path)
+	unlock, err := c.keeper.records.lock(ctx, c.path)
 	if err != nil {
 		return
 	}
@@ -298,7 +301,7 @@ func (c *Client) want(ctx context.Context, scopes []string) {
 	}
 	next := *r
 	next.Wanted = all
-	_ = c.keeper.write(c.path, next)
+	_ = c.keeper.records.write(c.path, next)
 }
 
 // Ready reports whether there is a token that the server has not refused yet: a
@@ -337,7 +340,7 @@ func (c *Client) load() (*record, error) {
 	// The file is looked at before it is read: if it is replaced in between, it
 	// is read once more the next time.
 	info, _ := os.Stat(c.path)
-	r, err := c.keeper.read(c.path)
+	r, err := c.keeper.records.read(c.path)
 	if err != nil {
 		return nil, err
 	}
@@ -435,12 +438,12 @@ var ErrNoLogin = errors.New("there is no login")
 func (c *Client) Logout(ctx context.Context) (revoked bool, notRevoked, err error) {
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	unlock, err := c.keeper.lock(ctx, c.path)
+	unlock, err := c.keeper.records.lock(ctx, c.path)
 	if err != nil {
 		return false, nil, err
 	}
 	defer unlock()
-	r, err := c.keeper.read(c.path) // one for another issuer or client too
+	r, err := c.keeper.records.read(c.path) // one for another issuer or client too
 	if err == nil && r == nil {
 		if _, statErr := os.Stat(c.path); statErr != nil {
 			return false, nil, ErrNoLogin
@@ -454,7 +457,7 @@ func (c *Client) Logout(ctx context.Context) (revoked bool, notRevoked, err erro
 	} else if err != nil {
 		notRevoked = err
 	}
-	if err := c.keeper.remove(c.path); err != nil {
+	if err := c.keeper.records.remove(c.path); err != nil {
 		return revoked, notRevoked, err
 	}
 	_, err = c.load()

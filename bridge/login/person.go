@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // A Terminal is where a person is who logs in.
@@ -20,6 +21,9 @@ type Terminal struct {
 	// Port is the one that the browser comes back to; 0 is any.
 	Port int
 }
+
+// WaitTime is how long a person has to log in.
+const WaitTime = 10 * time.Minute
 
 // LogIn has a person log in, wherever the browser is. It returns when they have, or
 // after WaitTime. Reading from In may go on after that.

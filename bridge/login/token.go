@@ -169,7 +169,7 @@ func (c *Client) renew(ctx context.Context, refused string) (string, error) {
 func (c *Client) renewNow(ctx context.Context, refused string) (string, error) {
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	unlock, err := c.keeper.lock(ctx, c.path)
+	unlock, err := c.keeper.records.lock(ctx, c.path)
 	if err != nil {
 		return "", err
 	}
@@ -193,7 +193,7 @@ func (c *Client) renewNow(ctx context.Context, refused string) (string, error) {
 	if err != nil {
 		return "", c.refusal(r, err)
 	}
-	if err := c.keeper.write(c.path, *next); err != nil {
+	if err := c.keeper.records.write(c.path, *next); err != nil {
 		return "", err
 	}
 	if _, err := c.load(); err != nil {
@@ -220,9 +220,9 @@ func (c *Client) refusal(r *record, err error) error {
 	case "invalid_grant":
 		next := *r
 		next.Secrets = &secrets{Client: r.Secrets.Client}
-		_ = c.keeper.write(c.path, next) // it is refused again otherwise
+		_ = c.keeper.records.write(c.path, next) // it is refused again otherwise
 	case "invalid_client", "unauthorized_client":
-		_ = c.keeper.remove(c.path)
+		_ = c.keeper.records.remove(c.path)
 	default:
 		if !refused.lasting() {
 			return err
