@@ -106,7 +106,7 @@ func (cb *Callback) Wait(ctx context.Context, a *Attempt) (Info, error) {
 	case <-ctx.Done():
 		o.err = fmt.Errorf("waiting for the browser: %w", context.Cause(ctx))
 	}
-	// The page that says how it went is still on its way.
+	// The page that says how it went may still be on its way.
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	if server.Shutdown(ending) != nil {
@@ -139,8 +139,8 @@ func open(what string) error {
 	return nil
 }
 
-// OpenFile opens a file, by its absolute path, in the person's browser. What it
-// holds is not in the arguments of any process, unlike a link.
+// OpenFile opens a file, by its absolute path, in the person's browser. Unlike a
+// link, what it holds is in no process's arguments.
 func OpenFile(path string) error {
 	if !filepath.IsAbs(path) {
 		return fmt.Errorf("opening the browser: %s is no absolute path", path)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A Terminal is where a person is who logs in.
+// A Terminal is where the person is who logs in.
 type Terminal struct {
 	In  io.Reader
 	Out io.Writer
@@ -62,7 +62,7 @@ func (c *Client) LogIn(ctx context.Context, at Terminal) (Info, error) {
 		done <- outcome{info, err}
 	}()
 	o := <-done
-	if errors.Is(o.err, ErrFinished) { // the other one is at it
+	if errors.Is(o.err, ErrFinished) { // the other one was faster
 		fmt.Fprintln(at.Out, "\nthe browser has come back already; waiting for the login to finish")
 	}
 	if errors.Is(o.err, ErrFinished) || errors.Is(o.err, errNothingPasted) {

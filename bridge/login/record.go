@@ -71,7 +71,7 @@ func ask(do func() (string, error)) (string, error) {
 // the name of the file.
 type record struct {
 	// Server is the address that the login was made for. Like Issuer and the
-	// configured client, it binds: for another the record is no login.
+	// configured client, it binds the record: for another one it is no login.
 	Server   string `json:"server"`
 	Resource string `json:"resource"` // as the authorization server knows the server
 	Issuer   string `json:"issuer"`   // the authorization server
@@ -81,8 +81,8 @@ type record struct {
 	// may be beside public addresses.
 	Network network `json:"network"`
 	Client  oauthID `json:"client"`
-	// Credentials tells a token by the client's own rights; Asked are the scopes
-	// that it was asked for with.
+	// Credentials marks a token that was granted for the client's own rights; Asked
+	// are the scopes that were asked for.
 	Credentials bool      `json:"credentials,omitempty"`
 	Asked       []string  `json:"asked,omitempty"`
 	Scopes      []string  `json:"scopes,omitempty"` // that were granted
@@ -96,7 +96,7 @@ type record struct {
 // An oauthID is our identity at an authorization server.
 type oauthID struct {
 	ID string `json:"id"`
-	// Method is how it proves itself at the token endpoint: none,
+	// Method is how it authenticates itself at the token endpoint: none,
 	// client_secret_basic or client_secret_post.
 	Method string `json:"method"`
 	// Redirect is the address that it was registered with, empty if it stands
@@ -118,8 +118,8 @@ type records struct {
 	learn   func(secrets ...string) // is told the secrets of each record
 }
 
-// file is the name of the file of a login. Two configurations may call two
-// servers alike.
+// file returns the path of the file of a login. It depends on the URL, too: two
+// configurations may use one name for two servers.
 func (rs *records) file(name, url string) string {
 	sum := sha256.Sum256([]byte(url))
 	return filepath.Join(rs.dir, name+"-"+hex.EncodeToString(sum[:6])+".json")
@@ -167,8 +167,8 @@ func (rs *records) read(path string) (*record, error) {
 	return r, nil
 }
 
-// write keeps a record: its secrets in the keyring if that takes them, and else
-// in the file, which takes the place of the old one in one step.
+// write keeps a record: its secrets in the keyring if that takes them, and otherwise
+// in the file, which replaces the old one in one step.
 func (rs *records) write(path string, r record) error {
 	rs.learn(r.Secrets.Access, r.Secrets.Refresh, r.Secrets.Client)
 	was := r.InKeyring
@@ -213,8 +213,8 @@ func (rs *records) forget(path string) {
 	}
 }
 
-// lock keeps all other processes, and other goroutines, from changing the
-// record in a file, until unlock.
+// lock keeps all other processes, and other goroutines, from changing the record in a
+// file until unlock is called.
 func (rs *records) lock(ctx context.Context, path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of logins: %w", err)

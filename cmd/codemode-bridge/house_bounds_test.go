@@ -49,7 +49,7 @@ var exceptions = map[string]map[string]string{
 	},
 	"a package stands on few others": {"bridge": grown},
 	"files are rooms with doors": {
-		"bridge/gate": grown, "bridge/login": grown,
+		"bridge/gate": grown,
 	},
 }
 
