@@ -82,7 +82,7 @@ var (
 	errNoSample = errors.New("codemode-bridge refuses: this server may not use the client's model")
 )
 
-// options returns the settings of the SDK's client: the capabilities that it declares
+// clientOptions returns the settings of the SDK's client: the capabilities that it declares
 // to the server, and the handlers of server requests.
 func (s *session) clientOptions() *mcp.ClientOptions {
 	o := &mcp.ClientOptions{

@@ -57,7 +57,7 @@ var ErrClosed = errors.New("the set of servers is closed")
 // What keeps a call from its server.
 var (
 	errUnknownServer = errors.New("no server of this name is configured")
-	errReplaced      = errors.New("the configuration names another server so by now")
+	errReplaced      = errors.New("the configuration now names another server like that")
 	errDisabled      = errors.New("the server is disabled in the configuration")
 	errStopped       = errors.New("the server was taken out of the configuration")
 )

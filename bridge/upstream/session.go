@@ -48,22 +48,22 @@ func startLimit(d time.Duration, end func()) *timeLimit {
 }
 
 // extend sets it to d from now, unless it is too late.
-func (f *timeLimit) extend(d time.Duration) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.timer != nil && f.timer.Stop() {
-		f.longer = true
-		f.timer.Reset(d)
+func (l *timeLimit) extend(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.timer != nil && l.timer.Stop() {
+		l.longer = true
+		l.timer.Reset(d)
 	}
 }
 
 // stop ends it and reports whether it was in time, and whether it was extended before.
-func (f *timeLimit) stop() (inTime, extended bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	inTime = f.timer.Stop()
-	f.timer = nil
-	return inTime, f.longer
+func (l *timeLimit) stop() (inTime, extended bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	inTime = l.timer.Stop()
+	l.timer = nil
+	return inTime, l.longer
 }
 
 // A session is one connection to a server. It owns its resources: end releases all of
