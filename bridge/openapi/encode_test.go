@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Whatever a text is, as a path parameter it is refused or stays what it is: one
-// segment of the path, from which a server reads the same text.
+// Any text, as a path parameter, is either refused or becomes one segment of the
+// path, from which a server reads the same text.
 func FuzzPathValue(f *testing.F) {
 	for _, seed := range []string{"a", "..", "../x", "%2e%2e/", "a/b", "a?b#c", "\x00", "..;/", `..\`, "ü", "%", "%zz", ".", "...", "a;b=c", "%252e%252e%252f", "\u2025", "// ", "+"} {
 		f.Add(seed)
@@ -53,8 +53,7 @@ func FuzzPathValue(f *testing.F) {
 	})
 }
 
-// Whatever texts are, in a query, a form and a cookie they stay one value of one
-// name.
+// Any text, in a query, a form or a cookie, stays one value of one name.
 func FuzzQueryValue(f *testing.F) {
 	for _, seed := range []string{"a", "a&b=c", "a=b", "#", "+", " ", "%26", "\x00", "a;b", "ü", "a,b", "|"} {
 		f.Add("name", seed, false)
@@ -71,7 +70,7 @@ func FuzzQueryValue(f *testing.F) {
 		}
 		back, err := url.ParseQuery(pairs[0].encoded(reserved))
 		if reserved && strings.Contains(value, ";") {
-			return // which package url takes for a separator of old
+			return // which package url takes for a separator, as was usual once
 		}
 		if err != nil || len(back) != 1 || len(back[name]) != 1 || back[name][0] != value {
 			t.Fatalf("%q=%q is read back as %v (%v)", name, value, back, err)
@@ -88,7 +87,7 @@ func FuzzQueryValue(f *testing.F) {
 	})
 }
 
-// Whatever an argument is, an operation makes a legal request of it or says why not.
+// An operation makes a valid request of any arguments, or says why not.
 func FuzzArguments(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"petId": "1", "body": {"file": {"text": "x"}}}`, `{"petId": {"a": [1]}}`, `[]`, `{"filter": {"a": {"b": [null]}}}`, `{"body": [[]]}`, `{"matrix": {"": ""}}`} {
 		f.Add(seed)
@@ -121,7 +120,8 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-// Values that stand side by side do not make together what none of them may be.
+// Values that stand side by side in the path are refused if together they are what
+// neither may be.
 func TestValuesSideBySide(t *testing.T) {
 	op := &operation{template: []piece{{literal: "/pets/"}, {parameter: "a"}, {literal: ""}, {parameter: "b"}, {literal: "/x%2Fy"}}}
 	p := parameter{in: openapi3.ParameterInPath, style: openapi3.SerializationSimple}
