@@ -69,7 +69,7 @@ type Pool struct {
 	weighed  time.Time             // when their memory was last measured
 	evicting int                   // those killed to make room that are not yet reaped
 	retry    time.Duration
-	retryAt  time.Time // no worker is started to be kept ready before
+	retryAt  time.Time // until then no worker is started to be kept ready
 	lookAt   time.Time // when keep looks again by itself; zero if it will not, or is looking
 	stats    Status
 }
@@ -77,7 +77,7 @@ type Pool struct {
 // A waiter is a run that waits for a worker.
 type waiter struct {
 	heap    int64
-	granted chan *process // one worker, or nil: it may start one
+	granted chan *process // gets one worker, or nil for room to start one
 }
 
 // Status describes a pool at a moment.
@@ -90,7 +90,7 @@ type Status struct {
 	Sessions int    `json:"sessions"` // open sessions
 	Started  uint64 `json:"started"`  // workers that became ready since the pool began
 	Killed   uint64 `json:"killed"`   // of these, ended by a limit, a breach or a cancelled run
-	// Hardening is what confines the newest worker, step by step, as it says
+	// Hardening is what confines the newest worker, step by step, as it reports
 	// itself.
 	Hardening map[string]string `json:"hardening,omitempty"`
 }

@@ -235,7 +235,7 @@ func TestHostileWorker(t *testing.T) {
 		{"done-both", "both a result and an error"},
 		{"done-big", "17825794 bytes"},
 		{"done-twice", "more after the end"},
-		{"long-number", "a number in a form that is not its own"},
+		{"long-number", "a number that is not in its shortest form"},
 		{"odd-flag", "a flag of 7"},
 		{"many-notes", "16383 notes"},
 		{"long-note", "notes of 16383 bytes"},

@@ -45,12 +45,12 @@ type run struct {
 	calls   sync.WaitGroup // goroutines in the host's methods
 	readers sync.WaitGroup // readers that took over
 
-	// Of the goroutine that reads.
-	newest *Call // not yet started, unless Idle shows that the reader can do it
+	// Owned by the goroutine that reads.
+	newest *Call // not started yet: if Idle follows, the reader makes it itself
 
 	mu       sync.Mutex // guards all below
 	ended    bool
-	err      error // why, if not by Done; the first reason
+	err      error // the first reason for the end; nil if it was Done
 	result   Result
 	received received
 	open     openCalls
@@ -62,7 +62,7 @@ type run struct {
 	alarm    alarm
 }
 
-// newRun returns a run whose clock goes.
+// newRun returns a run whose clock is running.
 func newRun(ctx context.Context, p *process, start time.Time, limits Limits, host Host) *run {
 	now := time.Now()
 	if start = start.Round(0); start.IsZero() {

@@ -183,9 +183,9 @@ func TestDecodeRefuses(t *testing.T) {
 		{KindIdle, nil, "ends too early"},
 		{KindIdle, forged(1, 0), "ends too early"},
 		{KindIdle, forged(1, 0, 0, 0), "1 bytes after the header's end"},
-		{KindIdle, []byte{1, 0x80, 0, 0}, "a form that is not its own"},
-		{KindIdle, append(bytes.Repeat([]byte{0xff}, 9), 2, 0, 0), "a form that is not its own"},
-		{KindIdle, append(bytes.Repeat([]byte{0xff}, 12), 0, 0), "a form that is not its own"},
+		{KindIdle, []byte{1, 0x80, 0, 0}, "not in its shortest form"},
+		{KindIdle, append(bytes.Repeat([]byte{0xff}, 9), 2, 0, 0), "not in its shortest form"},
+		{KindIdle, append(bytes.Repeat([]byte{0xff}, 12), 0, 0), "not in its shortest form"},
 		{KindIdle, forged(1, uint64(math.MaxUint64), 0), "a count of calls of 18446744073709551615"},
 		{KindIdle, forged(1, 1, 2), "a count of answers of 2"},
 		{KindCall, forged(1, 0, 0, "a__x", 0, 0), "a call number of 0"},
@@ -213,8 +213,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{KindReady, forged(1, 2, "a", "", "a", ""), "out of order"},
 		{KindReady, forged(1, 1, "a", long), "the state of a hardening step of 513 bytes"},
 		{KindReady, forged(1, maxSteps+1), "65 hardening steps"},
-		{KindReply, forged(1, 1, 0, 0, 1_000_000_000, 0), "a time that cannot be"},
-		{KindReply, forged(1, 1, 0, 1<<40, 0, 0), "a time that cannot be"},
+		{KindReply, forged(1, 1, 0, 0, 1_000_000_000, 0), "a time out of range"},
+		{KindReply, forged(1, 1, 0, 1<<40, 0, 0), "a time out of range"},
 	} {
 		var bad *FrameError
 		err := Frame{Kind: row.kind, Header: row.header}.Decode(fresh(row.kind))
