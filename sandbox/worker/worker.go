@@ -56,8 +56,8 @@ func Main() {
 	closeInherited()
 	time.Local = scriptZone // a script must not learn, or depend on, where it runs
 	debug.SetMaxStack(maxStack)
-	// The monitor must run while native code loops. And a number that was set
-	// keeps the runtime from looking for a better one in files from time to time.
+	// The monitor must run while native code loops. Once the number is set, the
+	// runtime no longer reads the control group's files to adjust it.
 	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
 	conn := wire.New(os.Stdin, os.Stdout)
 	w := newWorker(conn, os.Exit, harden)
@@ -106,7 +106,7 @@ type worker struct {
 	spare  *run // the next one
 	clock  *clock
 	watch  *monitor
-	guest  bool // in a process of others, whose memory it does not watch; it makes nothing in advance
+	guest  bool // in somebody else's process: it watches no memory and prepares no run
 }
 
 func newWorker(conn pipe, exit func(code int), harden func(heap int64) map[string]string) *worker {
@@ -161,11 +161,9 @@ func (w *worker) serve() error {
 		}
 		switch f.Kind {
 		case wire.KindNames:
-			h, err := wire.Decode[wire.Names](f)
-			if err != nil {
+			if err := w.readNames(f); err != nil {
 				return err
 			}
-			w.names = realm.ReadNames(h, f.Body)
 		case wire.KindRun:
 			h, err := wire.Decode[wire.Run](f)
 			if err != nil {
@@ -183,6 +181,16 @@ func (w *worker) serve() error {
 			return fmt.Errorf("a %s frame that no worker expects", f.Kind)
 		}
 	}
+}
+
+// readNames keeps the names of a Names frame for the runs to come.
+func (w *worker) readNames(f wire.Frame) error {
+	h, err := wire.Decode[wire.Names](f)
+	if err != nil {
+		return err
+	}
+	w.names = realm.ReadNames(h, f.Body)
+	return nil
 }
 
 // notGone returns err, but nil for the end of the pipe: between runs, that is how a
