@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// maxValues bounds what one expression may be.
+	// maxValues bounds how many values one expression may have.
 	maxValues = 16
 	// maxNesting bounds how deep expressions, patterns and literals are read.
 	maxNesting = 64
@@ -451,7 +451,7 @@ func (w *walker) evalJoin(list ast.Expression, args []ast.Expression, s *scope, 
 	return all
 }
 
-// isBuiltin reports whether e is the global name.
+// isBuiltin reports whether e is the global of that name.
 func (w *walker) isBuiltin(e ast.Expression, name string, s *scope) bool {
 	if e == nil {
 		return false

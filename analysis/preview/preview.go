@@ -49,10 +49,9 @@ const (
 	maxIncoming = 32
 )
 
-// Script returns what can be read of program. Positions are whatever at makes
-// of an index of the program's file; the caller knows how the parsed text
-// came from the model's own. A nil program, as after a syntax error, gives
-// the empty report.
+// Script returns what can be read of program. at turns an index of the program's
+// file into a position: the caller knows how the parsed text came from the model's
+// own. A nil program, as after a syntax error, gives the empty report.
 func Script(program *ast.Program, at func(file.Idx) analysis.Position) (report analysis.Report) {
 	if program == nil {
 		return analysis.Report{}
@@ -77,7 +76,7 @@ func Script(program *ast.Program, at func(file.Idx) analysis.Position) (report a
 }
 
 // A walker goes through the tree twice. The first time it notes the scopes
-// and what each variable is given, which may stand behind its use; the second
+// and what each variable is given, which may come after its use; the second
 // time it lists the calls.
 type walker struct {
 	at        func(file.Idx) analysis.Position
@@ -355,8 +354,8 @@ func (w *walker) known(e ast.Expression, s *scope) *function {
 	return nil
 }
 
-// repeats tells the methods that call a function once for each element, and
-// which of its parameters the element is.
+// repeats are the methods that call a function once for each element, and which
+// of its parameters the element is.
 var repeats = map[string]int{
 	"map": 0, "forEach": 0, "filter": 0, "flatMap": 0, "some": 0, "every": 0, "find": 0, "findIndex": 0,
 	"findLast": 0, "findLastIndex": 0, "reduce": 1, "reduceRight": 1, "from": 0, "fromAsync": 0, "mapAsync": 0,

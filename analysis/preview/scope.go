@@ -102,8 +102,8 @@ type given struct {
 	scope     *scope
 }
 
-// incoming notes a call. Behind a spread argument nobody knows which
-// parameter gets what.
+// incoming notes a call. After a spread argument nobody knows which parameter gets
+// what.
 func (f *function) incoming(args []ast.Expression, s *scope) {
 	if len(f.given) == maxIncoming {
 		return

@@ -114,7 +114,6 @@ func (d Decimal) round(place, increment int, mode string) Decimal {
 	if tail == 0 && strings.Trim(rest, "0") == "" {
 		return d.with(low, place)
 	}
-	// Compare twice the remainder to the increment.
 	half := compareHalf(tail, rest, increment)
 	up := false
 	switch mode {
@@ -152,8 +151,8 @@ func (d Decimal) with(digits string, place int) Decimal {
 	return out
 }
 
+// compareHalf compares 2 * (tail + 0.rest) with increment.
 func compareHalf(tail int, rest string, increment int) int {
-	// 2 * (tail + 0.rest) against increment
 	twice := 2 * tail
 	first := 0
 	if rest != "" {

@@ -39,19 +39,19 @@ func newError(message, hint string) *Error { return &Error{Message: message, Hin
 
 // A Script is a script after Read: its tree, ready to be compiled to a
 // program whose value is an async function without parameters, and what is
-// needed to speak of it in the model's own lines and columns.
+// needed to report places in the model's own lines and columns.
 type Script struct {
 	Text    string // as the model wrote it, fences blanked out
 	lines   []string
 	Program *ast.Program
 	typed   bool // went through the TypeScript front end: columns are UTF-16 units
-	rebased bool // columns that goja tells do not count the wrapper
+	rebased bool // goja's columns do not count the wrapper
 
 	exported string // the name of what the script exports as its default; "return" if that has none
-	Uncalled string // a function that is declared and stands nowhere else, in a script that may have meant it to run
+	Uncalled string // a function that is declared and never named again, in a script that may have meant to call it
 
-	lowersRegexps bool              // the front end made calls of RegExp of literals
-	patterns      map[string]string // of regular expressions: what the model wrote, by what translate made of it
+	lowersRegexps bool              // the front end turned literals into calls of RegExp
+	patterns      map[string]string // regular expressions as the model wrote them, by what Translate made of them
 }
 
 // Read turns what the model wrote into a script.
@@ -140,8 +140,8 @@ var genericCall = regexp.MustCompile(`[\w$]<[^<>;&|=]*(<[^<>;]*>[^<>;]*)*>\(`)
 var newerSyntax = regexp.MustCompile(`\basync(\s+function)?\s*\*|/[gimsuy]*[dv][dgimsuvy]{0,6}\b`)
 
 // Mentions reports whether a name stands in the script, or in what became of
-// it. A mended regular expression is not as it was written, which only a
-// script that shows one can see.
+// it. A repaired regular expression is not as it was written, but only a script
+// that shows one can see that.
 func (s *Script) Mentions(name string) bool {
 	if name == "RegExp" && (s.lowersRegexps || len(s.patterns) > 0 && showsRegexps.MatchString(s.Text)) {
 		return true
@@ -157,8 +157,8 @@ func parse(text string) (*ast.Program, error) {
 	return parser.ParseFile(nil, values.ScriptName, text, 0, parser.WithDisableSourceMaps)
 }
 
-// clean takes away what models put around a script. Lines stay where they
-// are: a fence becomes an empty line.
+// clean removes what models put around a script. Lines stay where they are: a
+// fence becomes an empty line.
 func clean(source string) string {
 	text := strings.TrimPrefix(source, "\ufeff")
 	if strings.HasPrefix(text, "#!") {
@@ -256,8 +256,8 @@ var (
 )
 
 // unexport blanks `export` at the start of lines: a script has nobody to
-// export to, but models write it. What is exported as the default is what the
-// script is: it is returned, or if it is a function called, see adopt.
+// export to, but models write it. The default export is the script's result: it is
+// returned or, if it is a function, called; see adopt.
 func (s *Script) unexport(text string) string {
 	spaces := func(m string) string { return strings.Repeat(" ", len(m)) }
 	blank := func(m string) string { return strings.Replace(m, "export", spaces("export"), 1) }
@@ -302,9 +302,9 @@ func (s *Script) adoptExpression(p *ast.Program) bool {
 }
 
 // adopt takes a program whose last statement is the wrapper, and gives the
-// script its result: what it returns; or the value of the one function it is
-// or ends with; or, when it never returns, the value of its last statement if
-// that is an expression.
+// script its result: what it returns; or the value of the one function that it
+// consists of or ends with; or, when it never returns, the value of its last
+// statement if that is an expression.
 func (s *Script) adopt(p *ast.Program) bool {
 	arrow := wrapper(p)
 	if arrow == nil {
@@ -345,8 +345,8 @@ func (s *Script) adopt(p *ast.Program) bool {
 	return true
 }
 
-// callsDefault has the script call what it exports as its default, if that is a
-// function, and reports whether it is one.
+// callsDefault makes the script call its default export, if that is a function,
+// and reports whether it is one.
 func (s *Script) callsDefault(body *ast.BlockStatement) bool {
 	named := func(name string) *ast.Identifier {
 		for _, st := range body.List {
@@ -399,8 +399,8 @@ func functionIn(st ast.Statement) *ast.Identifier {
 	return id
 }
 
-// entry returns the function to call of a script that only declares
-// functions: the only one, or the one called main.
+// entry returns the function to call in a script that only declares functions:
+// the only one, or the one called main.
 func entry(list []ast.Statement) *ast.Identifier {
 	var only *ast.Identifier
 	for _, st := range list {
@@ -477,7 +477,7 @@ func callWith(f ast.Expression) ast.Expression {
 	}
 }
 
-// returns reports whether a return stands in the list outside any function.
+// returns reports whether the list has a return statement outside any function.
 func returns(list []ast.Statement) bool {
 	for _, st := range list {
 		if returnsIn(st) {

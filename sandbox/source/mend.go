@@ -8,7 +8,8 @@ import (
 	"github.com/dop251/goja/token"
 )
 
-// What the engine gets wrong and the tree can mend, beside regular expressions.
+// What the engine gets wrong and can be repaired in the tree, besides regular
+// expressions.
 
 // Names that no script can write.
 const (
@@ -18,7 +19,8 @@ const (
 
 // RepairArguments gives arrow functions the arguments of the function around
 // them, which the engine looks for in the wrong place, or beyond the end of its
-// stack: that function keeps them under another name, which they read.
+// stack: the outer function keeps them in a variable, which the arrow functions
+// read instead.
 func (s *Script) RepairArguments() {
 	if !strings.Contains(s.Text, "arguments") || !strings.Contains(s.Text, "=>") {
 		return
@@ -86,7 +88,8 @@ func mendArguments(v reflect.Value, depth int, in *argumentsOf) {
 	}
 }
 
-// RepairCaught has every catch clause show its error to caught first.
+// RepairCaught makes every catch clause pass its error to CaughtFunction first,
+// and reports whether there is one.
 func (s *Script) RepairCaught() (found bool) {
 	if !strings.Contains(s.Text, "catch") {
 		return false

@@ -11,16 +11,16 @@ import (
 	"github.com/dop251/goja/ast"
 )
 
-// goja reads some regular expressions silently wrong, and others not at all:
-// /\p{L}/u matches the letters "p{L}", unless something sends the pattern to
-// the engine that knows \p, as an empty look-ahead does; that engine knows
-// few of the names; and the flags d and v are unknown. So literals are
-// mended in the tree, patterns made at run time by prelude/regexp.js, both
-// with translate. The front end turns literals with d or v into the latter.
+// goja silently misreads some regular expressions and refuses others. /\p{L}/u
+// matches the letters "p{L}", unless something makes goja use regexp2, which knows
+// \p: an empty look-ahead does. regexp2 knows only some names of properties, and
+// neither knows the flags d and v. So literals are repaired in the tree, and
+// patterns made at run time in prelude/regexp.js, both by Translate. The front end
+// turns literals with d or v into patterns made at run time.
 
 var unicodeClass = regexp.MustCompile(`\\[pP]\{`)
 
-// RepairRegexps mends literals in the tree.
+// RepairRegexps repairs literals in the tree.
 func (s *Script) RepairRegexps() {
 	if !unicodeClass.MatchString(s.Text) {
 		return
@@ -37,9 +37,9 @@ func (s *Script) RepairRegexps() {
 	})
 }
 
-// Translate makes of a pattern one that goja reads as the language says, for
-// the same flags without d, and with u instead of v. What it changed is
-// remembered for the source property.
+// Translate rewrites a pattern so that goja reads it as the language says, with
+// the same flags but without d, and with u instead of v. It remembers what it
+// changed, for the property source.
 func (s *Script) Translate(pattern, flags string) (string, error) {
 	sets := strings.Contains(flags, "v")
 	if !sets && !strings.Contains(flags, "u") {
@@ -287,7 +287,7 @@ func finishSet(plain string, others, operands []string, operator string, negated
 	return out, nil
 }
 
-// property writes \p{name}, or \P{name}, so that the engine knows it.
+// property writes \p{name}, or \P{name}, in a form that the engine knows.
 func property(name string, negated, inClass bool) (string, error) {
 	key, value, pair := strings.Cut(name, "=")
 	table, native := "", ""
@@ -405,7 +405,7 @@ func complement(list []runeRange) (out []runeRange) {
 	return out
 }
 
-// Written returns a pattern as the model wrote it, from what translate made of it.
+// Written returns a pattern as the model wrote it, from what Translate made of it.
 func (s *Script) Written(translated string) (string, bool) {
 	text, ok := s.patterns[translated]
 	return text, ok

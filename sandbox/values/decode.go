@@ -19,7 +19,7 @@ const maxDepth = 1000
 // maxSafe is Number.MAX_SAFE_INTEGER.
 const maxSafe = 1<<53 - 1
 
-// A jsonError says where a text is no JSON, in V8's words.
+// A jsonError says where a text is not JSON, in V8's words.
 type jsonError struct {
 	reason string
 	text   string
@@ -45,7 +45,7 @@ func (r *Codec) Decode(text string) (goja.Value, error) {
 
 func (d *decoder) decode() (v goja.Value, err error) {
 	if len(d.s) > largeText {
-		// What is read stays: collecting garbage meanwhile finds little.
+		// What is decoded stays in use: collecting garbage meanwhile finds little.
 		defer debug.SetGCPercent(debug.SetGCPercent(400))
 	}
 	defer func() {
@@ -66,8 +66,8 @@ func (d *decoder) decode() (v goja.Value, err error) {
 	return v, nil
 }
 
-// largeText is from when on a text is read with the garbage collector held
-// back; the limit of memory holds all the same.
+// largeText is the length beyond which a text is read with the garbage collector
+// held back; the limit of memory holds all the same.
 const largeText = 256 << 10
 
 type decoder struct {
@@ -94,7 +94,7 @@ func (d *decoder) end() {
 	panic(&jsonError{reason: "Unexpected end", text: d.s, at: len(d.s), bare: true})
 }
 
-// expected is unexpected where V8 says what it expects instead.
+// expected is like unexpected, where V8 says what it expects instead.
 func (d *decoder) expected(what string) {
 	if d.i >= len(d.s) {
 		d.end()
@@ -158,7 +158,7 @@ func (d *decoder) value(depth int) goja.Value {
 	return nil
 }
 
-// word reads a word, or says where the text is another.
+// word reads a keyword, or fails where the text differs from it.
 func (d *decoder) word(word string) {
 	for i := range len(word) {
 		if d.i >= len(d.s) || d.s[d.i] != word[i] {
@@ -270,6 +270,8 @@ func (d *decoder) text() (s string, wide []uint16) {
 	return "", nil
 }
 
+// escaped reads the rest of the string that begins at start, from its first
+// backslash on.
 func (d *decoder) escaped(start int) (string, []uint16) {
 	var b strings.Builder
 	lone := false
@@ -420,8 +422,8 @@ func (d *decoder) digits() (n int) {
 	return n
 }
 
-// bigInt returns a BigInt that JSON.stringify writes as a string of its
-// digits: without toJSON it would throw at a value that merely came by.
+// bigInt returns a BigInt that JSON.stringify writes as a string of its digits:
+// without the toJSON of OnBigInt it would throw at one that a script only passes on.
 func (r *Codec) bigInt(n *big.Int) goja.Value {
 	if r.OnBigInt != nil {
 		r.OnBigInt()

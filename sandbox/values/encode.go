@@ -40,7 +40,7 @@ func (r *Codec) EncodeArgs(c goja.FunctionCall, label string) ([]byte, error) {
 }
 
 // EncodeAny converts a value that becomes part of a call. It returns nil for
-// undefined; what else has no JSON form is a typeError.
+// undefined; anything else that has no JSON form is a *TypeError.
 func (r *Codec) EncodeAny(v goja.Value, label string) ([]byte, error) {
 	e := encoder{r: r, label: label + ": ", root: "args", max: r.maxArgs, strict: true}
 	b, err := e.encode(v)
@@ -57,7 +57,7 @@ func (r *Codec) Encode(v goja.Value, root string, limit int64) ([]byte, error) {
 	return b, err
 }
 
-// EncodeNoted is encode, and returns the notes for whoever wrote the script.
+// EncodeNoted is Encode, and returns notes for whoever wrote the script.
 func (r *Codec) EncodeNoted(v goja.Value, root string, limit int64) (b []byte, notes []string, err error) {
 	e := encoder{r: r, root: root, max: limit}
 	b, err = e.encode(v)
@@ -79,9 +79,6 @@ func (r *Codec) EncodeFields(o *goja.Object, keys []string, limit int64) []byte 
 
 // An encoder writes values as JSON. The table of what becomes of each kind of
 // value is docs/reference/script-values.md; TestValues holds it to that.
-//
-// It asks the engine's objects and never the script's built-ins, so a script
-// that replaces JSON.stringify or Array.prototype.map changes nothing here.
 type encoder struct {
 	r      *Codec
 	label  string // before a message
@@ -335,10 +332,9 @@ func (e *encoder) member(key string, v goja.Value, first bool) bool {
 	return ok
 }
 
-// halves finds the keys with half of a surrogate pair: their text, which has
-// U+FFFD there, is the name of no property. They are returned as the engine
-// has them, by their place in keys, which are o's own in their order, or some
-// of them.
+// halves finds the keys with half of a surrogate pair. As Go strings they have
+// U+FFFD there and name no property, so they are returned as strings of the engine,
+// by their index in keys. These are o's own keys, or some of them, in order.
 func (e *encoder) halves(o *goja.Object, keys []string) map[int]goja.Value {
 	if e.r.keysOf == nil || !slices.ContainsFunc(keys, replaced) {
 		return nil
@@ -442,7 +438,7 @@ func (e *encoder) mapping(o *goja.Object) {
 		if s, ok := key.(goja.String); ok {
 			keys = append(keys, s.String())
 			e.half(s)
-		} else if x, isObject := key.(*goja.Object); isObject || x != nil {
+		} else if _, isObject := key.(*goja.Object); isObject {
 			text = false
 		} else {
 			keys = append(keys, key.String())
@@ -498,7 +494,8 @@ func (r *Codec) Each(forEach goja.Callable, o *goja.Object, f func(value, key go
 	}
 }
 
-// error writes what a person wants to know of an error: JSON.stringify gives {}.
+// error writes what a person wants to know of an error, where JSON.stringify
+// writes {}.
 func (e *encoder) error(o *goja.Object) {
 	e.write("{")
 	first := true

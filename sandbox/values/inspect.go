@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -80,8 +81,8 @@ func symbolText(s *goja.Symbol) string {
 	}
 }
 
-// object writes an object. For one that throws when it is looked at, such as
-// a proxy that was revoked, there is a remark in its place.
+// object writes an object, or a remark in place of one that throws when it is
+// read, such as a revoked proxy.
 func (in *inspector) object(o *goja.Object, depth int) (s string) {
 	indent := in.indent
 	if err := in.r.Guard(func() { s = in.readable(o, depth) }); err != nil {
@@ -142,7 +143,7 @@ func (in *inspector) readable(o *goja.Object, depth int) string {
 	case class == "Error":
 		base = in.errorText(o)
 		keys = without(keys, "name", "message", "stack")
-		if v := o.Get("cause"); v != nil && !oneOf(keys, "cause") {
+		if v := o.Get("cause"); v != nil && !slices.Contains(keys, "cause") {
 			out = append(out, "[cause]: "+in.nested(v, depth))
 		}
 	case class == "Date":
@@ -288,8 +289,8 @@ func callableIn(o *goja.Object, key string) bool {
 	return ok && Callable(v)
 }
 
-// empty writes an object that holds nothing, or returns "". It is written so
-// at any depth, and counts for none.
+// empty writes an object that holds nothing; it returns "" for others. What is
+// empty is written at any depth, as it is.
 func (in *inspector) empty(o *goja.Object, name string) string {
 	switch {
 	case IsArray(o) && name == "Array":
@@ -304,7 +305,7 @@ func (in *inspector) empty(o *goja.Object, name string) string {
 	return ""
 }
 
-// tag is what an object, or its prototype, calls itself besides its class.
+// tag returns the Symbol.toStringTag of an object or its prototype.
 func (in *inspector) tag(o *goja.Object) (tag string) {
 	in.r.VM.Try(func() {
 		if s, ok := o.GetSymbol(goja.SymToStringTag).(goja.String); ok {
@@ -502,7 +503,7 @@ func (in *inspector) errorText(o *goja.Object) string {
 	return s
 }
 
-// PlainText writes a value as %s of console.log does: a text as it is.
+// PlainText writes a value as %s of console.log does: a string without quotes.
 func (r *Codec) PlainText(v goja.Value) string {
 	in := inspector{r: r, room: inspectString}
 	return in.value(v, 0, true)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,8 +16,8 @@ import (
 )
 
 // intlParts gives prelude/intl.js what package intl can do. A maker takes
-// locales, options and the name for messages, and returns an object of
-// functions; how the script sees them is the prelude's.
+// locales, options and the name for messages, and returns an object of functions,
+// of which the prelude makes what the script sees.
 func (r *World) intlParts() []goja.Value {
 	makers := r.VM.NewObject()
 	add := func(name string, make func(tag, where string, get intl.Options, c goja.FunctionCall) (map[string]any, error)) {
@@ -136,7 +135,7 @@ func (r *World) intlParts() []goja.Value {
 }
 
 // installLocale replaces the toLocale family and localeCompare: goja's take no
-// options. Scripts use them often, so that they are no prelude.
+// options. Scripts use them often, so they are not in a prelude.
 func (r *World) installLocale() {
 	method := func(class, name string, f func(c goja.FunctionCall) goja.Value) {
 		o, ok := r.VM.Get(class).(*goja.Object)
@@ -214,8 +213,8 @@ func (r *World) installLocale() {
 	})
 }
 
-// plainCase calls a method of texts that knows no locales: those that are
-// known here write letters large and small alike.
+// plainCase calls a method of strings that knows no locales: in the one that is
+// known here, upper and lower case are the same.
 func (r *World) plainCase(text goja.Value, name string) goja.Value {
 	o := r.StringOf(text).ToObject(r.VM)
 	f, ok := goja.AssertFunction(o.Get(name))
@@ -273,8 +272,8 @@ func (r *World) intlError(err error) goja.Value {
 	return r.VM.NewTypeError(err.Error())
 }
 
-// decimal reads what a formatter of numbers takes: a text is read as exact
-// as a BigInt.
+// decimal reads what a formatter of numbers takes: a string is read as exactly as
+// a BigInt.
 func (r *World) decimal(v goja.Value) intl.Decimal {
 	if o, ok := v.(*goja.Object); ok {
 		if p, ok := r.Primitive(o); ok {
@@ -335,7 +334,7 @@ func (r *World) textArray(list []string) goja.Value {
 func (r *World) segments(text, granularity string) goja.Value {
 	var list []any
 	index := 0
-	for s := range slices.Values(intl.Segments(text, granularity)) {
+	for _, s := range intl.Segments(text, granularity) {
 		o := r.VM.NewObject()
 		o.Set("segment", s.Text)
 		o.Set("index", index)

@@ -12,8 +12,8 @@ type Script interface {
 	// does as a word of its own.
 	Mentions(text string) bool
 	Word(text string) bool
-	// Translate makes of a pattern of a regular expression one that the engine
-	// reads as the language says; Written is the way back.
+	// Translate rewrites the pattern of a regular expression so that the engine reads
+	// it as the language says; Written returns what it was before.
 	Translate(pattern, flags string) (string, error)
 	Written(translated string) (pattern string, ok bool)
 }
@@ -42,8 +42,7 @@ func New(c *values.Codec) *World {
 	return r
 }
 
-// Begin tells the world its script, for which installFeatures then installs
-// what it mentions.
+// Begin tells the world its script and host; Install comes next.
 func (r *World) Begin(s Script, h Host) {
 	r.script, r.host, r.started = s, h, h.Now()
 }
