@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"codemode-bridge/sandbox/worker"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func workerMain() { worker.Main() }
@@ -61,8 +63,11 @@ func TestRealWorker(t *testing.T) {
 	gives(t, s, "return await codemode.echo__say({})", &recorder{answer: func(_ context.Context, _ Call, settle func(Reply)) { settle(Reply{Text: &text}) }}, `"it's \"text\""`)
 
 	r, err := s.Run(t.Context(), Script{Source: "console.log('hi', input); console.warn(1); return input.a", Input: json.RawMessage(`{"a":7}`)}, &recorder{})
-	if err != nil || string(r.Value) != "7" || len(r.Logs) != 2 || r.Logs[1] != (Log{"warn", "1"}) {
-		t.Errorf("%s %+v %v", r.Value, r.Logs, err)
+	if err != nil || string(r.Value) != "7" {
+		t.Errorf("%s %v", r.Value, err)
+	}
+	if diff := cmp.Diff([]Log{{"log", "hi { a: 7 }"}, {"warn", "1"}}, r.Logs); diff != "" {
+		t.Errorf("logs (-want +got):\n%s", diff)
 	}
 	// An emit that nobody awaits is a part of the answer all the same.
 	r, err = eval(t, s, "emit('h1'); emit('h99'); return 1", &recorder{answer: func(_ context.Context, c Call, settle func(Reply)) {
@@ -72,17 +77,26 @@ func TestRealWorker(t *testing.T) {
 		}
 		settle(Reply{})
 	}})
-	if err != nil || string(r.Value) != "1" || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "call 2 emit failed and nobody awaited it: ToolError: there is no handle h99") {
-		t.Errorf("%s %q %v", r.Value, r.Notes, err)
+	if err != nil || string(r.Value) != "1" {
+		t.Errorf("%s %v", r.Value, err)
+	}
+	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "call 2 emit failed and nobody awaited it: ToolError: there is no handle h99") {
+		t.Errorf("notes %q", r.Notes)
 	}
 	h := &recorder{}
 	_, err = eval(t, s, "const a = 1\nawait codemode.echo__say({})\nnull.x", h)
 	var script *ScriptError
-	if !errors.As(err, &script) || script.Name != "TypeError" || script.Position.Line != 3 || script.Frame == "" {
-		t.Errorf("%+v", err)
+	if !errors.As(err, &script) {
+		t.Fatalf("%+v", err)
 	}
-	if len(h.reports) != 1 || len(h.reports[0].Calls) != 1 || len(h.calls) != 1 || h.calls[0].Position.Line != 2 {
-		t.Errorf("reports %+v, calls %+v", h.reports, h.calls)
+	if script.Name != "TypeError" || script.Position.Line != 3 || script.Frame == "" {
+		t.Errorf("%+v", script)
+	}
+	if len(h.reports) != 1 || len(h.calls) != 1 {
+		t.Fatalf("reports %+v, calls %+v", h.reports, h.calls)
+	}
+	if len(h.reports[0].Calls) != 1 || h.calls[0].Position.Line != 2 {
+		t.Errorf("report %+v, call %+v", h.reports[0], h.calls[0])
 	}
 	if st := pool.Status(); st.Killed != 0 || st.Idle != 1 {
 		t.Errorf("%+v", st)
