@@ -175,8 +175,8 @@ func (a *alarm) set(now, at time.Time, f func()) {
 	a.at = at
 }
 
-// came notes that the alarm went off: it does not go off again unless it is set.
-func (a *alarm) came() { a.at = time.Time{} }
+// wentOff notes that the alarm went off: it does not go off again unless it is set.
+func (a *alarm) wentOff() { a.at = time.Time{} }
 
 // A scriptTimer is a timer of the script. Timers fire in the order of their times, and
 // those with the same time in the order in which they were set.

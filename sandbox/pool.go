@@ -196,7 +196,7 @@ func (p *Pool) acquire(ctx context.Context, heap int64) (*process, error) {
 
 	patience := time.NewTimer(p.options.MemoryWait)
 	defer patience.Stop()
-	for waiting := true; waiting; {
+	for {
 		select {
 		case got := <-w.granted:
 			if got != nil {
@@ -209,22 +209,26 @@ func (p *Pool) acquire(ctx context.Context, heap int64) (*process, error) {
 			}
 			patience.Reset(p.options.MemoryWait)
 		case <-ctx.Done():
-			waiting = false
+			p.withdraw(w)
+			return nil, fmt.Errorf("waiting for a worker: %w", context.Cause(ctx))
 		}
 	}
+}
+
+// withdraw ends the wait of a run that needs no worker any more. If one was granted
+// at the same moment, it goes back.
+func (p *Pool) withdraw(w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.leaveLocked(w) {
-		return nil, fmt.Errorf("waiting for a worker: %w", context.Cause(ctx))
+		return
 	}
-	// It was granted at the same moment: return it.
 	if got := <-w.granted; got != nil {
 		p.warm = append(p.warm, got)
 	} else {
 		p.slots--
 	}
 	p.dispatchLocked()
-	return nil, fmt.Errorf("waiting for a worker: %w", context.Cause(ctx))
 }
 
 // giveUp ends the wait of a run for lack of memory. It returns nil if the run
@@ -272,13 +276,13 @@ func (p *Pool) dispatchLocked() {
 }
 
 func (p *Pool) takeWarmLocked(heap int64) *process {
-	for i, w := range p.warm {
-		if w.heap == heap {
-			p.warm = append(p.warm[:i:i], p.warm[i+1:]...)
-			return w
-		}
+	i := slices.IndexFunc(p.warm, func(w *process) bool { return w.heap == heap })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	w := p.warm[i]
+	p.warm = slices.Delete(p.warm, i, i+1)
+	return w
 }
 
 // evictLocked ends a worker without a run and returns it; nil if there is none.
@@ -302,12 +306,7 @@ func (p *Pool) evictLocked() (victim *process) {
 func (p *Pool) dropIdleLocked(s *Session) *process {
 	w := s.idle
 	s.idle = nil
-	for i := range p.idle {
-		if p.idle[i] == s {
-			p.idle = append(p.idle[:i:i], p.idle[i+1:]...)
-			break
-		}
-	}
+	p.idle = slices.DeleteFunc(p.idle, func(other *Session) bool { return other == s })
 	return w
 }
 
@@ -352,7 +351,7 @@ func (p *Pool) reap(w *process) {
 	// Did it end unexpectedly?
 	for i := range p.warm {
 		if p.warm[i] == w {
-			p.warm = append(p.warm[:i:i], p.warm[i+1:]...)
+			p.warm = slices.Delete(p.warm, i, i+1)
 			p.delayLocked()
 			p.options.Logger.Warn("a ready worker ended", "pid", w.pid, "status", w.ending.status, "stderr", w.ending.stderr)
 			break

@@ -194,7 +194,7 @@ func (r *run) tick() {
 	if r.ended {
 		return
 	}
-	r.alarm.came()
+	r.alarm.wentOff()
 	now := time.Now()
 	for _, number := range r.due.take(now) {
 		r.answerLocked(number, Reply{})
