@@ -344,7 +344,7 @@ func (r *realm) deadlocked() {
 	r.done = true
 	r.failed = failText("Error", "the script waits for a promise that nothing will settle",
 		"no call is open and no timer runs: look for a new Promise() whose resolve is never called, or an awaited value that never comes")
-	if at := r.script.LastAwait(); at.Line > 0 {
+	if at := r.script.OnlyAwait(); at.Line > 0 {
 		r.failed.Position, r.failed.Frame = at, r.script.Frame(at)
 	}
 }

@@ -1,7 +1,7 @@
 package source
 
 import (
-	"fmt"
+	"errors"
 	"regexp"
 	"strings"
 	"unicode"
@@ -73,24 +73,42 @@ func Read(source string) (*Script, *Error) {
 	if fail := refuseModules(s); fail != nil {
 		return nil, fail
 	}
-	var first error
+	ok, first := s.readDirectly(text)
+	if ok {
+		return s, nil
+	}
+	if fail := s.readTransformed(text, first); fail != nil {
+		return nil, fail
+	}
+	return s, nil
+}
+
+// readDirectly reads the text with goja's parser alone, and reports whether that
+// gave a script. If not, err is the parser's; nil if it was not asked.
+func (s *Script) readDirectly(text string) (ok bool, err error) {
 	if e, ok := expressionText(text); ok {
 		if p, err := parse(wrapExprHead + e + wrapExprTail); err == nil && s.adoptExpression(p) {
 			s.rebase(p.File)
-			return s, nil
+			return true, nil
 		}
 	}
-	if !genericCall.MatchString(text) && !newerSyntax.MatchString(text) {
-		p, err := parse(wrapHead + text + wrapTail)
-		if err == nil {
-			if s.adopt(p) {
-				s.rebase(p.File)
-				return s, nil
-			}
-			err = errUnbalanced
-		}
-		first = err
+	if genericCall.MatchString(text) || newerSyntax.MatchString(text) {
+		return false, nil
 	}
+	p, err := parse(wrapHead + text + wrapTail)
+	switch {
+	case err != nil:
+		return false, err
+	case !s.adopt(p):
+		return false, errUnbalanced
+	}
+	s.rebase(p.File)
+	return true, nil
+}
+
+// readTransformed reads the text through the front end. first is what goja's
+// parser said of it before.
+func (s *Script) readTransformed(text string, first error) *Error {
 	plain := s.unexport(text)
 	code, sourceMap, front := transform(wrapHead+plain+wrapTail, lowered)
 	if front != nil {
@@ -102,7 +120,7 @@ func Read(source string) (*Script, *Error) {
 		}
 	}
 	if front != nil {
-		return nil, s.syntaxFailure(first, front)
+		return s.syntaxFailure(first, front)
 	}
 	p, err := parse(code)
 	if err != nil && oddField.MatchString(text) {
@@ -114,22 +132,22 @@ func Read(source string) (*Script, *Error) {
 	}
 	if err != nil {
 		if _, extra := unmatched(text); extra >= 0 {
-			return nil, s.syntaxFailure(errUnbalanced, nil) // what follows stands outside of the wrapper
+			return s.syntaxFailure(errUnbalanced, nil) // what follows stands outside of the wrapper
 		}
-		return nil, s.unsupported(first, err)
+		return s.unsupported(first, err)
 	}
 	if err := s.mapBack(p.File, sourceMap); err != nil {
-		return nil, newError(err.Error(), "")
+		return newError(err.Error(), "")
 	}
 	s.typed = true
 	s.lowersRegexps = strings.Contains(code, "new RegExp(")
 	if !s.adopt(p) {
-		return nil, s.syntaxFailure(errUnbalanced, nil)
+		return s.syntaxFailure(errUnbalanced, nil)
 	}
-	return s, nil
+	return nil
 }
 
-var errUnbalanced = fmt.Errorf("unexpected } or ): more brackets are closed than were opened")
+var errUnbalanced = errors.New("unexpected } or ): more brackets are closed than were opened")
 
 // genericCall matches f<T>(x): a call with type arguments, which JavaScript
 // reads as two comparisons.

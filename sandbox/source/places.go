@@ -220,9 +220,9 @@ func window(line string, start int) (text string, shift int) {
 
 var awaits = regexp.MustCompile(`\bawait\b`)
 
-// LastAwait guesses where a script waits for what will never come: at its only
+// OnlyAwait guesses where a script waits for what will never come: at its only
 // await of something that is not a call of codemode.
-func (s *Script) LastAwait() (at analysis.Position) {
+func (s *Script) OnlyAwait() (at analysis.Position) {
 	count := 0
 	for i, line := range s.split() {
 		for _, m := range awaits.FindAllStringIndex(line, -1) {

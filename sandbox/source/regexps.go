@@ -1,6 +1,7 @@
 package source
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -110,7 +111,7 @@ func (t *patternReader) escape(inClass bool) (string, error) {
 	if unicodeClass.MatchString(rest[:min(3, len(rest))]) {
 		end := strings.IndexByte(rest, '}')
 		if end < 0 {
-			return "", fmt.Errorf("invalid property name")
+			return "", errors.New("invalid property name")
 		}
 		t.i += end + 1
 		t.classes = true
@@ -155,7 +156,7 @@ func (t *patternReader) class() (string, error) {
 // maxNesting bounds how deep the classes of flag v may nest.
 const maxNesting = 100
 
-var errSetOperation = fmt.Errorf("invalid set operation in character class")
+var errSetOperation = errors.New("invalid set operation in character class")
 
 // set reads a class of flag v and writes it without what only v has:
 // A--B is (?!B)A, A&&B is (?=B)A, and [A[B]] is (?:A|B).
@@ -176,7 +177,7 @@ func (t *patternReader) set(depth int) (string, error) {
 		rest := t.text[t.i:]
 		switch {
 		case rest == "":
-			return "", fmt.Errorf("unterminated character class")
+			return "", errors.New("unterminated character class")
 		case rest[0] == ']':
 			t.i++
 			return finishSet(plain.String(), others, operands, operator, negated)
@@ -230,7 +231,7 @@ func (t *patternReader) operand(depth int) (text string, literal bool, err error
 	case strings.HasPrefix(rest, `\q{`):
 		end := strings.IndexByte(rest, '}')
 		if end < 0 {
-			return "", false, fmt.Errorf("invalid escape")
+			return "", false, errors.New("invalid escape")
 		}
 		t.i += end + 1
 		list := strings.Split(rest[3:end], "|")
