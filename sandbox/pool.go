@@ -41,10 +41,9 @@ const (
 	// minRetry, then after twice that, up to maxRetry.
 	minRetry = time.Second
 	maxRetry = 30 * time.Second
-	// idleSampleEvery is how often the processor time of idle workers is
-	// sampled, the first time when they have been idle for firstSample.
-	idleSampleEvery = 5 * time.Second
-	firstSample     = time.Second
+	// firstSample is how long a worker has been idle when its processor time is
+	// sampled for the first time, after which it is every idleSampleEvery.
+	firstSample = time.Second
 )
 
 // A Pool keeps worker processes for sessions. Its methods may be called by
@@ -453,14 +452,6 @@ func (p *Pool) keep() {
 	}
 }
 
-// earlier is the earlier of two times; the zero time is never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // addWarm starts a worker to be kept ready, in a slot that was reserved.
 func (p *Pool) addWarm() {
 	w, err := p.start(p.ctx, p.options.Limits.Heap)
@@ -513,131 +504,9 @@ func (p *Pool) expireLocked(now time.Time) (next time.Time) {
 	return next
 }
 
-// busy reports whether a process without a task has used more than a tenth of a
-// processor since it was last sampled, which happens at most every idleSampleEvery.
-func (p *process) busy(now time.Time) bool {
-	last := p.sampled
-	if now.Sub(last.at) < idleSampleEvery {
-		return false
-	}
-	cpu, _ := p.cpu()
-	p.sampled = sample{now, cpu}
-	return !last.at.IsZero() && cpu-last.cpu > now.Sub(last.at)/10
-}
-
-// A Session runs the scripts of one client. Its methods may be called by
-// several goroutines at once.
-type Session struct {
-	pool   *Pool
-	ctx    context.Context // ends when the session or its pool is closed
-	cancel context.CancelCauseFunc
-	runs   sync.WaitGroup
-
-	// Guarded by pool.mu.
-	closed bool
-	idle   *process  // kept between runs
-	since  time.Time // when it became idle
-}
-
-// Run runs a script and returns its result. The script's calls go to host.
-//
-// Several runs of a session go on at the same time; each has a worker of its
-// own. A run that finds no room for a worker waits for one, after the runs
-// that waited before it. When ctx ends, the run does.
-//
-// The error is a *ScriptError if the script failed, a *LimitError if it
-// exceeded a limit, a *WorkerError if its worker ended or had to be ended,
-// or wraps ErrClosed or the cause of ctx's end. When Run returns, no
-// method of host is running or will be called, and the worker is idle or
-// gone.
-func (s *Session) Run(ctx context.Context, script Script, host Host) (Result, error) {
-	limits := s.pool.options.Limits.Tighten(script.Limits)
-	if n := int64(len(script.Source)); n > limits.Source {
-		return Result{}, &LimitError{Limit: wire.LimitSource, Value: size(limits.Source), Actual: size(n)}
-	}
-	if n := int64(len(script.Input)); n > limits.Input {
-		return Result{}, &LimitError{Limit: wire.LimitInput, Value: size(limits.Input), Actual: size(n)}
-	}
-	if !s.enter() {
-		return Result{}, ErrClosed
-	}
-	defer s.runs.Done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })()
-
-	worker, err := s.worker(ctx, limits.Heap)
-	if err != nil {
-		return Result{}, err
-	}
-	result, usable, err := serve(ctx, worker, script, limits, host)
-	s.pool.release(s, worker, usable)
-	if died := (*WorkerError)(nil); errors.As(err, &died) {
-		s.pool.options.Logger.Warn("a worker ended with its run",
-			"pid", worker.pid, "reason", died.Reason, "status", worker.ending.status, "stderr", worker.ending.stderr)
-	}
-	return result, err
-}
-
-func (s *Session) enter() bool {
-	s.pool.mu.Lock()
-	defer s.pool.mu.Unlock()
-	if s.closed {
-		return false
-	}
-	s.runs.Add(1)
-	return true
-}
-
-// worker returns the session's own worker if it is there and fits, or one
-// that nobody has used.
-func (s *Session) worker(ctx context.Context, heap int64) (*process, error) {
-	p := s.pool
-	p.mu.Lock()
-	if s.idle != nil && s.idle.heap == heap {
-		w := p.dropIdleLocked(s)
-		p.beginLocked()
-		p.mu.Unlock()
-		return w, nil
-	}
-	p.mu.Unlock()
-	w, err := p.acquire(ctx, heap)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	p.beginLocked()
-	p.mu.Unlock()
-	return w, nil
-}
-
 // beginLocked notes that a run begins.
 func (p *Pool) beginLocked() {
 	p.stats.Running++
 	// The timer that is set anyway is soon enough for most runs.
 	p.lookByLocked(time.Now().Add(weighEvery))
-}
-
-// Close ends the session's runs and its worker, and returns when they have
-// ended. It must not be called by a Host of this session.
-func (s *Session) Close() {
-	p := s.pool
-	p.mu.Lock()
-	s.closed = true
-	delete(p.sessions, s)
-	p.mu.Unlock()
-
-	s.cancel(ErrClosed)
-	s.runs.Wait()
-
-	p.mu.Lock()
-	var w *process
-	if s.idle != nil {
-		w = p.dropIdleLocked(s)
-	}
-	p.mu.Unlock()
-	if w != nil {
-		w.kill()
-		<-w.exited
-	}
 }

@@ -328,3 +328,18 @@ type sample struct {
 	at  time.Time
 	cpu time.Duration
 }
+
+// idleSampleEvery is how often the processor time of idle workers is sampled.
+const idleSampleEvery = 5 * time.Second
+
+// busy reports whether a process without a task has used more than a tenth of a
+// processor since it was last sampled, which happens at most every idleSampleEvery.
+func (p *process) busy(now time.Time) bool {
+	last := p.sampled
+	if now.Sub(last.at) < idleSampleEvery {
+		return false
+	}
+	cpu, _ := p.cpu()
+	p.sampled = sample{now, cpu}
+	return !last.at.IsZero() && cpu-last.cpu > now.Sub(last.at)/10
+}

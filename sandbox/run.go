@@ -215,9 +215,6 @@ func (r *run) tick() {
 	r.setAlarmLocked(now)
 }
 
-// passed reports whether a moment has come; the zero time never does.
-func passed(t, now time.Time) bool { return !t.IsZero() && !t.After(now) }
-
 // endLocked ends the run for the given reason; nil means that Done ended it. Only the
 // first end counts; endLocked reports whether this was it.
 func (r *run) endLocked(err error) bool {
