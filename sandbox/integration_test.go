@@ -69,7 +69,7 @@ func TestRealWorker(t *testing.T) {
 	if diff := cmp.Diff([]Log{{"log", "hi { a: 7 }"}, {"warn", "1"}}, r.Logs); diff != "" {
 		t.Errorf("logs (-want +got):\n%s", diff)
 	}
-	// An emit that nobody awaits is a part of the answer all the same.
+	// An emit that nobody awaits is part of the answer all the same.
 	r, err = eval(t, s, "emit('h1'); emit('h99'); return 1", &recorder{answer: func(_ context.Context, c Call, settle func(Reply)) {
 		if strings.Contains(string(c.Args), "h99") {
 			settle(Reply{Err: &ReplyError{Name: "ToolError", Message: "there is no handle h99"}})
@@ -103,7 +103,7 @@ func TestRealWorker(t *testing.T) {
 	}
 }
 
-// A script that lets its answers go may have any number of them.
+// A script that does not keep its answers may get any number of them.
 func TestAnswersAreNotKept(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector itself needs more memory than a worker gets here")
@@ -135,7 +135,7 @@ func answersAreNotKept(t *testing.T, calls int) {
 	}
 }
 
-// A run's own limit holds in the worker, which says so in its words.
+// A run's own limit is enforced in the worker, and its error says so.
 func TestRealWorkerBoundsResult(t *testing.T) {
 	s := workers(t, Options{}).Session()
 	for _, row := range []struct {
@@ -341,8 +341,8 @@ func BenchmarkThroughput(b *testing.B) {
 	})
 }
 
-// A script that only waits is ended where it set its timer; a long timer that
-// is cleared is not in its way.
+// The error of a script that only waits says where it set its timer; a long timer
+// that was cleared does no harm.
 func TestWaitingOfRealWorker(t *testing.T) {
 	s := workers(t, Options{Limits: Limits{Waiting: 50 * time.Millisecond}}).Session()
 	gives(t, s, "const t = setTimeout(() => 1, 1e9); await codemode.echo__say({}); clearTimeout(t); return 1", nil, "1")

@@ -118,7 +118,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 
-	// A host that answers only when the script can do nothing else hears of
+	// A host that answers only when the script can do nothing else is told of
 	// each such moment.
 	h = &recorder{idled: make(chan int, 16)}
 	h.answer = func(_ context.Context, _ Call, settle func(Reply)) {
@@ -452,8 +452,8 @@ func TestLateAnswers(t *testing.T) {
 	}}, `["\"first\""]`)
 }
 
-// Only calls without an answer are said to be open; timers never are. What was
-// refused after the script's last look is told too.
+// Notes name only calls without an answer as open, and no timers. They tell of
+// refusals that came too late for the script, too.
 func TestOpenNote(t *testing.T) {
 	s := fakes(t, Options{}).Session()
 	for _, row := range []struct {
@@ -649,7 +649,7 @@ func TestClockOfScript(t *testing.T) {
 
 // Six scripts at once on two processors take three times as long as one, and each
 // has its CPU time all the same. One that has too little of a processor for too
-// long is ended by another limit, which says so.
+// long is ended by the limit of wall time.
 func TestScriptsOnABusyMachine(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, pool *Pool) {
 		var all sync.WaitGroup
@@ -681,7 +681,7 @@ func TestScriptsOnABusyMachine(t *testing.T) {
 				t.Errorf("%s: %v of CPU time in %v, want %v in %v", row.source, r.CPU, took, row.used, row.after)
 			}
 		}
-		// Nor does one last for ever that uses no processor and says nothing.
+		// One that uses no processor and says nothing does not last for ever either.
 		for _, source := range []string{"silence", "half-silence"} {
 			before := time.Now()
 			_, err := pool.Session().Run(t.Context(), Script{Source: source}, &recorder{})
@@ -693,8 +693,8 @@ func TestScriptsOnABusyMachine(t *testing.T) {
 	})
 }
 
-// Processor time that a worker uses while it says that it waits, or after it
-// said that it is done, is not overlooked.
+// Processor time that a worker uses while it claims to wait, or after it claimed to
+// be done, is noticed.
 func TestIdleIsChecked(t *testing.T) {
 	bubble(t, Options{Warm: -1}, func(t *testing.T, pool *Pool) {
 		s := pool.Session()
@@ -965,8 +965,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// What is said of an ending. A machine without memory leaves a worker many
-// ways to end.
+// Which error an ending means. There are many ways for a worker to end on a machine
+// without memory.
 func TestDeath(t *testing.T) {
 	const trace = "\n\ngoroutine 1 [running]:\nruntime.throw({0x1, 0x2})\n"
 	memory := "memory limit of 64 MB exceeded"
@@ -1006,8 +1006,8 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-// A result beyond the run's own limit is no result, however a worker came to
-// send it.
+// A result beyond the run's own limit does not count, however a worker came to send
+// it.
 func TestResultIsBounded(t *testing.T) {
 	s := fakes(t, Options{}).Session()
 	run := func(n int) (Result, error) {

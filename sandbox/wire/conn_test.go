@@ -269,7 +269,7 @@ var exactTimes = cmp.Comparer(func(a, b time.Time) bool { return a == b })
 // value is the struct that v points at.
 func value(v any) any { return reflect.ValueOf(v).Elem().Interface() }
 
-// Whatever a script says, the frames that tell of it can be read.
+// Whatever texts a script makes, the frames with them can be read.
 func TestTextsAreCut(t *testing.T) {
 	for _, text := range []string{
 		strings.Repeat("x", 100<<10), strings.Repeat("\x00", 100<<10), strings.Repeat("ä", 100<<10), strings.Repeat("\xff", 100<<10), strings.Repeat("<\u2028", 100<<10), "\xff", "a\xf0\x9f",
