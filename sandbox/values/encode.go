@@ -255,6 +255,11 @@ func (e *encoder) object(o *goja.Object, key string) bool {
 			return e.value(v, key)
 		}
 	}
+	return e.contents(o, class, key)
+}
+
+// contents writes an object that has no toJSON, by its kind.
+func (e *encoder) contents(o *goja.Object, class, key string) bool {
 	if Callable(o) {
 		return false
 	}

@@ -169,38 +169,44 @@ func (r *World) installLocale() {
 			return r.VM.ToValue(d.Format(time.UnixMilli(int64(ms))))
 		})
 	}
-	list := func(c goja.FunctionCall) goja.Value {
-		o := c.This.ToObject(r.VM)
-		var parts []string
-		for i := range int(min(o.Get("length").ToInteger(), math.MaxInt32)) {
-			text := ""
-			if v := o.Get(strconv.Itoa(i)); v != nil && !goja.IsUndefined(v) && !goja.IsNull(v) {
-				f, ok := goja.AssertFunction(v.ToObject(r.VM).Get("toLocaleString"))
-				if !ok {
-					panic(r.VM.NewTypeError("toLocaleString is not a function"))
-				}
-				shown, err := f(v, c.Argument(0), c.Argument(1))
-				if err != nil {
-					panic(r.Rethrow(err))
-				}
-				text = shown.String()
-			}
-			parts = append(parts, text)
-		}
-		return r.VM.ToValue(strings.Join(parts, ","))
-	}
 	for _, class := range []string{"Array", "Int8Array", "Uint8Array", "Uint8ClampedArray", "Int16Array", "Uint16Array", "Int32Array", "Uint32Array", "Float32Array", "Float64Array"} {
 		if r.script.Mentions("toLocaleString") && (class == "Array" || r.script.Mentions(class)) {
-			method(class, "toLocaleString", list)
+			method(class, "toLocaleString", r.listInLocale)
 		}
 	}
 	method("String", "toLocaleLowerCase", func(c goja.FunctionCall) goja.Value { return r.plainCase(c.This, "toLowerCase") })
 	method("String", "toLocaleUpperCase", func(c goja.FunctionCall) goja.Value { return r.plainCase(c.This, "toUpperCase") })
+	method("String", "localeCompare", r.localeCompare())
+}
 
-	// A sort asks for the same comparison again and again.
+// listInLocale is toLocaleString of arrays: that of their elements, joined.
+func (r *World) listInLocale(c goja.FunctionCall) goja.Value {
+	o := c.This.ToObject(r.VM)
+	var parts []string
+	for i := range int(min(o.Get("length").ToInteger(), math.MaxInt32)) {
+		text := ""
+		if v := o.Get(strconv.Itoa(i)); v != nil && !goja.IsUndefined(v) && !goja.IsNull(v) {
+			f, ok := goja.AssertFunction(v.ToObject(r.VM).Get("toLocaleString"))
+			if !ok {
+				panic(r.VM.NewTypeError("toLocaleString is not a function"))
+			}
+			shown, err := f(v, c.Argument(0), c.Argument(1))
+			if err != nil {
+				panic(r.Rethrow(err))
+			}
+			text = shown.String()
+		}
+		parts = append(parts, text)
+	}
+	return r.VM.ToValue(strings.Join(parts, ","))
+}
+
+// localeCompare makes the method of that name. It keeps its last collator: a sort
+// asks for the same comparison again and again.
+func (r *World) localeCompare() func(goja.FunctionCall) goja.Value {
 	var last [2]goja.Value
 	var collator *intl.Collator
-	method("String", "localeCompare", func(c goja.FunctionCall) goja.Value {
+	return func(c goja.FunctionCall) goja.Value {
 		locales, options := c.Argument(1), c.Argument(2)
 		if collator == nil || !locales.SameAs(last[0]) || !options.SameAs(last[1]) {
 			made, err := intl.NewCollator(r.localeTag(locales), "String.prototype.localeCompare", r.intlOptions(options))
@@ -210,7 +216,7 @@ func (r *World) installLocale() {
 			collator, last = made, [2]goja.Value{locales, options}
 		}
 		return r.VM.ToValue(collator.Compare(c.This.String(), c.Argument(0).String()))
-	})
+	}
 }
 
 // plainCase calls a method of strings that knows no locales: in the one that is

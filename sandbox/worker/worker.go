@@ -127,19 +127,9 @@ func newWorker(conn pipe, exit func(code int), harden func(heap int64) map[strin
 // serve greets the parent and serves its runs. It returns nil when the pipe
 // closes, and an error when the parent does not keep to the protocol.
 func (w *worker) serve() error {
-	f, err := w.inbox.next()
+	hello, err := w.readHello()
 	if err != nil {
 		return notGone(err)
-	}
-	if f.Kind != wire.KindHello {
-		return fmt.Errorf("the first frame is a %s frame, not hello", f.Kind)
-	}
-	hello, err := wire.Decode[wire.Hello](f)
-	if err != nil {
-		return err
-	}
-	if hello.Version != wire.Version {
-		return fmt.Errorf("the parent speaks version %d, this worker %d", hello.Version, wire.Version)
 	}
 	w.watch = newMonitor(hello.Heap, w.exit, w.conn.Flush)
 	if !w.guest {
@@ -165,14 +155,7 @@ func (w *worker) serve() error {
 				return err
 			}
 		case wire.KindRun:
-			h, err := wire.Decode[wire.Run](f)
-			if err != nil {
-				return err
-			}
-			if h.InputSize < 0 || h.InputSize > len(f.Body) {
-				return fmt.Errorf("an input of %d bytes in a body of %d", h.InputSize, len(f.Body))
-			}
-			if err := w.run(h, f.Body[:h.InputSize], string(f.Body[h.InputSize:])); err != nil {
+			if err := w.serveRun(f); err != nil {
 				return err
 			}
 		case wire.KindReply:
@@ -181,6 +164,33 @@ func (w *worker) serve() error {
 			return fmt.Errorf("a %s frame that no worker expects", f.Kind)
 		}
 	}
+}
+
+func (w *worker) readHello() (wire.Hello, error) {
+	f, err := w.inbox.next()
+	if err != nil {
+		return wire.Hello{}, err
+	}
+	if f.Kind != wire.KindHello {
+		return wire.Hello{}, fmt.Errorf("the first frame is a %s frame, not hello", f.Kind)
+	}
+	hello, err := wire.Decode[wire.Hello](f)
+	if err == nil && hello.Version != wire.Version {
+		err = fmt.Errorf("the parent speaks version %d, this worker %d", hello.Version, wire.Version)
+	}
+	return hello, err
+}
+
+// serveRun serves the run that a Run frame starts.
+func (w *worker) serveRun(f wire.Frame) error {
+	h, err := wire.Decode[wire.Run](f)
+	if err != nil {
+		return err
+	}
+	if h.InputSize < 0 || h.InputSize > len(f.Body) {
+		return fmt.Errorf("an input of %d bytes in a body of %d", h.InputSize, len(f.Body))
+	}
+	return w.run(h, f.Body[:h.InputSize], string(f.Body[h.InputSize:]))
 }
 
 // readNames keeps the names of a Names frame for the runs to come.
