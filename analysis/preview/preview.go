@@ -114,7 +114,7 @@ func (w *walker) enter(n ast.Node, in context, fill func(*scope)) context {
 }
 
 // walk visits n, which may be nil, and everything below it. Nodes whose parts
-// stand in different contexts are cases here; inside knows the others.
+// are in different contexts are cases here; inside knows the others.
 func (w *walker) walk(n ast.Node, in context) {
 	if n == nil {
 		return
@@ -263,8 +263,8 @@ func (w *walker) forLoop(n *ast.ForStatement, in context) {
 	w.walk(n.Body, in.inLoop())
 }
 
-// forInto walks a for-in or for-of loop, but for its source: it declares or
-// assigns the variable, which is given from.
+// forInto walks a for-in or for-of loop except its source. It declares or assigns
+// the variable, whose values come from the given origin.
 func (w *walker) forInto(loop ast.Node, into ast.ForInto, body ast.Statement, from origin, in context) {
 	outer := in.scope
 	in = w.enter(loop, in, func(s *scope) {
@@ -524,7 +524,7 @@ func (w *walker) sites(callee []value, idx func() file.Idx, args []ast.Expressio
 	}
 }
 
-// passed returns the arguments that a tool gets, if that can be told.
+// passed returns the arguments that a tool gets, if they are known.
 func passed(v value, args []ast.Expression, isCall bool) (list []ast.Expression, ok bool) {
 	switch {
 	case !isCall:

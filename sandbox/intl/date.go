@@ -30,8 +30,8 @@ var (
 )
 
 // NewDate makes the formatter of Intl.DateTimeFormat, or of the method where.
-// required says which fields must be asked for lest defaults are taken: date,
-// time or any; defaults which those are: date, time or all.
+// required says which fields have to be asked for, or else defaults are added:
+// date, time or any; defaults says which those are: date, time or all.
 func NewDate(tag, where, required, defaults string, get Options) (*Date, error) {
 	l, err := Known(tag)
 	if err != nil {

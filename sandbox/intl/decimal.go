@@ -15,7 +15,7 @@ type Decimal struct {
 	inf    bool
 }
 
-// Float returns the shortest decimal that stands for a number, which is what
+// Float returns the shortest decimal that reads back as x, which is what
 // JavaScript prints and Node formats.
 func Float(x float64) Decimal {
 	switch {

@@ -97,7 +97,7 @@ func Known(tag string) (string, error) {
 	return "", rangeError("the locale " + tag + " is not available here: write \"en-US\"; for 2024-03-05 use toISOString, and for other forms put the pieces of formatToParts together")
 }
 
-// outsideTags reports whether a character cannot stand in a language tag.
+// outsideTags reports whether a character is part of no language tag.
 func outsideTags(c rune) bool {
 	switch {
 	case c == '-', '0' <= c && c <= '9', 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z':

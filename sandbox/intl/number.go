@@ -250,7 +250,7 @@ func (n *Number) number(x Decimal, least int) (parts []Part, plural string) {
 	return parts, "other"
 }
 
-// groupSize is how many digits stand between two commas.
+// groupSize is how many digits are between two commas.
 const groupSize = 3
 
 func (n *Number) grouped(whole string) []string {
@@ -337,8 +337,8 @@ func (n *Number) decorate(parts []Part, sign, plural string) []Part {
 	return affix(signed("0"), parts, "literal", "")
 }
 
-// affix puts parts in the place of 0 in a pattern. What else stands there is
-// a sign, blanks, and kind; money stands for the currency sign.
+// affix replaces 0 in a pattern by parts. The rest of a pattern is a sign, blanks,
+// and kind; the currency sign becomes money.
 func affix(pattern string, parts []Part, kind, money string) (out []Part) {
 	before, after, found := strings.Cut(pattern, "0")
 	if !found {

@@ -36,7 +36,7 @@ func syntaxFailure(e *source.Error) *wire.Failure {
 	return fail
 }
 
-// here returns where the script stands, from inside a native function, and
+// here returns where the script is, from inside a native function, and
 // the lines of its stack.
 func (r *realm) here() (analysis.Position, []string) {
 	return r.script.Trace(r.VM.CaptureCallStack(source.MaxFrames+2, nil))

@@ -201,7 +201,7 @@ func (x *explainer) reword(f *wire.Failure, line string) (receiver, member, miss
 }
 
 // missingAt returns the expression that turned out to be undefined or null: what
-// stands before the member that is read at, or after, a position. It is empty if
+// comes before the member that is read at, or after, a position. It is empty if
 // the line itself says undefined or null there.
 func missingAt(line string, at analysis.Position, member string) string {
 	text := owner(line, at, member)
@@ -220,7 +220,7 @@ func nothing(line string, at analysis.Position, member string) string {
 	return "undefined or null"
 }
 
-// owner returns what stands before a member that is read at, or after, a position.
+// owner returns what comes before a member that is read at, or after, a position.
 func owner(line string, at analysis.Position, member string) string {
 	runes := []rune(line)
 	if at.Column < 1 || at.Column > len(runes) {
@@ -250,7 +250,7 @@ var (
 	ofPromise = map[string]bool{"then": true, "catch": true, "finally": true}
 )
 
-// receiverAt reads from the source what stands before the member at a
+// receiverAt reads from the source what comes before the member at a
 // position: issues in issues.filter(.
 func receiverAt(line string, at analysis.Position, member *string) string {
 	runes := []rune(line)

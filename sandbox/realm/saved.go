@@ -29,8 +29,8 @@ const maxSaved = 8
 //	result, as JSON           ◀───────────── finish
 //
 // A realm of its own means a runtime of its own: what either script does to its
-// globals does not reach the other, and errors are told in the lines of the
-// script they arose in. Limits, clock and console are the run's.
+// globals does not reach the other, and errors have the line numbers of
+// the script they arose in. Limits, clock and console are the run's.
 type savedRuns struct {
 	outer   *realm
 	depth   int                 // saved scripts around this one; 0 for the run's own script
@@ -57,8 +57,8 @@ type innerHost struct {
 }
 
 // Call numbers a call and notes where its answer goes. The parent knows only the
-// lines of the run's own script, so the call stands where that runs the saved
-// script.
+// lines of the run's own script, so the call's position is where that runs the
+// saved script.
 func (h *innerHost) Call(op wire.Op, name string, args []byte, _ analysis.Position) (int, error) {
 	number, err := h.Host.Call(op, name, args, h.by.at)
 	if err == nil {

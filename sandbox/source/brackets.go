@@ -20,7 +20,7 @@ var closers = map[byte]byte{')': '(', ']': '[', '}': '{'}
 // bracket that is never closed, and where one is closed that was never
 // opened (-1 if nowhere). Parsers can't tell: to them the script goes on with
 // the end of its wrapper. A slash is taken for the beginning of a regular
-// expression where no value can stand before it.
+// expression where no value can come before it.
 func unmatched(text string) (open *bracket, extra int) {
 	var stack []bracket
 	value := false // what was read last may be the end of a value

@@ -220,7 +220,7 @@ func encodeVLQ(out *strings.Builder, v int) {
 }
 
 // syntaxFailure says in the front end's words what is wrong (they are better
-// than goja's), or in our own when the text is no JavaScript at all.
+// than goja's), or in our own when the text is not JavaScript at all.
 func (s *Script) syntaxFailure(first error, front *frontError) *Error {
 	if other := OtherLanguage(s.Text); other != "" {
 		return newError(other, "write JavaScript or TypeScript; tools are called as await codemode.server__tool({...})")

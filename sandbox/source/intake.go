@@ -26,7 +26,7 @@ const (
 	wrapExprTail = "\n))"
 )
 
-// An Error says why a text is no script that can be run, and what to write
+// An Error says why a text cannot be run as a script, and what to write
 // instead. To scripts it is a SyntaxError.
 type Error struct {
 	Message  string
@@ -112,7 +112,7 @@ func (s *Script) readTransformed(text string, first error) *Error {
 	plain := s.unexport(text)
 	code, sourceMap, front := transform(wrapHead+plain+wrapTail, lowered)
 	if front != nil {
-		// An anonymous function is no statement, but a fine expression.
+		// An anonymous function is not a statement, but it is an expression.
 		if e, ok := functionText(plain); ok {
 			if c, m, err := transform(wrapExprHead+e+wrapExprTail, lowered); err == nil {
 				code, sourceMap, front = c, m, nil
@@ -132,7 +132,7 @@ func (s *Script) readTransformed(text string, first error) *Error {
 	}
 	if err != nil {
 		if _, extra := unmatched(text); extra >= 0 {
-			return s.syntaxFailure(errUnbalanced, nil) // what follows stands outside of the wrapper
+			return s.syntaxFailure(errUnbalanced, nil) // what follows is outside of the wrapper
 		}
 		return s.unsupported(first, err)
 	}
@@ -157,7 +157,7 @@ var genericCall = regexp.MustCompile(`[\w$]<[^<>;&|=]*(<[^<>;]*>[^<>;]*)*>\(`)
 // generators, and regular expressions with the flags d and v.
 var newerSyntax = regexp.MustCompile(`\basync(\s+function)?\s*\*|/[gimsuy]*[dv][dgimsuvy]{0,6}\b`)
 
-// Mentions reports whether a name stands in the script, or in what became of
+// Mentions reports whether a name occurs in the script, or in what became of
 // it. A repaired regular expression is not as it was written, but only a script
 // that shows one can see that.
 func (s *Script) Mentions(name string) bool {
@@ -247,7 +247,7 @@ func blank(text string) bool {
 
 // expressionText returns the text of a script that may be an object literal,
 // which as a statement would be a block with labels, or an anonymous
-// function, which is no statement at all.
+// function, which is not a statement at all.
 func expressionText(text string) (string, bool) {
 	t := strings.TrimLeftFunc(text, unicode.IsSpace)
 	if strings.HasPrefix(t, "{") {
@@ -434,7 +434,7 @@ func entry(list []ast.Statement) *ast.Identifier {
 }
 
 // uncalled returns the function that a script most likely forgot to call: main,
-// or the only one, if its name stands nowhere else.
+// or the only one, if its name occurs nowhere else.
 func uncalled(list []ast.Statement, text string) string {
 	var names []string
 	for _, st := range list {

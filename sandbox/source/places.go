@@ -82,11 +82,11 @@ func (s *Script) callee(p analysis.Position) analysis.Position {
 	return p
 }
 
-// callPath matches what stands before a tool's name in a call.
+// callPath matches what comes before a tool's name in a call.
 var callPath = regexp.MustCompile(`codemode(\s*\??\.\s*[\w$]+|\[\s*("[^"]*"|'[^']*')\s*\])*\s*\??\.?\s*$`)
 
-// CallStart moves the position of a call to the word codemode, if it stands
-// on the same line: that is where the preview puts it.
+// CallStart moves the position of a call to the word codemode, if that is on the
+// same line: there the preview puts it.
 func (s *Script) CallStart(p analysis.Position) analysis.Position {
 	if p.Line < 1 || p.Line > len(s.split()) {
 		return p
@@ -102,7 +102,7 @@ func (s *Script) CallStart(p analysis.Position) analysis.Position {
 	return p
 }
 
-// NameRune reports whether a character may stand in a name; it is generous
+// NameRune reports whether a character may be part of a name; it is generous
 // beyond ASCII.
 func NameRune(r rune) bool {
 	switch {
@@ -240,7 +240,7 @@ func (s *Script) OnlyAwait() (at analysis.Position) {
 	return at
 }
 
-// Word reports whether a name stands in the script as a word of its own.
+// Word reports whether a name occurs in the script as a word of its own.
 func (s *Script) Word(name string) bool {
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`).MatchString(s.Text)
 }

@@ -169,7 +169,7 @@ func (t *patternReader) set(depth int) (string, error) {
 	if negated {
 		t.i++
 	}
-	var plain strings.Builder // operands that stand in one class
+	var plain strings.Builder // operands that go into one class
 	var others []string       // the rest: longer strings, and classes in classes
 	var operator string       // -- or &&, once there was one
 	var operands []string     // with an operator
@@ -183,7 +183,7 @@ func (t *patternReader) set(depth int) (string, error) {
 			return finishSet(plain.String(), others, operands, operator, negated)
 		case strings.HasPrefix(rest, "--"), strings.HasPrefix(rest, "&&"):
 			switch {
-			case operator == "" && plain.Len()+len(others) == 0: // nothing stands before it
+			case operator == "" && plain.Len()+len(others) == 0: // nothing is before it
 				return "", errSetOperation
 			case operator != "" && operator != rest[:2]: // the two cannot be mixed
 				return "", errSetOperation
@@ -218,8 +218,8 @@ func (t *patternReader) set(depth int) (string, error) {
 	}
 }
 
-// operand reads one operand of a class of flag v: what may stand in a class
-// of flag u as it is (literal), or else a pattern.
+// operand reads one operand of a class of flag v: what a class of flag u may hold
+// as it is (literal), or else a pattern.
 func (t *patternReader) operand(depth int) (text string, literal bool, err error) {
 	rest := t.text[t.i:]
 	switch {

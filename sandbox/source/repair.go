@@ -28,7 +28,7 @@ func (s *Script) RepairArguments() {
 	repairArguments(reflect.ValueOf(s.Program.Body), 0, nil)
 }
 
-// argumentsOf is a function that is no arrow function, while its body is walked.
+// argumentsOf is a function other than an arrow function, while its body is walked.
 type argumentsOf struct {
 	arrows int  // within it, around the node
 	taken  bool // by an arrow function

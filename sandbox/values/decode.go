@@ -24,7 +24,7 @@ type jsonError struct {
 	reason string
 	text   string
 	at     int  // offset in bytes
-	token  bool // a token stands where it can't; the reason says which
+	token  bool // a token is where it can't be; the reason says which
 	bare   bool // the text ends too early
 }
 
@@ -82,7 +82,7 @@ type decoder struct {
 // fail says what is wrong at d.i.
 func (d *decoder) fail(reason string) { panic(&jsonError{reason: reason, text: d.s, at: d.i}) }
 
-// unexpected says that what stands at d.i can't stand there.
+// unexpected says that what is at d.i can't be there.
 func (d *decoder) unexpected() {
 	if d.i >= len(d.s) {
 		d.end()

@@ -166,8 +166,8 @@ type TooLarge struct{ Limit int64 }
 
 func (t *TooLarge) Error() string { return "the value has more than " + Size(t.Limit) }
 
-// value writes v and reports whether it has a JSON form. key is the name
-// under which it stands, which toJSON is given.
+// value writes v and reports whether it has a JSON form. key is the name of its
+// property, which toJSON gets.
 func (e *encoder) value(v goja.Value, key string) bool {
 	switch v := v.(type) {
 	case nil:
@@ -363,8 +363,7 @@ func (e *encoder) halves(o *goja.Object, keys []string) map[int]goja.Value {
 	return halves
 }
 
-// replaced reports whether a text may stand for a string that UTF-8 can't
-// hold.
+// replaced reports whether a text may come from a string that UTF-8 can't hold.
 func replaced(text string) bool { return strings.Contains(text, "\ufffd") }
 
 // half reports whether a key has half of a surrogate pair. In arguments it is

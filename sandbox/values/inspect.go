@@ -149,9 +149,9 @@ func (in *inspector) readable(o *goja.Object, depth int) string {
 
 // A drawing is how an object is written, by its kind: base { entries }.
 type drawing struct {
-	base      string // before the entries, or alone where there are none
+	base      string // before the entries, or alone if there are none
 	open, end string
-	entries   []string // but for those of keys
+	entries   []string // without those of keys
 	list      bool     // the entries are a list's
 	keys      []string // properties that become entries
 }
@@ -235,7 +235,7 @@ func (in *inspector) drawOther(d *drawing, o *goja.Object, name string, depth in
 }
 
 // shownAtAnyDepth reports whether an object is short enough to be written
-// wherever it stands.
+// wherever it is.
 func shownAtAnyDepth(o *goja.Object, class string) bool {
 	switch class {
 	case "Error", "Date", "RegExp":

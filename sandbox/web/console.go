@@ -337,7 +337,7 @@ func (t *table) draw() string {
 			t.set(row, t.column(valuesColumn), text)
 		}
 	}
-	// The values of rows that are not objects stand in the last column.
+	// The values of rows that are not objects are in the last column.
 	if i, ok := t.at[valuesColumn]; ok {
 		t.head[i] = "Values"
 	}

@@ -14,10 +14,10 @@ import (
 )
 
 // A feature is something that goja lacks and a script may use. It is
-// installed when one of its words stands in the script's text, so that a
+// installed when one of its words occurs in the script's text, so that a
 // script that uses none pays for none: looking takes microseconds, running
 // the prelude of all would take more than most scripts. Code can't be made
-// from text in a realm, so a name that is used stands in the text, unless it
+// from text in a realm, so a name that is used occurs in the text, unless it
 // is put together by hand.
 type feature struct {
 	words   []string
@@ -54,7 +54,7 @@ var features = []feature{
 
 // A Global is a feature of the caller's own.
 type Global struct {
-	Words   []string // it is installed when one of them stands in the script
+	Words   []string // it is installed when one of them occurs in the script
 	Install func()
 }
 
@@ -121,7 +121,7 @@ func (r *World) blockCompilers() {
 }
 
 // functionKinds make a function of each kind that has a prototype of its own
-// beside Function.prototype.
+// besides Function.prototype.
 var functionKinds = []*goja.Program{
 	goja.MustCompile("codemode:generator", "(function* () {})", true),
 	goja.MustCompile("codemode:async", "(async function () {})", true),

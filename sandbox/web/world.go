@@ -8,7 +8,7 @@ import (
 
 // A Script is what a world must know of the script that it is made for.
 type Script interface {
-	// Mentions reports whether a text stands in the script, and Word whether it
+	// Mentions reports whether a text occurs in the script, and Word whether it
 	// does as a word of its own.
 	Mentions(text string) bool
 	Word(text string) bool
@@ -23,7 +23,7 @@ type Host interface {
 	Log(level, text string) // writes a line of the console
 	Now() time.Time         // the script's clock
 	Random(b []byte)        // fills b from the run's seed
-	Stack() []string        // where the script stands, the innermost first
+	Stack() []string        // the lines of the script's stack, innermost first
 }
 
 // A World is the globals of one runtime.

@@ -11,7 +11,7 @@ import (
 
 // A coder writes or reads one header. A struct says once, in its method code,
 // what its header looks like, for both directions: what is written and what
-// is read cannot differ, and a bound stands where its field does.
+// is read cannot differ, and each bound is beside its field.
 //
 // The first error stays; what is read after it is of no use. A coder that
 // writes changes nothing of what it is given.

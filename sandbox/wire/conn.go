@@ -14,7 +14,7 @@ import (
 // length is only a claim: more is allocated as bytes come.
 const readStep = 1 << 20
 
-// prelude is the length of kind and header length, which stand in every frame.
+// prelude is the length of what is in every frame: kind and header length.
 const prelude = 1 + 4
 
 // A Frame is one frame as it was read. Its slices are its own: nothing else

@@ -110,7 +110,7 @@ type Run struct {
 	Revision  string
 	InputSize int
 	Seed      [32]byte
-	Start     time.Time // the script's clock stands at this until the first answer
+	Start     time.Time // what the script's clock shows until the first answer
 	Limits    Limits
 }
 
@@ -132,7 +132,7 @@ const (
 	OpRaw      Op = "raw"      // codemode.raw(name, args): the whole CallToolResult
 	OpRead     Op = "read"     // codemode.read(handle, path): Args is {"handle":..., "path":...}
 	OpEmit     Op = "emit"     // emit(handle): Args is {"handle":...}
-	OpTimer    Op = "timer"    // setTimeout and its like: Args is {"ms":...}
+	OpTimer    Op = "timer"    // setTimeout and the like: Args is {"ms":...}
 	OpRun      Op = "run"      // codemode.run(name, input)
 	OpResource Op = "resource" // codemode.resources.<method>(args): Name is the method
 	OpPrompt   Op = "prompt"   // codemode.prompts.<method>(args): Name is the method
