@@ -14,6 +14,7 @@ import (
 	"codemode-bridge/bridge/elicit"
 	"codemode-bridge/bridge/lifecycle"
 	"codemode-bridge/bridge/seal"
+	"codemode-bridge/bridge/surface"
 	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -184,7 +185,7 @@ func (a *attachment) clientGone() {
 	switch {
 	case a.r.now().Attached > 1:
 	case a.queued() && a.asker.gone():
-		a.s.leave(a.r)
+		a.s.runner.leave(a.r)
 	default:
 		a.r.stop(errClientGone)
 		<-a.r.done
@@ -228,10 +229,10 @@ func (a *attachment) client() string {
 
 // paused leaves a run that waits for people, and says how it goes on.
 func (a *attachment) paused(why string) *mcp.CallToolResult {
-	a.s.leave(a.r)
+	a.s.runner.leave(a.r)
 	body := map[string]any{"status": "paused", "run": a.r.id, "why": why}
-	if a.r.principal == "" && a.r.secret != "" {
-		body["resume"] = a.r.secret
+	if a.r.principal == "" && a.r.secret.text != "" {
+		body["resume"] = a.r.secret.text
 	}
 	at := a.s.o.ApproveAt(a.r.id)
 	if at != "" {
@@ -280,7 +281,7 @@ func (a *attachment) until() (first time.Time) {
 
 // names says in a paused answer which of its members eval_resume takes.
 func (a *attachment) names() string {
-	if a.r.principal == "" && a.r.secret != "" {
+	if a.r.principal == "" && a.r.secret.text != "" {
 		return "the run and resume of this answer"
 	}
 	return fmt.Sprintf("run %q", a.r.id)
@@ -293,7 +294,7 @@ func (s *Server) evalResume(ctx context.Context, req *mcp.CallToolRequest) (*mcp
 		Run    string `json:"run"`
 		Resume string `json:"resume"`
 	}
-	if err := readArguments(req.Params.Arguments, &args); err != nil {
+	if err := surface.ReadArguments(req.Params.Arguments, &args); err != nil {
 		return failure("eval_resume: " + err.Error() + `; it takes {"run": "...", "resume"?: "..."}`), nil
 	}
 	r, err := s.runOf(ctx, args.Run, s.claimantOf(req, args.Resume))

@@ -231,9 +231,7 @@ func (a *attachment) settle(id string, about canon.Digest, v approval.Verdict) (
 // reflex is of the client of this request: its session, or where it has none
 // that lasts, its principal, or at least the run.
 func (a *attachment) reflex() *forms.Reflex {
-	a.s.mu.Lock()
-	defer a.s.mu.Unlock()
-	if sess := a.s.sessions[a.req.Session]; sess != nil && !sess.brief {
+	if sess := a.s.roster.sessionOf(a.req.Session); sess != nil && !sess.brief {
 		return sess.reflex
 	}
 	return a.r.session.reflex

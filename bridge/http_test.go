@@ -164,9 +164,9 @@ func TestStatelessRequestEndsWithItsClient(t *testing.T) {
 }
 
 func (b *bench) sessionsHeld() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.sessions)
+	b.roster.mu.Lock()
+	defer b.roster.mu.Unlock()
+	return len(b.roster.sessions)
 }
 
 // Trial M26: what has more than one reading is refused.

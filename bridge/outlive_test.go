@@ -160,7 +160,7 @@ func (w *world) born(t *testing.T, l *life) (*bench, string) {
 		o.Upstreams, o.Journal, o.Bridge, o.Gone, o.KeepJournals = servers, store, name, w.isGone, 100*time.Hour
 		o.Now = func() time.Time { return noon }
 	})
-	b.seed = func(seed *[32]byte) { *seed = [32]byte{1, 2, 3} }
+	b.runner.seed = func(seed *[32]byte) { *seed = [32]byte{1, 2, 3} }
 	return b, name
 }
 
@@ -398,11 +398,11 @@ func isClosed(c <-chan struct{}) bool {
 
 // lookupState is the state of a run of this very bridge.
 func (b *bench) lookupState(id string) (RunState, bool) {
-	r, ok := b.lookup(id)
+	r, ok := b.roster.lookup(id)
 	if !ok {
 		return RunState{}, false
 	}
-	return b.state(r), true
+	return r.state(), true
 }
 
 // repeated are the calls that were made more often than they should; nil if
@@ -438,7 +438,7 @@ func pausedEverywhere(t *testing.T, code, want string, calls []string) {
 		t.Fatal(err)
 	}
 	for range 200 {
-		r, ok := b.lookup(id)
+		r, ok := b.roster.lookup(id)
 		if !ok {
 			t.Fatal("the run is gone")
 		}

@@ -10,7 +10,6 @@ import (
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/gate"
 	"codemode-bridge/bridge/surface"
-	"codemode-bridge/profiles"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -40,10 +39,6 @@ func (s *Server) retool() {
 	}
 }
 
-// canPause reports whether a run can come to wait for a person: only where
-// there are profiles, since nothing else asks.
-func canPause(set *profiles.Set) bool { return len(set.Names()) > 0 }
-
 type offered struct {
 	tool    *mcp.Tool
 	handler mcp.ToolHandler
@@ -69,7 +64,7 @@ func (s *Server) wanted(view *gate.View) map[string]offered {
 			offer(t, s.discover)
 		}
 	}
-	if canPause(view.Profiles) {
+	if len(view.Profiles.Names()) > 0 { // nothing else asks people, so that a run pauses
 		offer(surface.Resume(), s.evalResume)
 	}
 	if s.o.Full {
@@ -134,10 +129,8 @@ func (s *Server) Status(ctx context.Context) Status {
 	if s.o.Unrecorded != nil {
 		out.Audit = s.o.Unrecorded()
 	}
-	s.mu.Lock()
-	out.Runs = len(s.live)
-	s.mu.Unlock()
-	out.Paused = len(s.paused(ctx))
+	out.Runs = s.roster.running()
+	out.Paused = len(s.leases.paused(ctx))
 	return out
 }
 

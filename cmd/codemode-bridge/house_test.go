@@ -93,7 +93,7 @@ var table = map[string][]string{
 	"bridge/sso":          {},
 	"bridge/ssotest":      {},
 	"bridge/storetest":    {"analysis", "bridge/approval", "bridge/canon", "bridge/ledger", "profiles"},
-	"bridge/surface":      {"bridge/catalog"},
+	"bridge/surface":      {"bridge/canon", "bridge/catalog"},
 	"bridge/tsdecl":       {},
 	"bridge/upstream":     {"bridge/upstream/tap"},
 	"bridge/upstream/tap": {},
