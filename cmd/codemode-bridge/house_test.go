@@ -75,6 +75,7 @@ var table = map[string][]string{
 	"bridge/login":        {"bridge/atomicfile", "bridge/canon", "bridge/webguard"},
 	"bridge/logintest":    {},
 	"bridge/mcphttp":      {"bridge/canon", "bridge/rpc", "bridge/webguard"},
+	"bridge/mcphttptest":  {},
 	"bridge/memstore":     {"bridge/ledger"},
 	"bridge/notify":       {},
 	"bridge/observed":     {"bridge/atomicfile", "bridge/canon", "bridge/tsdecl"},
