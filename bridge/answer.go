@@ -57,8 +57,8 @@ func (r *run) answer() *mcp.CallToolResult {
 	return &mcp.CallToolResult{StructuredContent: text, Content: content}
 }
 
-// failure says how the run ended that did not return: the error, the place,
-// the logs, and what its calls have done.
+// failure answers for a run whose script did not return: the error, the place, the
+// logs, and what its calls have done.
 func (r *run) failure() *mcp.CallToolResult {
 	f := failed{Effects: append([]gate.Effect{}, r.gate.Effects()...), Run: r.id}
 	var script *sandbox.ScriptError
@@ -216,7 +216,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// logLines are the script's logs as lines; what is no plain log says so.
+// logLines are the script's logs as lines, each with its level unless that is log.
 func logLines(logs []sandbox.Log, dropped int) []string {
 	var lines []string
 	for _, l := range logs {

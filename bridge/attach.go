@@ -62,7 +62,7 @@ type asker interface {
 	withdraw(request context.Context)
 }
 
-// newAttachment is what a request has at a run; resumed says that it is an
+// newAttachment makes what a request has at a run; resumed says that it is an
 // eval_resume.
 func (s *Server) newAttachment(req *mcp.CallToolRequest, r *run, resumed bool) *attachment {
 	a := &attachment{s: s, req: req, r: r, resumed: resumed, asked: map[string]bool{}}
@@ -80,8 +80,8 @@ const (
 	quietFor = time.Second           // and no longer than this is waited for more
 )
 
-// wait stays at the run until it is done, must be asked about by answering, or
-// the client would lose patience; and returns what to answer.
+// wait stays at the run until it is done, a question must be put by answering the
+// request, or the client would lose patience. It returns the answer.
 func (a *attachment) wait(ctx context.Context) *mcp.CallToolResult {
 	request := ctx
 	ctx, end := context.WithCancel(ctx)
@@ -268,8 +268,8 @@ func (a *attachment) paused(why string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{StructuredContent: json.RawMessage(text), Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}
 }
 
-// until is when the first of the run's questions is answered no; zero if none is
-// open.
+// until is when the first of the run's open questions expires, which is a no; zero if
+// none is open.
 func (a *attachment) until() (first time.Time) {
 	for _, q := range a.s.o.Gate.Broker().Take(a.r.id) {
 		if first.IsZero() || q.Until.Before(first) {

@@ -74,7 +74,7 @@ func (s *Server) Replay(ctx context.Context, id string, step func(Step)) (*mcp.C
 
 var errNoJournal = errors.New("no journal of this run is kept: journals go with their runs unless runs.keep is set")
 
-// A noAnswerError is where the journal of a run ends that did not end by itself.
+// A noAnswerError says where the journal ends of a run that has not ended itself.
 type noAnswerError struct{ call sandbox.Call }
 
 func (e *noAnswerError) Error() string {
@@ -85,7 +85,7 @@ func (e *noAnswerError) Error() string {
 type onlooker struct {
 	*workerHost
 	step  func(Step)
-	ended bool // the run has: its script may need no more than is kept
+	ended bool // the run has ended: its script may need no more answers than are kept
 }
 
 // Preview is not recorded a second time.

@@ -118,10 +118,11 @@ func asObject(v json.RawMessage) any {
 	return map[string]json.RawMessage{"result": v}
 }
 
-// report tells the client what upstream servers log and, if it asked to be
-// told, about the run's progress: at once for what an upstream reports, and every
-// few seconds that it still runs, since many clients give up on a call that is
-// silent for a minute. What it returns ends it, after what has been reported by then.
+// report tells the client what upstream servers log and, if it asked to be told,
+// about the run's progress: at once for what an upstream reports, and every few
+// seconds that it still runs, since many clients give up on a call that is silent for
+// a minute. What it returns ends that, after passing on what has been reported by
+// then.
 func (s *Server) report(ctx context.Context, req *mcp.CallToolRequest, r *run) func() {
 	token := req.Params.GetProgressToken()
 	ending, ended := make(chan struct{}), make(chan struct{})

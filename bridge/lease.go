@@ -65,9 +65,9 @@ func cancelRequested(k *ledger.JournaledRun) *approval.StoppedError {
 // errOthers is a run of another configuration.
 var errOthers = errors.New("the run belongs to another configuration")
 
-// acquire makes this bridge the owner of a run. A bridge that has it is asked to
-// hand it over, or not. With stop the run is to be ended and nothing else: somebody
-// requested that of a bridge that did not come to it.
+// acquire makes this bridge the owner of a run. A bridge that has it is asked to hand
+// it over, or not. With stop the run is to be ended and nothing else: somebody
+// requested that of a bridge that ended before it could.
 func (l *leases) acquire(ctx context.Context, id string, ask bool) (lease int64, stop *approval.StoppedError, err error) {
 	deadline := l.o.Now().Add(askFor)
 	for {

@@ -20,8 +20,8 @@ const (
 
 var errCrowdedOut = errors.New("the run expired: too many runs were waiting for a person")
 
-// A suspendedKey is what a request has in common that means a run which was
-// suspended here, by sending its script again.
+// A suspendedKey is what a run that was suspended here has in common with a request
+// that sends its script again.
 type suspendedKey struct {
 	session, principal, profile string
 	script                      [32]byte
@@ -43,9 +43,9 @@ func (rn *runner) leave(r *run) {
 	}
 }
 
-// reattach returns the run that a request means that sends the same script again:
-// one of the same session and tool at which no request waits, and whose answer
-// nobody got. So a client that gave up, or a model that forgot, runs nothing twice.
+// reattach returns the run that a request means by sending the same script again: one
+// of the same session and tool at which no request waits, and whose answer nobody
+// got. So a client that gave up, or a model that forgot, runs nothing twice.
 func (rn *runner) reattach(ctx context.Context, sess *session, c claimant, profile string, args evalArgs) (*run, error) {
 	if r := rn.roster.unattended(sess, c.principal, profile, args); r != nil {
 		return r, nil

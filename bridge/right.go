@@ -15,10 +15,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Resuming a run takes a right to it, the same in the bridge that it began
-// in, in another one, and after a restart. A run of a principal is that
-// principal's. One of nobody in particular is its session's, and whoever's who
-// has its secret, which the client got with the paused answer and nobody else.
+// Resuming a run takes a right to it, the same in the bridge that it began in, in
+// another one, and after a restart. A run of a principal is that principal's. A run
+// of nobody in particular belongs to its session, and to whoever has its secret,
+// which only the client got, with the paused answer.
 
 // A claimant is who resumes a run, and how people are reached from there.
 type claimant struct {
@@ -59,7 +59,7 @@ func (c claimant) may(o ownership) bool {
 	return c.knows(o.secret)
 }
 
-// knows reports whether the claimant has the secret that has a SHA-256.
+// knows reports whether the claimant has the secret with this SHA-256.
 func (c claimant) knows(secret []byte) bool {
 	sum := sha256.Sum256([]byte(c.secret))
 	return c.secret != "" && len(secret) == len(sum) && subtle.ConstantTimeCompare(sum[:], secret) == 1

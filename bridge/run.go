@@ -118,9 +118,9 @@ func (r *run) handOver() bool {
 	return r.update(lifecycle.Event{Kind: lifecycle.HandsOver})
 }
 
-// evict does so whatever else the run does, if it asks people anything, or is not
-// where it was yet: for a bridge that ends, or has no room. Its timers begin anew
-// when it goes on.
+// evict does so whatever else the run does, if it asks people anything or is still
+// replayed: for a bridge that ends, or has no room. Its timers begin anew when it
+// goes on.
 func (r *run) evict() bool {
 	r.look()
 	return r.update(lifecycle.Event{Kind: lifecycle.Evicts})

@@ -128,9 +128,8 @@ func (s *Server) MakeRoom() {
 	}
 }
 
-// awaitTools answers a list of tools when it is worth reading: a client that asks at
-// once, and perhaps never again, is not shown tools of which some servers'
-// are missing because these are just being started.
+// awaitTools has a list of tools wait for servers that are just being started: a
+// client may ask at once and never again.
 func (s *Server) awaitTools(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if method == "tools/list" {

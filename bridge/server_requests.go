@@ -52,8 +52,8 @@ func (a *statelessAsker) serverRequestAnswered(st seal.State) {
 	}
 }
 
-// noteServerForm returns what notes how fast a server's form was answered: that
-// too tells whether a person is there.
+// noteServerForm returns a function that notes how fast a server's form was answered,
+// which tells whether a person is there.
 func (a *attachment) noteServerForm(asked time.Time) func(*mcp.ElicitResult) {
 	return func(res *mcp.ElicitResult) {
 		a.reflex().NoteServerForm(res, a.s.o.Now().Sub(asked))

@@ -14,8 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// retool makes the tools that clients see those of the gate's present view.
-// What has not changed is left alone, so that nobody is told of nothing.
+// retool makes the tools that clients see those of the gate's present view. What has
+// not changed is left alone, since clients are told of every change.
 func (s *Server) retool() {
 	s.rebuild.Lock()
 	defer s.rebuild.Unlock()
@@ -84,9 +84,9 @@ type Status struct {
 	Catalog  string          `json:"catalog_revision"`
 	Runs     int             `json:"runs"`
 	Asking   approval.Counts `json:"asking"` // of all sessions
+	Paused   int             `json:"paused"` // runs that wait without a bridge
 	// Requests are the asking session's own that wait for a person. Their
 	// arguments are for the person alone.
-	Paused   int      `json:"paused"` // runs that wait without a bridge
 	Requests []string `json:"requests,omitempty"`
 	Problem  string   `json:"config_problem,omitempty"`
 	Held     string   `json:"config_held,omitempty"`
