@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"time"
 
@@ -19,17 +18,6 @@ const (
 )
 
 var errCrowdedOut = errors.New("the run expired: too many runs were waiting for a person")
-
-// A suspendedKey is what a run that was suspended here has in common with a request
-// that sends its script again.
-type suspendedKey struct {
-	session, principal, profile string
-	script                      [32]byte
-}
-
-func scriptDigest(code string, input []byte) [32]byte {
-	return sha256.Sum256(append([]byte(code+"\x00"), input...))
-}
 
 // leave notes that the request at a run is answered before the run is done: people
 // may take their time now. When there are too many such runs, the one that has
@@ -54,14 +42,14 @@ func (rn *runner) reattach(ctx context.Context, sess *session, c claimant, profi
 	if !sess.brief {
 		same.session = sess.id
 	}
-	id, ok := rn.leases.suspended.Load(same)
+	id, ok := rn.leases.suspendedAs(same)
 	if !ok {
 		return nil, nil
 	}
-	if _, here := rn.roster.lookup(id.(string)); here { // it was resumed since, and a request waits at it or has its answer
+	if _, here := rn.roster.lookup(id); here { // it was resumed since, and a request waits at it or has its answer
 		return nil, nil
 	}
-	r, err := rn.resume(ctx, id.(string), c)
+	r, err := rn.resume(ctx, id, c)
 	if errors.Is(err, ErrNoRun) { // it has ended elsewhere
 		return nil, nil
 	}

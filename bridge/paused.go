@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"slices"
 	"time"
@@ -121,6 +122,17 @@ func (l *leases) leaveInJournal(ctx context.Context, r *run) error {
 	return err
 }
 
+// A suspendedKey is what a run that was suspended here has in common with a request
+// that sends its script again.
+type suspendedKey struct {
+	session, principal, profile string
+	script                      [32]byte
+}
+
+func scriptDigest(code string, input []byte) [32]byte {
+	return sha256.Sum256(append([]byte(code+"\x00"), input...))
+}
+
 // rememberSuspended notes that a run was suspended here.
 func (l *leases) rememberSuspended(r *run) {
 	key := suspendedKey{session: r.session.id, principal: r.principal, profile: r.gate.Profile, script: scriptDigest(r.gate.Script, r.gate.Input)}
@@ -130,4 +142,13 @@ func (l *leases) rememberSuspended(r *run) {
 		}
 	}
 	l.suspended.Store(key, r.id)
+}
+
+// suspendedAs is the run that was suspended here with such a key.
+func (l *leases) suspendedAs(key suspendedKey) (id string, ok bool) {
+	found, ok := l.suspended.Load(key)
+	if ok {
+		id = found.(string)
+	}
+	return id, ok
 }
