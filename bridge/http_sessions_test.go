@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"codemode-bridge/bridge/mcphttp"
+	"codemode-bridge/bridge/mcphttptest"
 	"codemode-bridge/profiles"
 )
 
@@ -41,7 +42,7 @@ func newDoor(t *testing.T, o mcphttp.Options) *door {
 // its session.
 func (d *door) asks(body string, headers ...string) (status int, session string) {
 	d.Helper()
-	res := post(d.T, "POST", d.url, body, headers...)
+	res := mcphttptest.Post(d.T, "POST", d.url, body, headers...)
 	if _, err := io.Copy(io.Discard, res.Body); err != nil {
 		d.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func (d *door) asks(body string, headers ...string) (status int, session string)
 // opens opens a session, which has to succeed.
 func (d *door) opens(headers ...string) (session string) {
 	d.Helper()
-	status, session := d.asks(initialize, headers...)
+	status, session := d.asks(mcphttptest.Initialize, headers...)
 	if status != http.StatusOK || session == "" {
 		d.Fatalf("a session is refused: status %d", status)
 	}
@@ -79,7 +80,7 @@ func TestSessionsWithoutUseGoFirst(t *testing.T) {
 		t.Fatalf("status %d", status)
 	}
 	for range 20 {
-		if status, _ := d.asks(initialize); status != http.StatusOK {
+		if status, _ := d.asks(mcphttptest.Initialize); status != http.StatusOK {
 			t.Fatalf("a client is locked out: status %d", status)
 		}
 	}
@@ -102,7 +103,7 @@ func TestSessionsInUseStay(t *testing.T) {
 		all = append(all, d.opens())
 		d.runs(all[len(all)-1])
 	}
-	if status, _ := d.asks(initialize); status != http.StatusServiceUnavailable {
+	if status, _ := d.asks(mcphttptest.Initialize); status != http.StatusServiceUnavailable {
 		t.Errorf("a fifth session where four are used: status %d", status)
 	}
 	d.late.Add(int64(mcphttp.Quiet))
@@ -135,7 +136,7 @@ func TestRunningSessionsStay(t *testing.T) {
 		<-began
 	}
 	d.late.Add(int64(mcphttp.Quiet))
-	if status, _ := d.asks(initialize); status != http.StatusServiceUnavailable {
+	if status, _ := d.asks(mcphttptest.Initialize); status != http.StatusServiceUnavailable {
 		t.Errorf("a fifth session beside four whose scripts run: status %d", status)
 	}
 	close(goOn)
@@ -149,7 +150,7 @@ func TestNobodyHasAllSessions(t *testing.T) {
 	for range 2 {
 		d.runs(d.opens(a...), a...)
 	}
-	if status, _ := d.asks(initialize, a...); status != http.StatusServiceUnavailable {
+	if status, _ := d.asks(mcphttptest.Initialize, a...); status != http.StatusServiceUnavailable {
 		t.Errorf("more than half of the sessions are one principal's: status %d", status)
 	}
 	d.opens(b...)
@@ -174,14 +175,14 @@ func TestRefusedSessionEndsNoOther(t *testing.T) {
 	const here, there = "192.0.2.1", "192.0.2.2"
 	var unused []string
 	for range 3 {
-		_, session := from(there, "a", initialize, "")
+		_, session := from(there, "a", mcphttptest.Initialize, "")
 		unused = append(unused, session)
-		_, session = from(here, "b", initialize, "")
+		_, session = from(here, "b", mcphttptest.Initialize, "")
 		if status, _ := from(here, "b", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"eval","arguments":{"code":"return 1"}}}`, session); status != http.StatusOK {
 			t.Fatalf("status %d", status)
 		}
 	}
-	if status, _ := from(here, "a", initialize, ""); status != http.StatusServiceUnavailable {
+	if status, _ := from(here, "a", mcphttptest.Initialize, ""); status != http.StatusServiceUnavailable {
 		t.Errorf("more than half of the sessions are one machine's: status %d", status)
 	}
 	for i, session := range unused {
@@ -190,7 +191,7 @@ func TestRefusedSessionEndsNoOther(t *testing.T) {
 		}
 	}
 	// They count as before.
-	if status, _ := from(there, "a", initialize, ""); status != http.StatusOK {
+	if status, _ := from(there, "a", mcphttptest.Initialize, ""); status != http.StatusOK {
 		t.Errorf("a session in place of another one: status %d", status)
 	}
 	ended := 0
@@ -235,7 +236,7 @@ func TestSessionThatBeginsAScriptStays(t *testing.T) {
 	first := d.opens()
 	go func() { status <- d.runs(first) }()
 	<-reached
-	if got, _ := d.asks(initialize); got != http.StatusServiceUnavailable {
+	if got, _ := d.asks(mcphttptest.Initialize); got != http.StatusServiceUnavailable {
 		t.Errorf("another session is opened with status %d", got)
 	}
 	if t.Failed() {

@@ -81,7 +81,7 @@ func (e *toolError) content() []any {
 // whole, unless no later script could read that.
 func (r *run) fit(value json.RawMessage) json.RawMessage {
 	if r.session.brief {
-		return handles.Fit(value, r.maxResult, nil)
+		return handles.Fit(value, r.limits.result, nil)
 	}
-	return handles.Fit(value, r.maxResult, r.session.handles)
+	return handles.Fit(value, r.limits.result, r.session.handles)
 }

@@ -114,7 +114,7 @@ func (s *Store) addLocked(k Kept) {
 	s.bytes += one.size()
 }
 
-// Restore puts items back that a journal has kept, under their old handles.
+// Restore puts back items from a journal, under their old handles.
 func (s *Store) Restore(items []Kept) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ func (s *Store) find(id string) (*stored, error) {
 }
 
 // Read returns the part of an item at a path, as JSON. An empty path is all of it;
-// of a text a path can only be a slice, such as "[0:1000]".
+// into a text a path can only be a slice, such as "[0:1000]".
 func (s *Store) Read(id, path string) (json.RawMessage, error) {
 	it, err := s.find(id)
 	if err != nil {

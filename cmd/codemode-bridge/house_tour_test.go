@@ -50,6 +50,7 @@ var about = map[string]string{
 	"bridge/login":                 "logs in to upstream servers: an OAuth client, and what it keeps",
 	"bridge/logintest":             "a server that wants a login, and gives it, for tests",
 	"bridge/mcphttp":               "serves a bridge over HTTP: who may come in, both protocols, room for sessions",
+	"bridge/mcphttptest":           "an MCP endpoint and plain HTTP requests to it, for tests",
 	"bridge/memstore":              "keeps the audit log, journals and requests in memory: tests, and what a store is without a database",
 	"bridge/notify":                "tells the person at this machine that somebody must answer",
 	"bridge/observed":              "learns from answers what the tools do not declare: types, never values",
