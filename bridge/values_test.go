@@ -82,7 +82,7 @@ func TestAResumedRunKeepsItsSizes(t *testing.T) {
 		return `{"content":[{"type":"image","data":"aGVsbG8=","mimeType":"image/png"}]}`, nil
 	}
 	id := f.startPaused(t, first, `const {media: [h]} = await codemode.b__echo({}); await codemode.a__echo({}); return h.size`, 1)
-	waitUntil(t, func() bool { r, ok := first.lookup(id); return ok && r.quiet() })
+	waitUntil(t, func() bool { r, ok := first.roster.lookup(id); return ok && r.quiet() })
 	first.Close(0)
 	f.answer(t, f.open(t, 1)[0], yes)
 	second := f.bridge(t, "two", queued(), func(o *Options) {
