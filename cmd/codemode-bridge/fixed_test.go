@@ -7,8 +7,8 @@ import (
 	"codemode-bridge/bridge/config"
 )
 
-// What takes effect at the next start alone is compared by what the file says: a
-// text that is read again differs in nothing.
+// The parts of a configuration that take effect only at the next start are compared by
+// value: reading the same text again is no change.
 func TestWhatTakesEffectAtTheNextStart(t *testing.T) {
 	t.Parallel()
 	read := func(more string) fixed {

@@ -2,11 +2,11 @@
 
 package main_test
 
-// The pictures of the README, of the real thing: a client's script asks to pay
-// money back, and approvals watch and the approval page show the question.
+// The pictures of the README show the real programs: a client's script asks to pay money
+// back, and approvals watch and the approval page show the request.
 //
-// `make pictures` draws them into docs/images. The test draws them anew and
-// compares the words in them, not the pixels.
+// `make pictures` draws them into docs/images. The test draws them again and compares the
+// words in them, not the pixels.
 
 import (
 	"bufio"
@@ -38,8 +38,8 @@ await codemode.shop__refund_order({id: desk.id, cents: desk.cents, reason: "arri
 await codemode.shop__send_mail({to: "cyd@example.org", subject: "Your desk", body: "We have paid it back."});
 return desk.id;`
 
-// sameWords takes out of a text what differs each time: times, ids, ports, and
-// how wide that makes a column.
+// sameWords removes from a text what differs each time: times, ids, ports, and the padding
+// of their columns.
 func sameWords(text string) string {
 	for _, part := range []struct{ pattern, with string }{
 		{`\b(on )?(Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d{1,2} [A-Z][a-z]{2}\b`, ""}, {`\b\d{1,2}/\d{1,2}/\d{4}, `, ""},
@@ -51,8 +51,7 @@ func sameWords(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// kept writes a file with -update; else it compares its words with what was
-// drawn now.
+// kept writes what was drawn to a file with -update; else it compares the words in both.
 func kept(t *testing.T, name, drawn string, words func(string) string) {
 	t.Helper()
 	file := filepath.Join("..", "..", "docs", "images", name)
@@ -127,7 +126,7 @@ func TestRealPictures(t *testing.T) {
 
 	watch := c.signsIn(ann, "")
 	watch.shows(title(1))
-	watch.types("v") // all of the arguments
+	watch.types("v") // view all of the arguments
 	watch.shows("arrived broken")
 	var drawn *grid
 	eventually(t, "the screen is not whole", func() bool {
@@ -157,7 +156,7 @@ func TestRealPictures(t *testing.T) {
 		}
 	}
 
-	watch.types("d") // so that nothing is left open
+	watch.types("d") // deny, so that no request is left open
 	if got := <-answered; !strings.Contains(got, "declined") && !strings.Contains(got, "said no") {
 		t.Errorf("the script returned %s", got)
 	}

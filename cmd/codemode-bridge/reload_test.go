@@ -1,6 +1,6 @@
 package main_test
 
-// The configuration of a bridge that serves is edited, well and badly.
+// The configuration of a bridge that serves is edited, with and without mistakes.
 
 import (
 	"bufio"
@@ -27,7 +27,7 @@ type serving struct {
 	endpoint string
 }
 
-// serve starts the bridge, and ends it with the test.
+// serve starts the bridge, which ends with the test.
 func serve(t *testing.T, config string) serving {
 	t.Helper()
 	return serveOverlaid(t, config, "")
@@ -137,9 +137,8 @@ const guarded = `{
 }
 `
 
-// Trial F18: the file is saved a thousand times, whole, torn or empty, while
-// scripts run. No script fails, and no call that every whole version denies is
-// let through.
+// The file is saved a thousand times, whole, torn or empty, while scripts run. No script
+// fails, and no call is made that every whole version denies.
 func TestThousandSavesUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := serve(t, fmt.Sprintf(guarded, 1))
@@ -188,7 +187,7 @@ func TestThousandSavesUnderLoad(t *testing.T) {
 	clients.Wait()
 	<-saving
 
-	// After all that a good file is still taken over.
+	// After all that, a good file is still taken over.
 	s.write(t, strings.Replace(fmt.Sprintf(guarded, 9), `"utils__*"`, `"time__*"`, 1))
 	c, err := s.connect(t, "")
 	if err != nil {
@@ -201,8 +200,8 @@ func TestThousandSavesUnderLoad(t *testing.T) {
 	})
 }
 
-// A token that is taken out of the file lets nobody in any more, neither anew
-// nor by a session that it opened.
+// A token that is removed from the file no longer lets anybody in, neither anew nor through
+// a session that it opened.
 func TestTokensFollowTheFile(t *testing.T) {
 	t.Parallel()
 	config := func(token string) string {
@@ -237,7 +236,7 @@ func TestTokensFollowTheFile(t *testing.T) {
 	}
 }
 
-// eventually waits for what another process does in its own time.
+// eventually waits until ok, for what another process does in its own time.
 func eventually(t *testing.T, otherwise string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {

@@ -1,6 +1,6 @@
 package main_test
 
-// Single sign-on of the real binary, against a provider on this machine.
+// Single sign-on with the real binary and a provider on this machine.
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"codemode-bridge/bridge/ssotest"
 )
 
-// signOnConfig lets ann in by single sign-on alone, and bob by his token.
+// signOnConfig lets ann in only by single sign-on, and bob by his token.
 func signOnConfig(there *ssotest.Provider) string {
 	return fmt.Sprintf(`{
   "servers": {"utils": {"type": "builtin", "builtin": "utils"}},
@@ -29,7 +29,7 @@ func signOnConfig(there *ssotest.Provider) string {
 `, there.URL, ssotest.ClientID, ssotest.ClientSecret, approverJSON("bob", "approver", bobsToken))
 }
 
-// A signingOn is a browser, as far as it takes one.
+// A signingOn is as much of a browser as signing on takes.
 type signingOn struct {
 	*testing.T
 	client *http.Client
@@ -114,7 +114,7 @@ func TestSingleSignOn(t *testing.T) {
 		t.Error("the client's secret is in the log")
 	}
 
-	// Without the provider a token is as good as before.
+	// While the provider is down, a token still works.
 	there.Set(func() { there.Down = true })
 	if code, answer := newSigningOn(t, b.page).post("/api/login", map[string]any{"token": bobsToken}); code != 200 || answer["name"] != "bob" {
 		t.Errorf("%d %v", code, answer)
@@ -124,7 +124,7 @@ func TestSingleSignOn(t *testing.T) {
 	}
 }
 
-// A bridge begins to serve whether or not the provider is there.
+// A bridge starts to serve whether or not the provider is up.
 func TestProviderThatIsDown(t *testing.T) {
 	t.Parallel()
 	there := ssotest.New(t)

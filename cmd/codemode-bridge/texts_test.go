@@ -2,7 +2,7 @@ package main_test
 
 //lint:file-ignore SA1019 logging is deprecated by the newest protocol; clients of older ones use it
 
-// What a model or a client reads: where something is, never a way in.
+// Texts for a model or a client say where something is, but never let anybody in.
 
 import (
 	"bytes"
@@ -19,8 +19,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A dialog has no room for a long argument. Over stdio, where there is no page,
-// it names the command that prints it, and that prints it.
+// A dialog has no room for a long argument. Over stdio, where there is no page, it names the
+// command that prints the argument, which works.
 func TestDialogSaysWhereAllOfItIs(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, map[string]any{
@@ -45,10 +45,9 @@ func TestDialogSaysWhereAllOfItIs(t *testing.T) {
 	}
 }
 
-// While the owner's link is good and unused, a model has every text that a client
-// gets: of tools, the status, progress, logs, a dialog, a denial, a failure, a pause.
-// None has a secret in it, or a link with more than a place; and no word of them
-// lets anybody in.
+// While the owner's link is unused, a model gets every text that a client gets: of tools,
+// the status, progress, logs, a dialog, a denial, a failure, a pause. None contains a
+// secret, or a link with more than an address, and no word in them lets anybody in.
 func TestTextsCarryNoWayIn(t *testing.T) {
 	t.Parallel()
 	const serverSecret, hookSecret = "canary-server-51c09e7b", "canary-hook-51c09e7b"
@@ -181,7 +180,7 @@ func TestTextsCarryNoWayIn(t *testing.T) {
 	if n := countEffects(t, effects); n != 0 {
 		t.Errorf("%d effects", n)
 	}
-	if !enters(code) { // so a text that had it would have let in
+	if !enters(code) { // or the test would not have noticed the code in a text
 		t.Error("the owner's code lets nobody in")
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// manualCall is a configuration whose one call is critical, and only an
-// approver's to allow.
+// manualCall is a configuration with one call that is critical and manual, which only an
+// approver may allow.
 const manualCall = `{
   "servers": {"utils": {"type": "builtin", "builtin": "utils"}},
   "evaluation": {"defaultProfile": "p", "profiles": {"p": {"asklist": ["utils__*"], "elicitationFallback": "queue",
@@ -36,7 +36,7 @@ func (c commandLine) beside(name, config string) *heldBench {
 	return &heldBench{commandLine: c, serving: serving{file: c.file}}
 }
 
-// owner follows the link of the page, and returns what makes requests there.
+// owner signs in by the page's link, and returns a function that makes requests there.
 func (b *heldBench) owner() func(method, path string, body map[string]any) (status int, text string) {
 	b.Helper()
 	base, code, ok := strings.Cut(b.link, "/login#code=")
@@ -89,7 +89,7 @@ type verdictRow struct {
 	Args                                                           json.RawMessage
 }
 
-// verdicts are the rows of somebody's verdicts, the newest first.
+// verdicts returns the rows of somebody's verdicts, the newest first.
 func (b *heldBench) verdicts(by string) (rows []verdictRow) {
 	b.Helper()
 	text := b.does("", "audit", "query", "--event-type", "verdict", "--approver", by, "--json")
@@ -99,8 +99,8 @@ func (b *heldBench) verdicts(by string) (rows []verdictRow) {
 	return rows
 }
 
-// Whoever can write a configuration of their own, which shares the log and the
-// requests, makes nobody an approver of another's calls by it.
+// A configuration that somebody writes for themselves shares the log and the requests, but
+// makes nobody an approver for the calls of another configuration.
 func TestApproversOfAnotherConfiguration(t *testing.T) {
 	a := serves(t, fmt.Sprintf(manualCall, false, approverJSON("ann", "admin", annsToken)))
 	run := a.starts(annsToken, encodes)
@@ -138,7 +138,7 @@ func TestApproversOfAnotherConfiguration(t *testing.T) {
 		t.Errorf("the owner of another: %d %s", status, text)
 	}
 
-	eventually(t, "its own approver's yes does not count", func() bool { // at first it is too quick
+	eventually(t, "its own approver's yes does not count", func() bool { // at first it comes too soon
 		status, text = a.api(annsToken, "POST", "/api/decide/"+q.ID, map[string]any{"decision": "approve", "digest": q.Digest, "typed": "base64_encode", "reason": "as agreed"})
 		return status == 200
 	})
@@ -156,7 +156,7 @@ func TestApproversOfAnotherConfiguration(t *testing.T) {
 	}
 }
 
-// The bridge that asked is gone: what is brought is kept, and the author told.
+// The bridge that asked is gone: the verdict is kept, and its author is told so.
 func TestAnswerToABridgeThatIsGone(t *testing.T) {
 	a := serves(t, fmt.Sprintf(manualCall, false, approverJSON("ann", "admin", annsToken)))
 	q := a.asks(a.starts(annsToken, encodes))
@@ -175,7 +175,8 @@ func TestAnswerToABridgeThatIsGone(t *testing.T) {
 	}
 }
 
-// The owner is nobody else than who asks, and nobody where approvers may answer.
+// The owner cannot stand in for a second person, and has no rights where there are
+// approvers.
 func TestOwnerIsNoSecondPerson(t *testing.T) {
 	b := serves(t, fmt.Sprintf(manualCall, true, ""))
 	owner := b.owner()
@@ -196,7 +197,7 @@ func TestOwnerIsNoSecondPerson(t *testing.T) {
 		t.Fatalf("the request: %d %s, %v", status, text, err)
 	}
 	yes := map[string]any{"decision": "approve", "digest": q.Digest, "typed": "base64_encode", "reason": "mine"}
-	eventually(t, "the owner's own yes is not refused as such", func() bool { // at first as one that is too quick
+	eventually(t, "the owner's own yes is not refused as such", func() bool { // at first because it comes too soon
 		status, text = owner("POST", "/api/decide/"+q.ID, yes)
 		return status == 422 && strings.Contains(text, "the owner runs the bridge and counts as who asked")
 	})
