@@ -1,7 +1,6 @@
 package main
 
 import (
-	"reflect"
 	"testing"
 
 	"codemode-bridge/bridge/config"
@@ -33,7 +32,7 @@ func TestWhatTakesEffectAtTheNextStart(t *testing.T) {
 		`, "audit": {"keep": "1h"}`:    true,
 		`, "scripts": {"dir": "/tmp"}`: true,
 	} {
-		if got := !reflect.DeepEqual(read(more), first); got != differs {
+		if got := !read(more).equals(first); got != differs {
 			t.Errorf("%s: differs is %t", more, got)
 		}
 	}

@@ -37,6 +37,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // A pageBench is a site that listens on a port, with a real broker, settler and records.
@@ -601,8 +603,9 @@ func TestRealPageDecides(t *testing.T) {
 		w.shows(e)
 		row.do()
 		v := b.verdict(verdicts)
-		if v.Approve != row.want.Approve || v.Scope != row.want.Scope || v.Reason != row.want.Reason || v.Stop != row.want.Stop || v.Text != row.want.Text || string(v.Args) != string(row.want.Args) {
-			t.Errorf("%s: the verdict is %+v", row.name, v)
+		said := approval.Verdict{Approve: v.Approve, Scope: v.Scope, Reason: v.Reason, Stop: v.Stop, Text: v.Text, Args: v.Args}
+		if diff := cmp.Diff(row.want, said, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: the verdict (-want +got):\n%s", row.name, diff)
 		}
 		w.after(map[bool]string{true: "approved", false: "denied"}[v.Approve])
 	}

@@ -112,7 +112,7 @@ func (r *reloads) take(ctx context.Context, cfg *config.Config, confirmed approv
 	if err := r.bridge.desk.follow(cfg); err != nil {
 		return err
 	}
-	if !reflect.DeepEqual(fixedOf(cfg), fixedOf(r.first)) {
+	if !fixedOf(cfg).equals(fixedOf(r.first)) {
 		r.bridge.log.Warn("id, sandbox, surface, windows, scripts, runs, audit, approvals.oidc, http.listen and whether tokens are needed at all take effect at the next start")
 	}
 	r.bridge.recorder.Secrets().Learn(given(specs(cfg)), r.con.Env)
@@ -157,6 +157,9 @@ func fixedOf(cfg *config.Config) fixed {
 		cfg.Approvals.OIDC, cfg.HTTP.Listen.Reveal(), len(cfg.HTTP.Tokens) > 0,
 	}
 }
+
+// equals compares by value: a config.Value holds a pointer to its text.
+func (f fixed) equals(other fixed) bool { return reflect.DeepEqual(f, other) }
 
 // runAs returns, by name, how each server of a configuration is run, so that two
 // configurations can be compared.
