@@ -6,7 +6,6 @@ package main_test
 // log.
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -140,22 +139,9 @@ func besiege(t *testing.T, hands string) *besieged {
 
 	bridge := h.command("serve", "--listen", "127.0.0.1:0")
 	bridge.Env[0] = "PATH=" + programs(t) + string(filepath.ListSeparator) + os.Getenv("PATH")
-	if err := bridge.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if bridge.Process.Signal(os.Interrupt) != nil {
-			bridge.Process.Kill() // Windows knows no interrupt
-		}
-		bridge.Wait()
-	})
-	var greeting []string
-	eventually(t, "it does not start", func() bool {
-		greeting = regexp.MustCompile(`endpoint +(\S+)[\s\S]*approve +(http://\S+)\n`).FindStringSubmatch(h.talk.String())
-		return greeting != nil
-	})
-	b.page = greeting[2]
-	s := serving{endpoint: greeting[1]}
+	var s serving
+	s.start(t, bridge)
+	b.page = s.page
 	owner, err := s.connect(t, "")
 	if err != nil {
 		t.Fatal(err)
@@ -180,26 +166,8 @@ func besiege(t *testing.T, hands string) *besieged {
 // send is what an approver sends, with their token.
 func (b *besieged) send(method, path string, body map[string]any) (status int, answer string) {
 	b.t.Helper()
-	text, err := json.Marshal(body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	r, err := http.NewRequest(method, b.page+path, bytes.NewReader(text))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Authorization", "Bearer "+b.token)
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	text, err = io.ReadAll(res.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return res.StatusCode, string(text)
+	res, answer := request(b.t, http.DefaultClient, method, b.page+path, http.Header{"Authorization": {"Bearer " + b.token}}, body)
+	return res.StatusCode, answer
 }
 
 // open returns the open requests.

@@ -3,17 +3,14 @@ package main_test
 // A configuration that loosens what is in force waits for an approver.
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,11 +49,7 @@ const (
 type heldBench struct {
 	commandLine
 	serving
-	page   string
-	link   string // to the page, as it was printed
 	client *mcp.ClientSession
-	kill   func() // ends it at once
-	stop   func() // ends it in order
 }
 
 func newHeldBench(t *testing.T) *heldBench {
@@ -73,60 +66,22 @@ func serves(t *testing.T, config string) *heldBench {
 	return b
 }
 
-// start starts its bridge, until the test or kill ends it.
+// start starts its bridge, until the test or kill ends it, and connects to it.
 func (b *heldBench) start() {
 	b.Helper()
-	cmd := b.program("", "serve", "--listen", "127.0.0.1:0")
-	talk, err := cmd.StderrPipe()
+	b.serving.start(b.T, b.program("", "serve", "--listen", "127.0.0.1:0"))
+	client, err := b.connect(b.T, "")
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	var log strings.Builder
-	ready, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for lines := bufio.NewScanner(talk); lines.Scan(); {
-			log.WriteString(lines.Text() + "\n")
-			words := strings.Fields(lines.Text())
-			switch {
-			case len(words) == 2 && words[0] == "endpoint":
-				b.endpoint = words[1]
-			case len(words) == 2 && words[0] == "approve":
-				b.link = words[1]
-				b.page, _, _ = strings.Cut(b.link, "/login")
-				close(ready)
-			}
-		}
-	}()
-	end := sync.OnceFunc(func() {
-		<-ended
-		cmd.Wait()
-		if b.Failed() {
-			b.Logf("[stderr]\n%s", log.String())
-		}
-	})
-	b.kill = func() { cmd.Process.Kill(); end() }
-	stop := func() {
-		if err := cmd.Process.Signal(os.Interrupt); err != nil {
-			cmd.Process.Kill() // Windows knows no interrupt
-		}
-		end()
-	}
-	b.stop = func() { b.client.Close(); stop() }
-	b.Cleanup(stop)
-	select {
-	case <-ready:
-	case <-ended:
-		b.Fatal("it did not start")
-	}
-	if b.client, err = b.connect(b.T, ""); err != nil {
-		b.Fatal(err)
-	}
-	client := b.client
 	b.Cleanup(func() { client.Close() })
+	b.client = client
+}
+
+// stop ends the session and the bridge in order.
+func (b *heldBench) stop() {
+	b.client.Close()
+	b.serving.stop()
 }
 
 // passes reports whether a call that the strict policy denies is made.
@@ -338,28 +293,8 @@ func TestNobodyWouldBeLeft(t *testing.T) {
 // api makes a request of the page's API as an approver.
 func (b *heldBench) api(token, method, path string, body any) (int, string) {
 	b.Helper()
-	text, err := json.Marshal(body)
-	if err != nil {
-		b.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(b.Context(), method, b.page+path, strings.NewReader(string(text)))
-	if err != nil {
-		b.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+token)
-	if method != http.MethodGet {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer res.Body.Close()
-	answer, err := io.ReadAll(res.Body)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return res.StatusCode, string(answer)
+	res, text := request(b.T, http.DefaultClient, method, b.page+path, http.Header{"Authorization": {"Bearer " + token}}, body)
+	return res.StatusCode, text
 }
 
 // A pending configuration can also be confirmed through the API, by an admin.

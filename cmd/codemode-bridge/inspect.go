@@ -198,14 +198,6 @@ func printItems(con *console, v *catalog.Catalog, all []catalog.Item) error {
 	return con.Table(table)
 }
 
-// cut is text with at most n characters.
-func cut(text string, n int) string {
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return text
-}
-
 // notFound says that there is no tool of that name, and suggests similar ones.
 func notFound(v *catalog.View, name string) string {
 	text := fmt.Sprintf("there is no tool %q", name)

@@ -9,7 +9,6 @@ package main_test
 // words in them, not the pixels.
 
 import (
-	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,37 +79,10 @@ func TestRealPictures(t *testing.T) {
 	}
 	ann := strings.TrimSpace(c.does("", "approvers", "add", "ann", "--role", "admin"))
 
-	cmd := c.program("", "serve", "--listen", "127.0.0.1:0")
-	talk, err := cmd.StderrPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	greeted := make(chan map[string]string, 1)
-	go func() {
-		greeting := map[string]string{}
-		for lines := bufio.NewScanner(talk); lines.Scan(); {
-			if words := strings.Fields(lines.Text()); len(words) >= 2 {
-				greeting[words[0]] = words[1]
-			}
-			if greeting["endpoint"] != "" && greeting["approve"] != "" && len(greeted) == 0 {
-				greeted <- greeting
-				greeting = map[string]string{}
-			}
-		}
-		close(greeted)
-		cmd.Wait()
-	}()
-	t.Cleanup(func() { cmd.Process.Signal(os.Interrupt) })
-	greeting := <-greeted
-	if greeting == nil {
-		t.Fatal("it does not start")
-	}
-	page, _, _ := strings.Cut(greeting["approve"], "/login")
+	var bridge serving
+	bridge.start(t, c.program("", "serve", "--listen", "127.0.0.1:0"))
 	client, err := mcp.NewClient(&mcp.Implementation{Name: "editor", Version: "1"}, nil).
-		Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: greeting["endpoint"], MaxRetries: -1}, nil)
+		Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: bridge.endpoint, MaxRetries: -1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +111,7 @@ func TestRealPictures(t *testing.T) {
 	}
 	kept(t, "question.svg", drawn.svg("codemode-bridge approvals watch: a script asks to pay money back"), svgText)
 
-	w := (&pageBench{t: t, url: page}).tab(browser(t))
+	w := (&pageBench{t: t, url: bridge.page}).tab(browser(t))
 	w.do(chromedp.EmulateViewport(1100, 820))
 	w.open("/")
 	w.send("#token", ann+kb.Enter)

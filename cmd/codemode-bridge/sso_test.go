@@ -3,7 +3,6 @@ package main_test
 // Single sign-on with the real binary and a provider on this machine.
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -46,21 +45,8 @@ func newSigningOn(t *testing.T, page string) signingOn {
 
 func (s signingOn) post(path string, body any) (code int, answer map[string]any) {
 	s.Helper()
-	text, err := json.Marshal(body)
-	if err != nil {
-		s.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(s.Context(), "POST", s.page+path, bytes.NewReader(text))
-	if err != nil {
-		s.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	res, err := s.client.Do(r)
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+	res, text := request(s.T, s.client, "POST", s.page+path, nil, body)
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
 		s.Fatal(err)
 	}
 	return res.StatusCode, answer

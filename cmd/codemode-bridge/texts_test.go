@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -60,22 +59,13 @@ func TestTextsCarryNoWayIn(t *testing.T) {
 			"rules": []any{map[string]any{"tools": []string{"own__fail"}, "when": "has(args.never)", "action": "deny", "reason": "never"}},
 		}}},
 	})
-	bridge := h.command("serve", "--listen", "127.0.0.1:0")
-	if err := bridge.Start(); err != nil {
-		t.Fatal(err)
+	var bridge serving
+	bridge.start(t, h.command("serve", "--listen", "127.0.0.1:0"))
+	page := bridge.page
+	_, code, ok := strings.Cut(bridge.link, "/login#code=")
+	if !ok {
+		t.Fatalf("no link for the owner: %q", bridge.link)
 	}
-	t.Cleanup(func() {
-		if bridge.Process.Signal(os.Interrupt) != nil {
-			bridge.Process.Kill() // Windows knows no interrupt
-		}
-		bridge.Wait()
-	})
-	var greeting []string
-	eventually(t, "it does not start", func() bool {
-		greeting = regexp.MustCompile(`endpoint +(\S+)[\s\S]*approve +(http://\S+)/login#code=(\S+)\n`).FindStringSubmatch(h.talk.String())
-		return greeting != nil
-	})
-	endpoint, page, code := greeting[1], greeting[2], greeting[3]
 
 	var mu sync.Mutex
 	var texts []string
@@ -93,7 +83,7 @@ func TestTextsCarryNoWayIn(t *testing.T) {
 		o.LoggingMessageHandler = func(_ context.Context, r *mcp.LoggingMessageRequest) { tell(r.Params) }
 		o.ProgressNotificationHandler = func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { tell(r.Params) }
 		c, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &o).
-			Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: endpoint}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+			Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: bridge.endpoint}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,6 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -43,30 +42,8 @@ func (b *heldBench) owner() func(method, path string, body map[string]any) (stat
 	if !ok {
 		b.Fatalf("no link for the owner: %q", b.link)
 	}
-	header := http.Header{"Content-Type": {"application/json"}}
-	send := func(method, path string, body map[string]any) (*http.Response, string) {
-		b.Helper()
-		text, err := json.Marshal(body)
-		if err != nil {
-			b.Fatal(err)
-		}
-		r, err := http.NewRequestWithContext(b.Context(), method, base+path, strings.NewReader(string(text)))
-		if err != nil {
-			b.Fatal(err)
-		}
-		r.Header = header
-		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer res.Body.Close()
-		answer, err := io.ReadAll(res.Body)
-		if err != nil {
-			b.Fatal(err)
-		}
-		return res, string(answer)
-	}
-	res, text := send("POST", "/api/login", map[string]any{"code": code})
+	header := http.Header{}
+	res, text := request(b.T, http.DefaultClient, "POST", base+"/api/login", header, map[string]any{"code": code})
 	var in struct{ Secret string }
 	if err := json.Unmarshal([]byte(text), &in); err != nil || res.StatusCode != 200 {
 		b.Fatalf("coming in by the link: %s %s", res.Status, text)
@@ -77,7 +54,7 @@ func (b *heldBench) owner() func(method, path string, body map[string]any) (stat
 	}
 	return func(method, path string, body map[string]any) (int, string) {
 		b.Helper()
-		res, text := send(method, path, body)
+		res, text := request(b.T, http.DefaultClient, method, base+path, header, body)
 		return res.StatusCode, text
 	}
 }
