@@ -161,7 +161,8 @@ func approversCommand(con *console) *cobra.Command {
 	return group
 }
 
-// addedRole is the role of an approver who is added.
+// addedRole returns the role of a new approver: the one that was named, else admin
+// for the first and approver for the others.
 func addedRole(said string, first bool) config.ApproverRole {
 	switch {
 	case said != "":
@@ -177,11 +178,11 @@ func nobodyMayConfirm(cfg *config.Config) bool {
 	return len(cfg.Approvals.Approvers) > 0 && !pending.AnyoneMay(approval.ConfirmConfig, cfg.Approvals)
 }
 
-// nobodyConfirms is the warning then.
+// nobodyConfirms is the warning to print if nobodyMayConfirm.
 const nobodyConfirms = `no approver has the role admin, so nobody can confirm an edit that loosens something: at a terminal, codemode-bridge config accept --offline takes it over`
 
-// editConfig changes the configuration file, in one step, and only if what
-// comes out of it is a good configuration.
+// editConfig changes the configuration file in one step. If the result would not be
+// a valid configuration, the file stays as it is.
 func editConfig(con *console, edit func(text []byte, cfg *config.Config) ([]byte, error)) error {
 	path, err := con.file()
 	if err != nil {
@@ -203,8 +204,9 @@ func editConfig(con *console, edit func(text []byte, cfg *config.Config) ([]byte
 	return err
 }
 
-// rewrite changes the configuration file at path in one step, if what comes out of
-// it is a good configuration and before, which is given that, agrees.
+// rewrite changes the configuration file at path in one step. It writes nothing if
+// the result is not a valid configuration, or if before, which is called with it,
+// returns an error.
 func rewrite(con *console, path string, edit func(text []byte) ([]byte, error), before func(*config.Config) error) error {
 	return setup.Rewrite(path, edit, func(text []byte) (*config.Config, error) { return con.parseFile(path, text) }, before)
 }

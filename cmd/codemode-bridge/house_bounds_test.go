@@ -1,9 +1,8 @@
 package main_test
 
-// How large a part of the house may grow. The numbers are taken from the
-// packages as the compiler sees them; a rule is a function over them that
-// returns its violations. exceptions names what is over a bound and may be,
-// with the reason.
+// How large packages, types, files and functions may grow. The numbers are taken from the
+// packages as the compiler sees them; a rule is a function over them that returns its
+// violations. exceptions lists what may be over a bound, with the reason.
 
 import (
 	"fmt"
@@ -33,7 +32,7 @@ const (
 	maxLongFunctions = 0.02 // of all functions
 	maxOwnImports    = 10   // of one package; programs import what they wire
 	maxKnot          = 0.10 // of the pairs of files refer to each other both ways
-	smallPackage     = 6    // files, which are read as one
+	smallPackage     = 6    // files; one reads them all, so knots do not matter
 )
 
 // grown is the reason of those that were over it when the bounds were set.
@@ -241,8 +240,8 @@ func fewLevels(all []measured) (bad []string) {
 	return bad
 }
 
-// without takes out the violations of what is excepted, by the first word, and
-// adds the exceptions that nothing needs.
+// without removes the violations whose first word is an exception, and adds a violation
+// for every exception that is not needed.
 func without(bad []string, but map[string]string) (left []string) {
 	needed := make(map[string]bool)
 	for _, violation := range bad {
@@ -340,7 +339,7 @@ func TestBoundsCanFail(t *testing.T) {
 	}
 }
 
-// TestMeasure counts in made-up code.
+// TestMeasure checks the numbers for made-up code.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
