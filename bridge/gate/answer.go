@@ -90,3 +90,7 @@ func (a Answer) ErrorText() string {
 	}
 	return text
 }
+
+// A Reply is what a script gets for a call. Whoever runs the script makes it and
+// knows its type; the gate only passes it on, to the call's journal and in its Answer.
+type Reply any

@@ -19,12 +19,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
-	"codemode-bridge/analysis"
 	"codemode-bridge/bridge/approval"
 	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/catalog"
@@ -151,42 +149,6 @@ func (g *Gate) Replace(view *View) {
 	g.broker.EndAllStale(outdated(view))
 }
 
-// A Call is a call as the script made it.
-type Call struct {
-	Number   int    // within its run, from 1
-	Name     string // as the script wrote it: a script name or server__tool
-	Args     json.RawMessage
-	Position analysis.Position
-	Journal  Journal // of this call; nil is none
-	// Reply, if not nil, turns what Call is about to return into what the script
-	// gets, before the outcome is recorded, so that the journal has it.
-	Reply func(Answer, error) Reply
-	// Again says that the run is being replayed and that this is the first time it
-	// makes the call since: a question asked about it before still counts.
-	Again bool
-	// Lost says that an earlier part of the run sent the call and its answer is not
-	// known: it is sent again only if it is repeatable.
-	Lost bool
-}
-
-// A Reply is what a script gets for a call. Whoever runs the script makes it and
-// knows its type; the gate only passes it on, to the call's journal and in its Answer.
-type Reply any
-
-func (c Call) reply(a Answer, err error) Reply {
-	if c.Reply == nil {
-		return nil
-	}
-	return c.Reply(a, err)
-}
-
-func (c Call) journal() Journal {
-	if c.Journal == nil {
-		return noJournal{}
-	}
-	return c.Journal
-}
-
 // Call makes one call of run r: it freezes the arguments, looks the tool up,
 // decides, records the intent, sends, and records the outcome.
 //
@@ -310,12 +272,11 @@ func discover(view *View, r *Run, c *call) (json.RawMessage, error) {
 	return text.Bytes(), err
 }
 
-// wasSent reports whether the upstream may have received a call that ended
-// with err.
-func wasSent(err error) bool {
-	var s interface{ WasSent() bool }
-	if errors.As(err, &s) {
-		return s.WasSent()
+// outdated returns the questions that need no answer any more, because their server
+// has been replaced by another one.
+func outdated(view *View) func(approval.Key) bool {
+	return func(k approval.Key) bool {
+		now, there := view.Identities[k.Server]
+		return there && now != k.Identity
 	}
-	return true
 }

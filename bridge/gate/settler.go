@@ -186,3 +186,17 @@ func said(rec *ledger.Record, v approval.Verdict, redact func(string) string) {
 		rec.Comment = text
 	}
 }
+
+// answerWord returns the word for a verdict in records.
+func answerWord(v approval.Verdict) string {
+	switch {
+	case v.Approve && v.Channel == "fallback":
+		return "yes, by fallback"
+	case v.Approve && v.Scope != "":
+		return "yes, " + string(v.Scope)
+	case v.Approve:
+		return "yes, " + string(approval.Once)
+	default:
+		return "no, " + string(v.Reason)
+	}
+}
