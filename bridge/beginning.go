@@ -132,12 +132,12 @@ func (rn *runner) keepJournal(r *run, b beginning, names *sandbox.Names) {
 	r.journal.outgrown = func() { r.update(lifecycle.Event{Kind: lifecycle.Outgrows}) }
 	r.journal.profiles = func() []string { return rn.roster.addedProfiles(r.session) }
 	r.journal.began = func() ledger.JournalEntry {
-		b.Servers, b.Trusted = r.gate.Servers(), r.gate.Trusted()
+		b.Servers, b.Trusted = r.gate.Servers, r.gate.Trusted
 		body, err := json.Marshal(b)
 		if err != nil {
 			rn.o.Logger.Error("writing the journal of a run", "run", r.id, "err", err) // without a body it is refused when it is read
 		}
-		shared, common := rn.shared.commonText(names, r.gate.Policy())
+		shared, common := rn.shared.commonText(names, r.gate.Policy)
 		return ledger.JournalEntry{Run: r.id, Owner: rn.o.Bridge, Kind: ledger.Began, Body: body, Configuration: b.Configuration.ID,
 			Until: rn.o.Now().Add(rn.o.Gate.View().Profiles.PausedFor()), Shared: shared, Common: common}
 	}

@@ -115,6 +115,7 @@ func texts(problems []*jsonschema.ValidationError, hidden canon.DisplayOptions) 
 const (
 	maxProblem = 500 // bytes of one problem with the arguments
 	maxStep    = 100 // bytes of one name within a place
+	maxNoted   = 5   // names that one problem, or the notes of a record, list
 )
 
 // placeText writes the path of an argument, such as args.to.0.name. It ends with

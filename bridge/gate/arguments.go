@@ -34,11 +34,11 @@ type argumentSchema struct {
 // round trip and protects nobody. The error contains no argument's value. By are
 // the profiles that judge the call; the error does not name what they hide, either.
 func (v *View) check(tool *catalog.Tool, args canon.Args, by []*profiles.Profile) (notes []string, wrong *ArgumentError) {
-	tree := args.Value()
-	if notes, wrong = v.checkNames(tool, tree, by); wrong != nil {
+	tree, schema := args.Value(), v.argumentSchema(tool)
+	if notes, wrong = checkNames(tool, schema.schema, tree, by); wrong != nil {
 		return nil, wrong
 	}
-	err := v.argumentSchema(tool).validate(tree)
+	err := schema.validate(tree)
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
 		return notes, nil
@@ -58,9 +58,6 @@ func (v *View) argumentSchema(tool *catalog.Tool) *argumentSchema {
 	}
 	return known.(*argumentSchema)
 }
-
-// schemaOf returns a tool's compiled schema; nil if there is none.
-func (v *View) schemaOf(tool *catalog.Tool) *jsonschema.Schema { return v.argumentSchema(tool).schema }
 
 // validate returns what is wrong with the arguments; nil if they are right or if
 // checking would take too long.

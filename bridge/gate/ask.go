@@ -62,7 +62,7 @@ func (r *Run) mayAsk(d profiles.Decision) bool {
 func (g *Gate) HasApprovers() bool { return g.approvers() }
 
 // Queues reports whether approvers answer questions that nobody answers at the client.
-func (g *Gate) Queues(d profiles.Decision) bool { return g.desk.queues(d) }
+func (g *Gate) Queues(d profiles.Decision) bool { return g.settler.queues(d) }
 
 // Elsewhere continues the text that says why nobody answers at the client: it says
 // who else could answer a question with this decision.
@@ -213,21 +213,22 @@ func (r *Run) request(c *call) approval.Request {
 	}
 	hides := hiddenBy(r.bound(view))
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	preview := r.preview
+	r.mu.Unlock()
 	decision := c.decision
 	decision.Timeout = r.gate.TimeToAnswer(decision)
 	if !r.host.Attended() && !decision.TimeoutExplicit {
 		decision.Timeout = view.Profiles.PausedFor() // the run is paused, and its client may come back at any time
 	}
-	held, _ := view.held(c.tool)
+	unreviewed, _ := view.unreviewed(c.tool)
 	return approval.Request{
-		Difference: held.Difference, Hides: hides,
+		Difference: unreviewed.Difference, Hides: hides,
 		Run: r.ID, Configuration: r.gate.conf.Name, Folder: r.Folder, Client: r.Client, Requester: r.Requester, Server: c.tool.Server, Tool: c.tool.Name, Script: c.tool.Script,
 		ToolSays: canon.Clip(c.tool.Description, maxToolSays),
 		Decision: decision, Checks: checks,
-		Preview: r.preview, Done: r.madeLocked(), Again: c.Again && !c.Lost,
+		Preview: preview, Done: r.tally.made(), Again: c.Again && !c.Lost,
 		Items: []approval.Item{{
-			Call: c.Number, Shown: c.asked(), Position: c.Position, Sources: sources,
+			Call: c.Number, Shown: approval.DisplayArgs(c.decision, c.args), Position: c.Position, Sources: sources,
 			Key: approval.Key{Configuration: r.gate.conf.ID, Identity: c.identity, Session: r.Session, Profile: r.Profile, Server: c.tool.Server, Tool: c.tool.Name,
 				Definition: c.tool.Digest, Revision: c.decision.Revision, Args: c.args.Digest()},
 		}},

@@ -530,7 +530,7 @@ func TestFallbackBesideApprovers(t *testing.T) {
 				}
 				caller, b := &fakeCaller{reply: okReply}, &book{}
 				g := newGate(t, supervised(p), caller, b)
-				g.approvers, g.desk.Approvers = yesThereAre, yesThereAre
+				g.approvers, g.settler.Approvers = yesThereAre, yesThereAre
 				a := askAt(t, g, caller, b, row.reach, deletion)
 				if waits := a.g.Broker().Waiting("r1") > 0; waits != row.waits {
 					t.Fatalf("waits for approvers: %v", waits)
@@ -559,7 +559,7 @@ func TestNobodyAtTheClientBesideApprovers(t *testing.T) {
 				p.ElicitationFallback = &fallback
 				caller, b := &fakeCaller{reply: okReply}, &book{}
 				g := newGate(t, supervised(p), caller, b)
-				g.approvers, g.desk.Approvers = yesThereAre, yesThereAre
+				g.approvers, g.settler.Approvers = yesThereAre, yesThereAre
 				a := askAt(t, g, caller, b, ByElicitation, deletion)
 				a.answer(approval.Verdict{Reason: approval.NoApprover, Channel: "elicitation", Text: "the question was dismissed"})
 				synctest.Wait()

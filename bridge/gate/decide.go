@@ -16,21 +16,20 @@ import (
 // decide judges c by the policy that the run began with and by today's, and
 // remembers which of its values rules hide.
 func (r *Run) decide(view *View, c *call) {
-	r.mu.Lock() // until the call is counted: rules may ask how many there were
-	c.decision = r.decideLocked(view, c)
-	r.countLocked(c)
-	r.mu.Unlock()
-	r.hide(c.args, c.displayOptions(nil))
+	c.decision = r.tally.judge(c, func(others profiles.RunFacts) profiles.Decision { return r.judge(view, c, others) })
+	r.secrets.learn(c.args, c.displayOptions(nil))
 }
 
-func (r *Run) decideLocked(view *View, c *call) profiles.Decision {
-	facts := r.factsLocked(view, c)
+// judge returns the decision on c, if others are the run's other calls: the
+// strictest of all profiles that bind the run.
+func (r *Run) judge(view *View, c *call, others profiles.RunFacts) profiles.Decision {
+	facts := r.facts(view, c, others)
 	decision := r.decideBy(view, r.Profile, facts)
 	for _, name := range r.host.Profiles() {
 		decision = profiles.Stricter(decision, r.decideBy(view, name, facts))
 	}
-	if held, ok := view.held(c.tool); ok && held.Quarantined {
-		decision = profiles.Stricter(quarantined(held, decision), decision)
+	if t, ok := view.unreviewed(c.tool); ok && t.Quarantined {
+		decision = profiles.Stricter(quarantined(t, decision), decision)
 	}
 	return decision
 }
@@ -39,7 +38,7 @@ func (r *Run) decideLocked(view *View, c *call) profiles.Decision {
 // run began.
 func (r *Run) decideBy(view *View, name string, facts []profiles.Call) profiles.Decision {
 	today, ok := view.profile(name)
-	began, had := profileOf(r.policy, name)
+	began, had := profileOf(r.Policy, name)
 	if !ok || !had && name == r.Profile {
 		return gone(name)
 	}
@@ -61,9 +60,9 @@ func decideAll(p *profiles.Profile, facts []profiles.Call) profiles.Decision {
 }
 
 // quarantined returns the decision on an unreviewed tool under quarantine.
-func quarantined(h UnreviewedTool, d profiles.Decision) profiles.Decision {
+func quarantined(t UnreviewedTool, d profiles.Decision) profiles.Decision {
 	return profiles.Decision{Disposition: profiles.Deny, Risk: d.Risk, Profile: d.Profile, Revision: d.Revision,
-		Reasons: []profiles.Reason{{Kind: profiles.KindQuarantine, Disposition: profiles.Deny, Detail: "it is quarantined: " + h.Why}}}
+		Reasons: []profiles.Reason{{Kind: profiles.KindQuarantine, Disposition: profiles.Deny, Detail: "it is quarantined: " + t.Why}}}
 }
 
 // gone returns the decision of a profile that no longer exists.
@@ -72,15 +71,15 @@ func gone(name string) profiles.Decision {
 		Reasons: []profiles.Reason{{Kind: profiles.KindPolicyError, Disposition: profiles.Deny, Detail: "there is no such profile any more"}}}
 }
 
-// factsLocked returns the facts of a call: see View.Facts.
-func (r *Run) factsLocked(view *View, c *call) []profiles.Call {
+// facts returns the facts of a call: see View.Facts.
+func (r *Run) facts(view *View, c *call, others profiles.RunFacts) []profiles.Call {
 	facts := view.Facts(c.tool)
-	_, began := r.servers[c.tool.Server]
+	_, began := r.Servers[c.tool.Server]
 	for i := range facts {
-		if began && !r.trusted[c.tool.Server] && !c.tool.Method { // trust given later applies to later runs
+		if began && !r.Trusted[c.tool.Server] && !c.tool.Method { // trust given later applies to later runs
 			facts[i].TrustAnnotations = false
 		}
-		facts[i].Args, facts[i].Run = c.args.Value(), r.othersLocked(c)
+		facts[i].Args, facts[i].Run = c.args.Value(), others
 	}
 	return facts
 }
@@ -99,9 +98,7 @@ func (r *Run) check(view *View, c *call) string {
 // checks runs the checks of the rules that match, of every profile that binds
 // the run, as of now.
 func (r *Run) checks(view *View, c *call) (results []profiles.CheckResult) {
-	r.mu.Lock()
-	facts := r.factsLocked(view, c)
-	r.mu.Unlock()
+	facts := r.facts(view, c, r.tally.others(c))
 	for _, p := range r.bound(view) {
 		for _, one := range facts {
 			results = append(results, p.Checks(one)...)
@@ -127,7 +124,7 @@ func stricter(now, asked profiles.Decision) bool {
 // moved says that the server of c is not the one that c is meant for, which is the
 // one of that name that the run began with, if there was one.
 func (r *Run) moved(c *call, now string) error {
-	began, known := r.servers[c.tool.Server]
+	began, known := r.Servers[c.tool.Server]
 	if known && began != now || c.identity != now {
 		return refused(c, approval.Stale, fmt.Sprintf("server %s became another one since the run began", c.tool.Server), true)
 	}

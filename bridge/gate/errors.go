@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"codemode-bridge/bridge/approval"
+	"codemode-bridge/bridge/catalog"
 	"codemode-bridge/profiles"
 )
 
@@ -57,9 +58,10 @@ type CallError struct {
 func (e *CallError) Error() string { return fmt.Sprintf("%s: %v", e.Tool, e.Err) }
 func (e *CallError) Unwrap() error { return e.Err }
 
-// unknownTool says that no tool is called name, and which have similar names.
-func unknownTool(view *View, r *Run, name string) *UnknownToolError {
-	e := &UnknownToolError{Name: name, Near: view.Sees(r.Profile).Near(name, 3)}
+// unknownTool says that no tool is called name, and which of those that the script
+// sees have similar names.
+func unknownTool(seen *catalog.View, name string) *UnknownToolError {
+	e := &UnknownToolError{Name: name, Near: seen.Near(name, 3)}
 	e.Message = fmt.Sprintf("there is no tool %q", name)
 	if len(e.Near) > 0 {
 		e.Message += "; did you mean " + strings.Join(e.Near, " or ") + "?"

@@ -21,9 +21,7 @@ func (r *Run) intend(ctx context.Context, c *call) error {
 		r.host.Returns(c.Number)
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.effects = append(r.effects, c.effect(ledger.Unknown))
+	r.tally.add(c.effect(ledger.Unknown))
 	return nil
 }
 
@@ -43,7 +41,7 @@ func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err er
 	defer r.host.Returns(c.Number)
 	var answer Answer
 	if err == nil {
-		answer, err = parseAnswer(c, reply)
+		answer, err = parseAnswer(c.tool, reply)
 		r.remember(c, reply)
 	}
 	rec := c.record(ledger.Outcome)
@@ -62,7 +60,7 @@ func (r *Run) finish(ctx context.Context, c *call, reply json.RawMessage, err er
 		err = &CallError{Tool: c.tool.Script, Server: c.tool.Server, Err: err}
 	}
 	rec.Error = canon.Escape(rec.Error)
-	r.mark(c.Number, rec.Outcome, len(reply))
+	r.tally.mark(c.Number, rec.Outcome, len(reply))
 	answer.Reply = c.reply(answer, err)
 	kept := c.journal().Ended(answer.Reply, c.past(rec.Outcome, len(reply)))
 	if lost := r.keep(context.WithoutCancel(ctx), rec, kept); lost != nil && err == nil {
@@ -91,9 +89,7 @@ func (r *Run) refuse(ctx context.Context, c Call, known *call, why error) (Answe
 	}
 	rec.Outcome, rec.Error, rec.Durable = ledger.Refused, canon.Escape(r.redact(why.Error())), true
 	past.Effect.Retry = retry(why)
-	r.mu.Lock()
-	r.effects = append(r.effects, past.Effect)
-	r.mu.Unlock()
+	r.tally.add(past.Effect)
 	return r.conclude(ctx, c, rec, past, why) // refused whether or not this can be recorded
 }
 
@@ -119,17 +115,13 @@ func (r *Run) outcomeUnknown(ctx context.Context, c Call) (Answer, error) {
 	if tool, ok := view.Catalog.Lookup(c.Name); ok {
 		made.tool = tool
 		made.args, _ = canon.Parse(c.Args)
-		r.mu.Lock()
-		r.countLocked(made)
-		r.mu.Unlock()
+		r.tally.count(made)
 		rec.Server, rec.Tool = tool.Server, tool.Name
 		err.Tool, err.Server = tool.Script, tool.Server
 		past = made.past(ledger.Unknown, 0)
 	}
 	rec.Outcome, rec.Error, rec.Durable = ledger.Unknown, errLost.Error(), true
-	r.mu.Lock()
-	r.effects = append(r.effects, past.Effect)
-	r.mu.Unlock()
+	r.tally.add(past.Effect)
 	return r.conclude(ctx, c, rec, past, err)
 }
 
@@ -148,9 +140,8 @@ func (g *Gate) repeatable(ctx context.Context, r *Run, c Call) bool {
 	if err != nil {
 		return false
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.decideLocked(view, &call{Call: c, gate: g, tool: tool, args: args}).Repeatable
+	made := &call{Call: c, gate: g, tool: tool, args: args}
+	return r.judge(view, made, r.tally.others(made)).Repeatable
 }
 
 // wasSent reports whether the upstream may have received a call that ended

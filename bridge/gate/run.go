@@ -44,11 +44,11 @@ type Origin struct {
 	Folder string
 	// Configuration is the one that the run belongs to, if it is not the gate's.
 	Configuration Configuration
-	// Policy and Servers are what an earlier part of the run began with; nil means
-	// the current ones.
+	// Policy, Servers and Trusted are what the run began with. A run that is resumed
+	// brings its own; if Policy is nil, all three are today's.
 	Policy  *profiles.Set
-	Servers map[string]string
-	Trusted map[string]bool
+	Servers map[string]string // their identities
+	Trusted map[string]bool   // servers whose annotations were trusted
 	// Reach says how a person can be asked. The zero value is Nobody.
 	Reach Reach
 	// CallTimeout bounds one upstream call; 0 leaves it to the upstream.
@@ -73,19 +73,16 @@ type Run struct {
 	Origin
 	host    Host
 	gate    *Gate
-	policy  *profiles.Set     // that the run began with
-	servers map[string]string // their identities at the time
-	trusted map[string]bool   // whose annotations were trusted at the time
 	started time.Time
-	read    provenance.Memory // what its calls have returned
+	resumed bool
+
+	tally   tally             // what its calls did
+	read    provenance.Memory // what they returned
+	secrets secrets           // the values that rules hide
+	scripts sync.Map          // digests of the saved scripts that were recorded
 
 	mu      sync.Mutex
 	preview analysis.Report
-	effects []Effect // in the order the calls were decided
-	facts   profiles.RunFacts
-	scripts map[string]bool // digests of the saved scripts that were recorded
-	secrets []string        // values that rules hide, to remove them from texts that repeat them
-	resumed bool
 }
 
 // Begin starts a run and records it. The profile is looked up once here and once for
@@ -121,19 +118,18 @@ func (g *Gate) run(o Origin, h Host) *Run {
 	if h == nil {
 		h = Unattended{}
 	}
-	r := &Run{Origin: o, host: h, gate: g, started: g.now()}
-	view := g.View()
-	if r.policy, r.servers, r.trusted = o.Policy, o.Servers, o.Trusted; r.policy == nil {
-		r.policy, r.servers, r.trusted = view.Profiles, view.Identities, view.Trusted
+	if view := g.View(); o.Policy == nil {
+		o.Policy, o.Servers, o.Trusted = view.Profiles, view.Identities, view.Trusted
 	}
-	r.hide(r.input(), r.recordOptions())
+	r := &Run{Origin: o, host: h, gate: g, started: g.now()}
+	r.secrets.learn(r.input(), r.recordOptions())
 	return r
 }
 
 // startRecord makes a record with the script as a person may see it, and a hash of
 // its exact text.
 func (r *Run) startRecord() ledger.Record {
-	rec := ledger.Record{Event: ledger.RunStarted, Name: r.Name, Revision: r.policy.Revision()}
+	rec := ledger.Record{Event: ledger.RunStarted, Name: r.Name, Revision: r.Policy.Revision()}
 	if r.Script != "" {
 		sum := sha256.Sum256([]byte(r.Script))
 		rec.ScriptHash = "sha256:" + hex.EncodeToString(sum[:])
@@ -155,15 +151,6 @@ func (r *Run) input() canon.Args {
 		input, _ = canon.Parse([]byte(`{"input":"[not to be read]"}`))
 	}
 	return input
-}
-
-// End records that the run is over, with one of the outcomes of package
-// ledger and, if it did not end well, why.
-func (r *Run) End(ctx context.Context, outcome string, why string, e Entries) error {
-	r.gate.broker.EndRun(r.ID)
-	return r.keep(context.WithoutCancel(ctx), ledger.Record{
-		Event: ledger.RunEnded, Outcome: outcome, Error: canon.Escape(r.redact(why)), Duration: r.gate.now().Sub(r.started),
-	}, e)
 }
 
 // Preview notes the calls that could be read from the script before it ran. They are
@@ -201,6 +188,46 @@ func shownLiterals(args string, o canon.DisplayOptions) string {
 	return strings.TrimSuffix(strings.TrimPrefix(string(shown), `{"args":`), "}")
 }
 
+// Recall restores what a call of an earlier part of the run has left, so that later
+// calls are judged, and failures reported, as if the run had never paused. Nothing
+// is recorded, since that was done at the time. The reply is what the script got.
+func (r *Run) Recall(p Past, reply json.RawMessage) {
+	r.tally.recall(p)
+	if p.Server != "" && len(reply) > 0 {
+		r.read.Read(provenance.Source{Call: p.Effect.Number, Server: p.Server, Tool: p.Name}, reply)
+	}
+}
+
+// Paused records that the run was suspended, with the last entries of its
+// journal.
+func (r *Run) Paused(ctx context.Context, e Entries) error {
+	return r.keep(context.WithoutCancel(ctx), ledger.Record{Event: ledger.RunPaused, Durable: true}, e)
+}
+
+// End records that the run is over, with one of the outcomes of package
+// ledger and, if it did not end well, why.
+func (r *Run) End(ctx context.Context, outcome string, why string, e Entries) error {
+	r.gate.broker.EndRun(r.ID)
+	return r.keep(context.WithoutCancel(ctx), ledger.Record{
+		Event: ledger.RunEnded, Outcome: outcome, Error: canon.Escape(r.redact(why)), Duration: r.gate.now().Sub(r.started),
+	}, e)
+}
+
+// Effects returns what has become of the run's calls so far. The state of a call
+// that is still under way is unknown.
+func (r *Run) Effects() []Effect {
+	return r.tally.all()
+}
+
+// Bound returns the name of the profile that the run began under, including the one
+// that binds `eval`; empty if there is none.
+func (r *Run) Bound() string {
+	if began, ok := profileOf(r.Policy, r.Profile); ok {
+		return began.Name()
+	}
+	return r.Profile
+}
+
 // bound returns the profiles that bind the run; nil stands for one that no longer
 // exists.
 func (r *Run) bound(view *View) []*profiles.Profile {
@@ -208,20 +235,11 @@ func (r *Run) bound(view *View) []*profiles.Profile {
 	for _, name := range append([]string{r.Profile}, r.host.Profiles()...) {
 		today, _ := view.profile(name)
 		all = append(all, today)
-		if began, _ := profileOf(r.policy, name); began != today {
+		if began, _ := profileOf(r.Policy, name); began != today {
 			all = append(all, began)
 		}
 	}
 	return all
-}
-
-// Bound returns the name of the profile that the run began under, including the one
-// that binds `eval`; empty if there is none.
-func (r *Run) Bound() string {
-	if began, ok := profileOf(r.policy, r.Profile); ok {
-		return began.Name()
-	}
-	return r.Profile
 }
 
 // record writes one record of this run.
@@ -232,6 +250,16 @@ func (r *Run) record(ctx context.Context, rec ledger.Record) error {
 		rec.Trace = trace(r.ID, rec.Call)
 	}
 	return r.gate.recorder.Record(ctx, rec)
+}
+
+// keep writes a record together with its journal entries.
+func (r *Run) keep(ctx context.Context, rec ledger.Record, e Entries) error {
+	rec.Journal = e.All
+	err := r.record(ctx, rec)
+	if e.Done != nil {
+		e.Done(err)
+	}
+	return err
 }
 
 // trace identifies one call, from the question about it to its outcome.
@@ -246,73 +274,6 @@ func (r *Run) recordOptions() canon.DisplayOptions {
 // redact returns a text for a record, without what rules hide and what looks like a
 // secret.
 func (r *Run) redact(text string) string {
-	r.mu.Lock()
-	secrets := slices.Clone(r.secrets)
-	r.mu.Unlock()
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // longest first: the first match at a place counts
-	for _, secret := range secrets {
-		if at := strings.Index(text, secret); at >= 0 && len(secret) == secretBytes {
-			text = text[:at] + "[hidden]" // its end is not known
-			continue
-		}
-		text = strings.ReplaceAll(text, secret, "[hidden]")
-	}
-	shown, _ := r.recordOptions().Redact(text)
+	shown, _ := r.recordOptions().Redact(r.secrets.remove(text))
 	return shown
-}
-
-// redact returns a text for a record that belongs to no run, without what looks like
-// a secret.
-func (g *Gate) redact(text string) string {
-	shown, _ := canon.DisplayOptions{FingerprintKey: g.prints}.Redact(text)
-	return shown
-}
-
-// Effects returns what has become of the run's calls so far. The state of a call
-// that is still under way is unknown.
-func (r *Run) Effects() []Effect {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]Effect(nil), r.effects...)
-}
-
-// Policy returns the policy that the run began with.
-func (r *Run) Policy() *profiles.Set { return r.policy }
-
-// Servers returns the identities of the servers that the run began with, by name.
-func (r *Run) Servers() map[string]string { return r.servers }
-
-// Trusted reports which servers' annotations were trusted when the run began.
-func (r *Run) Trusted() map[string]bool { return r.trusted }
-
-// Paused records that the run was suspended, with the last entries of its
-// journal.
-func (r *Run) Paused(ctx context.Context, e Entries) error {
-	return r.keep(context.WithoutCancel(ctx), ledger.Record{Event: ledger.RunPaused, Durable: true}, e)
-}
-
-// Recall restores what a call of an earlier part of the run has left, so that later
-// calls are judged, and failures reported, as if the run had never paused. Nothing
-// is recorded, since that was done at the time. The reply is what the script got.
-func (r *Run) Recall(p Past, reply json.RawMessage) {
-	r.mu.Lock()
-	r.effects = append(r.effects, p.Effect)
-	if p.Path != "" {
-		r.tallyLocked(p.Path, p.Sent)
-		r.facts.Bytes += int64(p.Received)
-	}
-	r.mu.Unlock()
-	if p.Server != "" && len(reply) > 0 {
-		r.read.Read(provenance.Source{Call: p.Effect.Number, Server: p.Server, Tool: p.Name}, reply)
-	}
-}
-
-// keep writes a record together with its journal entries.
-func (r *Run) keep(ctx context.Context, rec ledger.Record, e Entries) error {
-	rec.Journal = e.All
-	err := r.record(ctx, rec)
-	if e.Done != nil {
-		e.Done(err)
-	}
-	return err
 }
