@@ -112,7 +112,7 @@ func newPool(o Options, launch func(heap int64) (*process, error)) *Pool {
 		sessions: make(map[*Session]struct{}),
 		workers:  make(map[*process]struct{}),
 	}
-	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	p.ctx, p.cancel = context.WithCancelCause(context.Background()) // until Close
 	p.keeper.Go(p.keep)
 	return p
 }
