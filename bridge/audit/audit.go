@@ -62,7 +62,7 @@ func ShownLines(s string) string { return strings.ReplaceAll(canon.EscapeLines(s
 func Line(r ledger.Record) string {
 	because := ""
 	if text := words(r); text != "" {
-		because = ": " + cut(Shown(firstLine(text)), 160)
+		because = ": " + canon.Fit(Shown(firstLine(text)), 160)
 	}
 	call := fmt.Sprintf("#%d %s", r.Call, Shown(r.Path()))
 	var text string
@@ -78,7 +78,7 @@ func Line(r ledger.Record) string {
 	case ledger.Preview:
 		text = "  preview  " + previewed(r)
 	case ledger.Intent:
-		text = "  " + call + " " + cut(Shown(string(r.Args)), 120)
+		text = "  " + call + " " + canon.Fit(Shown(string(r.Args)), 120)
 		if r.EditedBy != "" {
 			text += ", edited by " + Shown(r.EditedBy)
 		}
@@ -86,7 +86,7 @@ func Line(r ledger.Record) string {
 			text = "!" + text[1:]
 		}
 	case ledger.Asked:
-		text = "  " + call + " is asked " + cut(Shown(string(r.Args)), 120)
+		text = "  " + call + " is asked " + canon.Fit(Shown(string(r.Args)), 120)
 	case ledger.Answered:
 		text = fmt.Sprintf("  request %s %s", Shown(r.Request), answer(r)) + because
 	case ledger.Verdict:
@@ -99,9 +99,9 @@ func Line(r ledger.Record) string {
 	case ledger.Refusal:
 		text = "  " + call + " refused" + because
 	case ledger.SavedScript:
-		text = "  " + call + " runs " + cut(Shown(r.ScriptHash), 19) + " " + cut(Shown(string(r.Input)), 120)
+		text = "  " + call + " runs " + canon.Fit(Shown(r.ScriptHash), 19) + " " + canon.Fit(Shown(string(r.Input)), 120)
 	case ledger.ServerAsked:
-		text = fmt.Sprintf("  server %s asks by %s: %s, %s", Shown(r.Server), Shown(r.Tool), cut(Shown(string(r.Args)), 120), Shown(r.Outcome)) + because
+		text = fmt.Sprintf("  server %s asks by %s: %s, %s", Shown(r.Server), Shown(r.Tool), canon.Fit(Shown(string(r.Args)), 120), Shown(r.Outcome)) + because
 	case ledger.ConfigChanged:
 		if r.Session != "" { // the page has tightened one session
 			text = join(", by ", strings.Join(shownAll(r.Reasons), "; "), Shown(r.Approver))
@@ -110,15 +110,15 @@ func Line(r ledger.Record) string {
 			}
 			break
 		}
-		text = join(": ", "configuration "+configState(r), cut(join("; ", append(shownAll(r.Reasons), Shown(firstLine(r.Error)))...), 200))
+		text = join(": ", "configuration "+configState(r), canon.Fit(join("; ", append(shownAll(r.Reasons), Shown(firstLine(r.Error)))...), 200))
 	case ledger.BridgeStarted, ledger.BridgeEnded:
-		text = strings.ReplaceAll(string(r.Event), "_", " ") + "  " + join("  ", Shown(r.Client), cut(Shown(string(r.Detail)), 160))
+		text = strings.ReplaceAll(string(r.Event), "_", " ") + "  " + join("  ", Shown(r.Client), canon.Fit(Shown(string(r.Detail)), 160))
 	case ledger.ToolChanged, ledger.ToolAccepted, ledger.ToolBlocked:
 		text = join("  ", Shown(r.Path()), strings.ReplaceAll(string(r.Event), "_", " "), Shown(r.Approver), strings.Join(shownAll(r.Reasons), "; ")) + because
 	case ledger.Granted, ledger.Revoked:
-		text = "  " + join(" ", call, strings.ReplaceAll(string(r.Event), "_", " "), answer(r), cut(Shown(string(r.Detail)), 120))
+		text = "  " + join(" ", call, strings.ReplaceAll(string(r.Event), "_", " "), answer(r), canon.Fit(Shown(string(r.Detail)), 120))
 	default:
-		text = join(" ", Shown(string(r.Event)), cut(Shown(string(r.Detail)), 160)) + because
+		text = join(" ", Shown(string(r.Event)), canon.Fit(Shown(string(r.Detail)), 160)) + because
 	}
 	return strings.TrimRight(text, " ")
 }
@@ -135,7 +135,7 @@ func previewed(r ledger.Record) string {
 			names = append(names, name)
 		}
 	}
-	return cut(strings.Join(names, ", "), 160)
+	return canon.Fit(strings.Join(names, ", "), 160)
 }
 
 // answer says how a question was answered, by whom and through which channel.
@@ -286,14 +286,6 @@ func join(between string, texts ...string) string {
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
-}
-
-// cut shortens text to at most n characters.
-func cut(text string, n int) string {
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return text
 }
 
 // span is a duration for people.

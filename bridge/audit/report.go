@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 )
 
@@ -175,7 +176,7 @@ func (p *printer) table(head []string, rows [][]string) {
 	p.f("| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat(" --- |", len(head)))
 	for _, row := range rows {
 		for i, text := range row {
-			row[i] = markdown(cut(text, 300))
+			row[i] = markdown(canon.Fit(text, 300))
 		}
 		p.f("| %s |\n", strings.Join(row, " | "))
 	}

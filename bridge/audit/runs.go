@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"codemode-bridge/bridge/canon"
 	"codemode-bridge/bridge/ledger"
 )
 
@@ -87,7 +88,7 @@ func RunTable(rows []RunRow, configurations bool) [][]string {
 			took = r.Duration.Round(time.Millisecond).String()
 		}
 		line := []string{Cell(r.Run), r.Started.Local().Format(time.DateTime), Cell(r.Client), Cell(r.Profile),
-			Cell(r.State), took, calls, cut(Shown(firstLine(r.Error)), 100)}
+			Cell(r.State), took, calls, canon.Fit(Shown(firstLine(r.Error)), 100)}
 		if configurations {
 			line = append(line, Cell(r.Configuration))
 		}

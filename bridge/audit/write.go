@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"codemode-bridge/bridge/canon"
 	"encoding/json"
 	"io"
 	"maps"
@@ -20,7 +21,7 @@ func Table(rows Rows) ([][]string, error) {
 		r := row.Record
 		table = append(table, []string{
 			strconv.FormatInt(row.Seq, 10), r.Time.Local().Format(time.DateTime), Cell(r.Run), string(r.Event), Cell(r.Disposition), Cell(r.Risk),
-			cut(Line(r), 160),
+			canon.Fit(Line(r), 160),
 		})
 	}
 	return table, nil
@@ -114,6 +115,6 @@ func (s Suggestion) write(p *printer) {
 	}
 	p.f("  it would have let through:\n")
 	for _, c := range s.LetThrough {
-		p.f("    %s  %s #%d  %s  %s\n", c.Time.Local().Format(time.DateTime), Shown(c.Run), c.Call, Shown(c.Answer), cut(Shown(string(c.Args)), 200))
+		p.f("    %s  %s #%d  %s  %s\n", c.Time.Local().Format(time.DateTime), Shown(c.Run), c.Call, Shown(c.Answer), canon.Fit(Shown(string(c.Args)), 200))
 	}
 }

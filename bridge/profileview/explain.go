@@ -84,7 +84,7 @@ func (x Explained) Write(out io.Writer, profile string) {
 	case d.Notify:
 		said += " (and notify)"
 	}
-	fmt.Fprintf(out, "%s: %s %s\n", said, canon.Escape(x.Tool), cutTo(canon.Escape(string(x.Args)), 200))
+	fmt.Fprintf(out, "%s: %s %s\n", said, canon.Escape(x.Tool), canon.Fit(canon.Escape(string(x.Args)), 200))
 	repeats := "not known to be repeatable"
 	if d.Repeatable {
 		repeats = "repeatable"
@@ -165,12 +165,4 @@ func askedHow(d profiles.Decision, pausedFor time.Duration) []string {
 		lines = append(lines, "yes from "+quorum(&profiles.QuorumSpec{Need: &q.Need, Of: q.Of, InOrder: &q.InOrder}))
 	}
 	return append(lines, fmt.Sprintf("a client that cannot ask: %s", d.Fallback))
-}
-
-// cutTo shortens text to at most n characters.
-func cutTo(text string, n int) string {
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return text
 }

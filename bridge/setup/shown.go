@@ -79,11 +79,7 @@ func Diff(name string, before, after []byte, secrets []string) []string {
 		if line = strings.TrimSuffix(line, "\n"); i == 0 || line == "" {
 			continue // the first line only names the files
 		}
-		text := canon.EscapeLines(canon.Redact(line[1:]))
-		if runes := []rune(text); len(runes) > widest {
-			text = string(runes[:widest-1]) + "…"
-		}
-		all = append(all, line[:1]+text)
+		all = append(all, line[:1]+canon.Fit(canon.EscapeLines(canon.Redact(line[1:])), widest))
 	}
 	return all
 }

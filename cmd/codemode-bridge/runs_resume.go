@@ -215,7 +215,7 @@ func printStep(con *console, st bridge.Step) {
 		got = "throws " + canon.Escape(st.Thrown)
 	}
 	fmt.Fprintf(con.Err, "%s  #%d %s(%s)  line %d  %s\n    -> %s\n", st.Time.UTC().Format("15:04:05.000"), st.Call, audit.Shown(st.Name),
-		cut(audit.Shown(string(st.Args)), 120), st.Line, st.State, cut(got, 300))
+		canon.Fit(audit.Shown(string(st.Args)), 120), st.Line, st.State, canon.Fit(got, 300))
 }
 
 // cut shortens text to at most n characters.
