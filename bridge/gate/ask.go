@@ -153,6 +153,35 @@ func (r *Run) verdictRecord(c *call) ledger.Record {
 	return rec
 }
 
+// barred refuses a call that can no longer be allowed, whatever policy says now:
+// its server is another one, or it was denied in an earlier part of the run.
+func (r *Run) barred(ctx context.Context, view *View, c *call) error {
+	if err := r.moved(c, view.Identities[c.tool.Server]); err != nil {
+		if c.Again {
+			err = errors.Join(err, r.gate.broker.EndStale(ctx, r.ID, c.Number))
+		}
+		return err
+	}
+	if !c.Again {
+		return nil
+	}
+	verdict, said, err := r.gate.broker.Refused(ctx, r.ID, c.Number, c.args.Digest())
+	switch {
+	case err != nil:
+		return unrecorded(c, err)
+	case !said:
+		return nil
+	}
+	c.verdict = &verdict
+	if lost := r.record(context.WithoutCancel(ctx), r.verdictRecord(c)); lost != nil {
+		return unrecorded(c, lost)
+	}
+	if verdict.Stop {
+		r.host.Stop(stopped(verdict))
+	}
+	return answered(c, verdict)
+}
+
 // fallBack answers for a person who cannot be asked. It allows only calls of a
 // client that declared no elicitation, only where the profile says so, and never
 // without a record.
@@ -242,33 +271,4 @@ func (g *Gate) TimeToAnswer(d profiles.Decision) time.Duration {
 		return g.View().Profiles.PausedFor() // an approver may come at any time
 	}
 	return d.Timeout
-}
-
-// barred refuses a call that can no longer be allowed, whatever policy says now:
-// its server is another one, or it was denied in an earlier part of the run.
-func (r *Run) barred(ctx context.Context, view *View, c *call) error {
-	if err := r.moved(c, view.Identities[c.tool.Server]); err != nil {
-		if c.Again {
-			err = errors.Join(err, r.gate.broker.EndStale(ctx, r.ID, c.Number))
-		}
-		return err
-	}
-	if !c.Again {
-		return nil
-	}
-	verdict, said, err := r.gate.broker.Refused(ctx, r.ID, c.Number, c.args.Digest())
-	switch {
-	case err != nil:
-		return unrecorded(c, err)
-	case !said:
-		return nil
-	}
-	c.verdict = &verdict
-	if lost := r.record(context.WithoutCancel(ctx), r.verdictRecord(c)); lost != nil {
-		return unrecorded(c, lost)
-	}
-	if verdict.Stop {
-		r.host.Stop(stopped(verdict))
-	}
-	return answered(c, verdict)
 }

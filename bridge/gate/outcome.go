@@ -12,7 +12,8 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// intend records that c is about to be sent and counts it.
+// intend records that c is about to be sent. From then on its outcome is unknown until
+// finish.
 func (r *Run) intend(ctx context.Context, c *call) error {
 	if !r.host.Sends(c.Number) {
 		return ErrSuspended

@@ -30,7 +30,7 @@ func (g *Gate) Saved(ctx context.Context, r *Run, c Call) (catalog.Script, error
 		c.Name = savedName(c.Name)
 		return refuse(nil, unknownScript(view.Sees(r.Profile), c.Name))
 	}
-	made, by := &call{Call: c, tool: tool}, r.bound(view)
+	made, by := &call{Call: c, gate: g, tool: tool}, r.bound(view)
 	if tool.Saved.Problem != "" {
 		return refuse(made, &UnknownToolError{Name: tool.Script, Message: fmt.Sprintf("saved script %s can't be run: %s", tool.Name, tool.Saved.Problem)})
 	}

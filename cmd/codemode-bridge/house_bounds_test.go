@@ -47,9 +47,6 @@ var exceptions = map[string]map[string]string{
 	"a package stands on few others": {
 		"bridge": "a run meets its client, its worker, its calls and its journal here; a split would add a level",
 	},
-	"files are rooms with doors": {
-		"bridge/gate": grown,
-	},
 }
 
 // A measured package has the numbers that the bounds are about.
