@@ -35,9 +35,6 @@ const (
 	smallPackage     = 6    // files; one reads them all, so knots do not matter
 )
 
-// grown is the reason of those that were over it when the bounds were set.
-const grown = "older than the bound"
-
 // exceptions are what may be over a bound, by rule, with the reason.
 var exceptions = map[string]map[string]string{
 	"a type is one thing": {
