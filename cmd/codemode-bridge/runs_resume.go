@@ -217,11 +217,3 @@ func printStep(con *console, st bridge.Step) {
 	fmt.Fprintf(con.Err, "%s  #%d %s(%s)  line %d  %s\n    -> %s\n", st.Time.UTC().Format("15:04:05.000"), st.Call, audit.Shown(st.Name),
 		canon.Fit(audit.Shown(string(st.Args)), 120), st.Line, st.State, canon.Fit(got, 300))
 }
-
-// cut shortens text to at most n characters.
-func cut(text string, n int) string {
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return text
-}
