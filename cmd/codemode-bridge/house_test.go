@@ -331,6 +331,9 @@ func topLevelOnly(entries, allowed []string) (bad []string) {
 // this file does not match.
 var unfinished = regexp.MustCompile(`\b(` + "TO" + "DO|FIX" + "ME|XX" + "X" + `)\b`)
 
+// conflict begins or ends what a merge left to be decided.
+var conflict = regexp.MustCompile(`^(<{7}|>{7}) \S`)
+
 func nothingUnfinished(files []file) (bad []string) {
 	for _, f := range files {
 		if path.Base(f.Path) == "package-lock.json" || path.Base(f.Path) == "go.sum" {
@@ -339,6 +342,9 @@ func nothingUnfinished(files []file) (bad []string) {
 		for i, line := range strings.Split(f.Text, "\n") {
 			if mark := unfinished.FindString(line); mark != "" {
 				bad = append(bad, fmt.Sprintf("%s:%d says %s", f.Path, i+1, mark))
+			}
+			if conflict.MatchString(line) {
+				bad = append(bad, fmt.Sprintf("%s:%d has a conflict that nobody resolved", f.Path, i+1))
 			}
 		}
 	}
@@ -525,6 +531,9 @@ func TestRulesCanFail(t *testing.T) {
 		{"unfinished",
 			nothingUnfinished(append(text("a.go", "// the "+mark+"s of a list\n"), text("x/package-lock.json", mark)...)),
 			nothingUnfinished(text("docs/a.md", "fine\n"+mark+": the rest"))},
+		{"unresolved conflict",
+			nothingUnfinished(text("docs/a.md", "fine\n"+strings.Repeat("=", 7)+"\n> quoted\n")),
+			nothingUnfinished(text("docs/a.md", "fine\n"+strings.Repeat("<", 7)+" HEAD\n"))},
 		{"machine paths",
 			noBuildMachinePaths(text("a.go", "/somewhere/else"), []string{"/build/here"}),
 			noBuildMachinePaths(text("a.txtar", "cd /build/here/sub"), []string{"/build/here"})},
