@@ -292,3 +292,11 @@ func (c *stopwatch) hold() (resume func()) {
 		}
 	}
 }
+
+func (s Spec) roots() []*mcp.Root {
+	roots := []*mcp.Root{}
+	for _, uri := range s.Roots {
+		roots = append(roots, &mcp.Root{URI: uri})
+	}
+	return roots
+}

@@ -316,11 +316,3 @@ func (s Spec) sampling() Sampling {
 	}
 	return s.Sampling
 }
-
-func (s Spec) roots() []*mcp.Root {
-	roots := []*mcp.Root{}
-	for _, uri := range s.Roots {
-		roots = append(roots, &mcp.Root{URI: uri})
-	}
-	return roots
-}
