@@ -16,7 +16,7 @@ import (
 // way. [Describe] makes it, only from the frozen calls.
 //
 // Its strings are inert plain text: each is one line of visible characters, in
-// which everything from outside has passed [canon.Visible] or [canon.Display].
+// which everything from outside has passed [canon.Escape] or [canon.Display].
 // They are not markup: a page must still escape them. Text that a model wrote
 // is in Model and nowhere else.
 type Description struct {

@@ -23,7 +23,7 @@ const (
 )
 
 // say makes a phrase. Strings among args were written by others and have passed
-// canon.Visible; everything else is ours.
+// canon.Escape; everything else is ours.
 func say(format string, args ...any) phrase {
 	plain, dialog := make([]any, len(args)), make([]any, len(args))
 	for i, arg := range args {

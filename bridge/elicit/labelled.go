@@ -92,7 +92,7 @@ func quotedLines(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// quotedLine returns a line of others in the form of canon.VisibleLines.
+// quotedLine returns a line of others in the form of canon.EscapeLines.
 func quotedLine(line string) string { return "• " + canon.Span(canon.Literal(line)) }
 
 // A Field is a field of a server's form, as far as it is passed on.

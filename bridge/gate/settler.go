@@ -52,7 +52,7 @@ func (s *Settler) Listen() {
 // an approver may still answer.
 //
 // If another bridge judges the verdict, Settle waits a while for it to do so:
-// [approval.ErrKept] means that it has not yet.
+// [approval.ErrUnjudged] means that it has not yet.
 func (s *Settler) Settle(ctx context.Context, id string, about canon.Digest, v approval.Verdict) (approval.StoredRequest, error) {
 	e, err := s.entry(ctx, id)
 	if err != nil {
