@@ -143,6 +143,58 @@ func TestRunningSessionsStay(t *testing.T) {
 	all.Wait()
 }
 
+// A script goes on without the connection on which it was sent, and its session with
+// it.
+func TestRunningSessionsStayWithoutTheirConnections(t *testing.T) {
+	d := &door{T: t, bench: newBench(t, profiles.Spec{})}
+	began, goOn, gone := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	d.up.tools["a__wait"] = func(context.Context, json.RawMessage) (string, error) {
+		close(began)
+		<-goOn
+		return "", nil
+	}
+	release := sync.OnceFunc(func() { close(goOn) })
+	defer release()
+	handler := mcphttp.Handler(d.bench, mcphttp.Options{
+		MaxSessions: 1,
+		Now:         func() time.Time { return time.Now().Add(time.Duration(d.late.Load())) },
+		Logger: slog.New(listener{slog.DiscardHandler, func(message string) {
+			if message == "a session is ended to make room for another" { // which waits for its script
+				t.Error("the session is ended")
+				release()
+			}
+		}}),
+	})
+	d.url = mcphttptest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(w, r)
+		if r.Context().Err() != nil {
+			close(gone)
+		}
+	})).URL + "/mcp"
+	session := d.opens()
+	ctx, hangUp := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, "POST", d.url, strings.NewReader(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"eval","arguments":{"code":"await codemode.a__wait({})"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Mcp-Session-Id": session, "Mcp-Protocol-Version": "2025-06-18"} {
+		req.Header.Set(name, value)
+	}
+	go func() {
+		if res, err := http.DefaultClient.Do(req); err == nil {
+			_ = res.Body.Close()
+		}
+	}()
+	<-began
+	hangUp()
+	<-gone
+	d.late.Add(int64(mcphttp.Quiet))
+	if status, _ := d.asks(mcphttptest.Initialize); status != http.StatusServiceUnavailable {
+		t.Errorf("a second session beside one whose script runs: status %d", status)
+	}
+}
+
 func TestNobodyHasAllSessions(t *testing.T) {
 	token := func(name string) mcphttp.Token { return mcphttp.Token{Name: name, SHA256: sha256.Sum256([]byte(name))} }
 	d := newDoor(t, mcphttp.Options{Tokens: func() []mcphttp.Token { return []mcphttp.Token{token("a"), token("b")} }})
