@@ -161,7 +161,7 @@ func TestWhatADecisionNeeds(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		post("ada", e, "approve").refused(422, "refused").says("reason")
 		post("ada", e, "approve", `"reason":"  "`).refused(422, "refused")
-		post("ada", e, "approve", `"reason":"read it","scope":"session"`).refused(422, "refused").says("once only")
+		post("ada", e, "approve", `"reason":"read it","scope":"session"`).refused(422, "refused").says("only once")
 		other, _ := b.ask(question{run: "other", tool: "draft"})
 		b.as("ada").do("POST", "/api/decide/"+e.ID, decision(other, "approve", `"reason":"read it"`)).refused(409, "changed")
 		post("ada", e, "approve", `"reason":"read it"`).want(200)

@@ -237,7 +237,7 @@ func (a *auth) refuseToken(r *http.Request, channel string) error {
 	if err != nil {
 		a.o.Logger.Error("recording a refused sign-in", "err", err)
 	}
-	return &failure{http.StatusUnauthorized, "unauthorized", "the token or code is not good", "a link is good once and for ten minutes"}
+	return &failure{http.StatusUnauthorized, "unauthorized", "the token or code is not good", "a link is good once and for ten minutes; a token is shown once, when codemode-bridge approvers add makes it"}
 }
 
 // login logs a person in on the page: by the code of a link, by a token, or with the

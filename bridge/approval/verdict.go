@@ -93,7 +93,7 @@ func (v Verdict) Valid(r Request, at time.Time) error {
 	case v.Scope != "" && v.Scope != Once && !remembered:
 		return fmt.Errorf("there is no scope %q", v.Scope)
 	case remembered && !d.Remember:
-		return fmt.Errorf("this call is allowed once only")
+		return fmt.Errorf("a yes to this call counts only once")
 	case remembered && (v.Rows != nil || v.Args != nil):
 		return fmt.Errorf("only a yes to everything as it was shown can be remembered")
 	case d.RequireReason && strings.TrimSpace(v.Text) == "":

@@ -283,7 +283,7 @@ func (w *watch) answer(e approval.StoredRequest, key string) tea.Cmd {
 		return edit(e)
 	case "s":
 		if !e.Decision.Remember {
-			w.say(e.ID, "this call is allowed once only")
+			w.say(e.ID, "a yes to this call counts only once")
 			return nil
 		}
 		w.begin(e, approval.Verdict{Approve: true, Scope: approval.Same})

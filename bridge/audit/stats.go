@@ -264,9 +264,9 @@ func whyRefused(r ledger.Record, answer string) string {
 	case r.Disposition == profiles.Deny.String():
 		return decidedBy(r)
 	case r.Disposition == "":
-		return "no such tool, or arguments that it does not take"
+		return "no such tool, or arguments that could not be read"
 	}
-	return cmp.Or(refusedFor(r), "arguments, a check, or the end of the run")
+	return cmp.Or(refusedFor(r), "arguments that the tool does not take, a check, or the end of the run")
 }
 
 // quantile is the value that percent of the sorted values do not exceed.

@@ -87,7 +87,7 @@ func TestMeasure(t *testing.T) {
 		{s.Rules, []RuleStats{{asklist, 5, 2, 0}, {"rule careful [profile work]", 1, 0, 1}}},
 		{s.Denials, []Denial{
 			{"fs__write", "rule gone [profile work]", 2}, {"fs__write", "audit_unavailable", 1}, {"fs__write", "elicitation_declined", 1},
-			{"fs__write", "no such tool, or arguments that it does not take", 1}, {"fs__write", "timeout", 1},
+			{"fs__write", "no such tool, or arguments that could not be read", 1}, {"fs__write", "timeout", 1},
 		}},
 		{s.Failures, map[string]int{"timeout": 1, "audit_unavailable": 1}},
 	} {

@@ -33,7 +33,7 @@ func hardening(steps map[string]string) []Finding {
 		case state == "on":
 			all = append(all, fine(step, "on"))
 		case step == "cgroup" && steps["memory-limit"] == "on":
-			all = append(all, fine(step, "off ("+state+"); memory-limit holds in its place. systemd's Delegate=memory pids turns it on"))
+			all = append(all, fine(step, "off ("+state+"); memory-limit holds in its place. \"Delegate=memory pids\" in the systemd unit turns it on"))
 		default:
 			all = append(all, warning(step, "off: "+state, wanted[step]))
 		}

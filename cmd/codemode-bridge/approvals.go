@@ -229,6 +229,9 @@ type answering struct {
 	identical bool
 }
 
+// scopeWords are what a yes may cover, as a person writes it.
+var scopeWords = []string{"once", "session", "session-any"}
+
 func approvalsApprove(con *console) *cobra.Command {
 	var o answering
 	var scope string
@@ -236,6 +239,9 @@ func approvalsApprove(con *console) *cobra.Command {
 		Use: "approve id...", Short: "Allow calls, as an approver", Args: cli.MinArgs(1), ValidArgsFunction: con.completeRequest,
 		Long: "Allows calls. Asks for your approver's token on the terminal without showing it; programs use the\nHTTP API or --token-stdin. The calls are printed first; exactly what is printed is sent.",
 		RunE: func(c *cobra.Command, ids []string) error {
+			if err := cli.OneOf("scope", scope, scopeWords...); err != nil {
+				return err
+			}
 			o.verdict.Approve, o.verdict.Scope = true, approval.Scope(strings.ReplaceAll(scope, "-", "_"))
 			return answerRequests(c.Context(), con, ids, o)
 		},
@@ -248,7 +254,7 @@ func approvalsApprove(con *console) *cobra.Command {
 	f.StringVar(&o.args, "args", "", "send this `JSON` object instead; it is checked and judged like any call")
 	f.BoolVar(&o.identical, "identical", false, "also every other request that waits for the same call")
 	answerFlags(con, c, &o)
-	cli.Complete(c, "scope", []string{"once", "session", "session-any"})
+	cli.Complete(c, "scope", scopeWords)
 	return c
 }
 

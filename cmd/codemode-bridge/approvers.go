@@ -58,7 +58,7 @@ func approversCommand(con *console) *cobra.Command {
 	var groups []string
 	add := &cobra.Command{
 		Use: "add name", Short: "Make an approver, and print their token once", Args: cli.OneArg,
-		Long: "Adds an approver to the configuration file and prints their token, once: the file holds its hash\nalone. With --login they sign in on the page by single sign-on instead. A bridge that runs takes the first approver over at once, and every further one when an approver\nhas confirmed the change (codemode-bridge config confirm), which takes the role admin. So the first one is an admin unless\n--role says otherwise; every further one is an approver.",
+		Long: "Adds an approver to the configuration file and prints their token, once: the file holds its hash\nalone. With --login they sign in on the page by single sign-on instead.\nA running bridge takes the first approver over at once, and every further one when an approver with the role\nadmin has confirmed the change (codemode-bridge config confirm). So the first one is an admin unless --role\nsays otherwise; every further one is an approver.",
 		RunE: func(c *cobra.Command, args []string) error {
 			token, sum := approval.NewToken()
 			one := map[string]any{"name": args[0]}

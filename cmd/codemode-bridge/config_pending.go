@@ -138,7 +138,7 @@ func configAccept(con *console) *cobra.Command {
 				return &configError{errors.New("the file keeps no audit log (audit.enabled is false), so that it is taken over could not be recorded"), "let it keep one; an approver may confirm it without"}
 			}
 			if slices.ContainsFunc(w.row.Bridges, func(b string) bool { return !alive.Gone(bridgesOf(w.inForce.Audit), b) }) {
-				return &configError{errors.New("a bridge that runs holds the edit"), "an approver confirms it, on its page or with config confirm; or end the bridge first"}
+				return &configError{errors.New("the edit waits at a running bridge"), "an approver confirms it, on its page or with config confirm; or end the bridge first"}
 			}
 			if err := printPending(con.Err, w.row); err != nil {
 				return err

@@ -42,7 +42,7 @@ func runCommand(con *console) *cobra.Command {
 	var alone bool
 	c := &cobra.Command{
 		Use: "run", Short: "Serve one client over standard input and output", Args: cli.NoArgs,
-		Long: "Serves one MCP client over standard input and output. Standard output carries the protocol and nothing else; the log goes to standard error and to a file.\n\nRuns of the same user, configuration and environment share one background process, which ends with the last of them.",
+		Long: "Serves one MCP client over standard input and output. Standard output carries the protocol\nand nothing else; the log goes to standard error and to a file.\n\nThe windows of one user with the same configuration and environment share one background process, which ends\nwith the last of them.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			// Nothing else that prints may reach the protocol's stream.
 			stdout := os.Stdout

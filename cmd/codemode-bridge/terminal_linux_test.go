@@ -215,7 +215,7 @@ func TestConfigIsAcceptedOffline(t *testing.T) {
 	accept := []string{"config", "accept", "--offline", "--reason", "ann is ill"}
 	term := onTerminal(t, c.program("", accept...), "config.json\r")
 	<-term.ended
-	if got := term.process.ProcessState.ExitCode(); got != 3 || !strings.Contains(term.all(), "a bridge that runs holds the edit") {
+	if got := term.process.ProcessState.ExitCode(); got != 3 || !strings.Contains(term.all(), "the edit waits at a running bridge") {
 		t.Errorf("while a bridge holds it: exit code %d\n%s", got, term.all())
 	}
 	b.kill()

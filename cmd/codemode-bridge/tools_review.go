@@ -35,8 +35,8 @@ func toolsReview(con *console) *cobra.Command {
 		Long: "Shows the tools whose definitions nobody has accepted, and how they changed. With --accept, the named\n" +
 			"tools, or with --all every one that waits, are accepted as they are; with --block, scripts do not get\n" +
 			"them any more until somebody accepts them. A tool is accepted as you saw it: name it with the digest that\n" +
-			"this command shows (server__tool@sha256:...); without one, the terminal shows it and asks. Where there are approvers, that takes the token of one with the\n" +
-			"role admin. A bridge that runs notices it at once.",
+			"this command shows (server__tool@sha256:...); without one, the terminal shows it and asks. Where there are\n" +
+			"approvers, that takes the token of one with the role admin. A running bridge notices it at once.",
 		RunE: func(c *cobra.Command, names []string) error {
 			switch {
 			case accept && block:

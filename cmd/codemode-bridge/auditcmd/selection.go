@@ -24,7 +24,7 @@ func (s *Selection) flags(l *Log, c *cobra.Command) {
 	s.Period(c)
 	f.StringSliceVar(&s.Events, "event-type", nil, "only these `events`: "+strings.Join(audit.EventWords, ", "))
 	f.StringSliceVar(&s.Decisions, "decision", nil, "only what policy `decided`: allow, ask, deny; or denied: everything that was refused, whoever said no")
-	f.StringSliceVar(&s.Outcomes, "outcome", nil, "only calls that `ended` this way: done, failed, refused (or denied), unknown, stopped")
+	f.StringSliceVar(&s.Outcomes, "outcome", nil, "only calls that `ended` this way: "+strings.Join(audit.OutcomeWords, ", ")+"; denied is another word for refused")
 	f.StringSliceVar(&s.Risks, "risk", nil, "only calls of this `risk`: low, medium, high, critical")
 	f.StringVar(&s.Tool, "tool", "", "only tools that a `pattern` over server__tool matches; * stands for anything")
 	f.StringSliceVar(&s.Servers, "server", nil, "only calls of this `server`")
