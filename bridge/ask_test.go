@@ -250,7 +250,7 @@ func askedBy(t *testing.T, answer string) (state, responses string) {
 	return asked.Result.RequestState, `"inputResponses":{` + strings.Join(yes, ",") + `},`
 }
 
-// Trial M7: a state that was altered, is another's or belongs to another call
+// A state that was altered, is another's or belongs to another call
 // is refused, and one that was used executes nothing.
 func TestRequestState(t *testing.T) {
 	b := newBench(t, asks())

@@ -27,7 +27,7 @@ func serveHTTP(t *testing.T, b *bench, o mcphttp.Options) *httptest.Server {
 	return mcphttptest.Serve(t, mcphttp.Handler(b, o))
 }
 
-// Trial M4: the body says which protocol a request speaks.
+// The body says which protocol a request speaks.
 func TestBothProtocolsOnOneEndpoint(t *testing.T) {
 	server := serveHTTP(t, newBench(t, profiles.Spec{}), mcphttp.Options{})
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
@@ -65,7 +65,7 @@ func TestInitializeIsClamped(t *testing.T) {
 	}
 }
 
-// Trial M6, in small: what belongs to one session reaches no other.
+// What belongs to one session reaches no other.
 func TestSessionsAreApart(t *testing.T) {
 	const sessions, evals = 20, 5
 	b := newBench(t, profiles.Spec{})
@@ -136,7 +136,7 @@ func (b *bench) sessionsHeld() int {
 	return len(b.roster.sessions)
 }
 
-// Trial M26: what has more than one reading is refused.
+// What has more than one reading is refused.
 func TestBodiesHaveOneReading(t *testing.T) {
 	b := newBench(t, profiles.Spec{})
 	server := serveHTTP(t, b, mcphttp.Options{})

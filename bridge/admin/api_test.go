@@ -289,7 +289,7 @@ func TestEditing(t *testing.T) {
 	}
 }
 
-// Trial P8, with ten.
+// The first verdict counts, and everybody else hears whose it was.
 func TestTenApproversAtOnce(t *testing.T) {
 	b := newBench(t)
 	e, verdicts := b.ask(question{})

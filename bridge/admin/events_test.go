@@ -151,7 +151,7 @@ func (b *bench) socket(server *httptest.Server, headers http.Header) follower {
 	return f
 }
 
-// Trial P17, for both kinds of stream.
+// A page elsewhere can open neither kind of stream.
 func TestStreamsOfOthersAreRefused(t *testing.T) {
 	b := newBench(t)
 	server := b.listen()

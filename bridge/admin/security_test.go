@@ -19,7 +19,6 @@ func (r route) at(id string) string {
 }
 
 // closed are the headers by which a request shows that it is none of ours.
-// Trials P14, P15 and P17.
 var closed = [][]string{
 	{"Host", "evil.example"}, {"Host", "evil.example:7421"}, {"Host", "127.0.0.1.evil.example:7421"}, {"Host", "localhost.:7421"},
 	{"Host", "127.1:7421"}, {"Host", "0.0.0.0:7421"}, {"Host", "2130706433:7421"}, {"Host", ""},
@@ -115,7 +114,8 @@ func TestOnlyJSONIsTaken(t *testing.T) {
 	}
 }
 
-// Trial P16, and what every answer says of itself, errors included.
+// Every answer has the headers that keep it from being framed, cached or
+// misread, errors included.
 func TestHeaders(t *testing.T) {
 	b := newBench(t)
 	for _, v := range []visitor{b.as("ada"), {b: b}, b.as("ada").with("Host", "evil.example")} {
@@ -166,7 +166,7 @@ func TestReadingChangesNothing(t *testing.T) {
 	}
 }
 
-// Trial P21: who may do what, on every route.
+// Who may do what, on every route.
 func TestRolesAndVerbs(t *testing.T) {
 	b := newBench(t)
 	b.ask(question{})

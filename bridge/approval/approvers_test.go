@@ -21,7 +21,6 @@ func approvers(t *testing.T, all []Approver, delegations ...Delegation) *Approve
 	return a
 }
 
-// Trial P21.
 func TestRolesAndVerbs(t *testing.T) {
 	all := []Verb{Look, Answer, Revoke, Stop, Start, Edit}
 	for role, want := range map[Role]string{

@@ -591,7 +591,6 @@ func TestAFoldHasBounds(t *testing.T) {
 	})
 }
 
-// Trials P6 and P8.
 func TestVerdictsThatSettleNothing(t *testing.T) {
 	bubble(t, Limits{PerRun: 2}, func(t *testing.T, b *Broker) {
 		first, second, third := asks(t.Context(), b, question(1)), asks(t.Context(), b, question(2)), asks(t.Context(), b, question(3))
@@ -723,7 +722,6 @@ func TestUnreachedPersonIsAskedAgain(t *testing.T) {
 	})
 }
 
-// Trial P9.
 func TestBudgetOfASession(t *testing.T) {
 	for name, sameTime := range map[string]bool{"one after the other": false, "at the same time": true} {
 		t.Run(name, func(t *testing.T) {
@@ -759,7 +757,7 @@ func ofTool(tool string) func(*Request) {
 	return func(r *Request) { r.Tool, r.Items[0].Key.Tool = tool, tool }
 }
 
-// Trial P9: the next question does not wait after a no, and a script that keeps
+// The next question does not wait after a no, and a script that keeps
 // asking is not asked for long.
 func TestNoesEndTheAsking(t *testing.T) {
 	closed := Verdict{Reason: NoApprover, Channel: "elicitation", Text: "the question was dismissed"}
@@ -897,7 +895,7 @@ func grant(t *testing.T, b *Broker, r Request, scope Scope) {
 	wantAnswer(t, c, "yes")
 }
 
-// Trial P22: a grant ends, is used up, is visible, and is never broader than
+// A grant ends, is used up, is visible, and is never broader than
 // it was shown.
 func TestGrant(t *testing.T) {
 	for name, row := range map[string]struct {

@@ -102,7 +102,7 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-// Trial P12: whatever the arguments, the tool and the script hold, a prompt
+// Whatever the arguments, the tool and the script hold, a prompt
 // consists of characters that a person can see, in lines of ours.
 func TestPromptIsInert(t *testing.T) {
 	nasty := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{

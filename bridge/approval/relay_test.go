@@ -47,7 +47,7 @@ func newProcess(store Store, name, configuration string, who *Approvers, gone ..
 	return p
 }
 
-// Trial C2: who is somebody elsewhere is nobody here.
+// Who is somebody elsewhere is nobody here.
 func TestVerdictCountsByTheRulesOfWhoAsked(t *testing.T) {
 	ann, bob, low, guest := person("ann", Admin, 0), person("bob", Decide, 0), person("low", Decide, profiles.Medium), person("guest", Viewer, 0)
 	logs := Approver{Name: "log", Role: Admin, Login: "log@example.com"}

@@ -14,7 +14,7 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// Trial P5, as far as it is the broker's: calls, verdicts, time-outs,
+// Calls, verdicts, time-outs,
 // cancellations and ends of runs in random orders. Every call is answered,
 // every request is settled at most once, nothing is sent that nobody allowed,
 // and nothing is left behind.

@@ -357,7 +357,7 @@ func brings(t *testing.T, b *Broker, r Request, v Verdict) (StoredRequest, error
 	return b.Outcome(ctx, r.ID, brought.ID)
 }
 
-// Trial P8: many approvers at once, in two processes; one wins and everybody
+// Many approvers at once, in two processes; one wins and everybody
 // else hears who.
 func TestTenApproversAtOnce(t *testing.T) {
 	for seed := range 200 {

@@ -262,7 +262,7 @@ func TestNobodyHasAllowed(t *testing.T) {
 	}
 }
 
-// Trial P23: what the person was asked about, what was written down and what
+// What the person was asked about, what was written down and what
 // was sent have one digest.
 func TestOneDigestFromQuestionToWire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// Trial P23, of an edited call: the records, the request and the model are told
+// The records, the request and the model are told of an edited call
 // what was asked about, what was sent, and who wrote it, with both digests and
 // no secret.
 func TestEditedArgumentsAreTold(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"codemode-bridge/profiles"
 )
 
-// Trial P5: policy reloads, changes of the upstream's tools, yeses, noes,
+// Policy reloads, changes of the upstream's tools, yeses, noes,
 // time-outs, cancellations and clients that leave, in random orders. Whatever
 // the order, a call is sent at most once and has exactly one final record; one
 // that is sent was allowed, by a policy of its time or by a person who saw

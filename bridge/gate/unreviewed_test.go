@@ -76,16 +76,7 @@ func TestHeldToolThatIsDenied(t *testing.T) {
 
 func TestHeldToolIsAsked(t *testing.T) {
 	g, caller, b := holding(t, supervised(profiles.ProfileSpec{Allowlist: []string{"fs__read"}}), UnreviewedTool{Difference: []string{"@description", "+Sends."}}, nil)
-	r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answered := make(chan error, 1)
-	go func() {
-		_, err := g.Call(t.Context(), r, readCall)
-		answered <- err
-	}()
-	e := waitFor(t, g)
+	e, answered := readIsAsked(t, g)
 	if e.Decision.Because().Detail != whyHeld || !slices.Equal(e.Difference, []string{"@description", "+Sends."}) {
 		t.Errorf("the question is %+v", e.Request)
 	}
@@ -115,16 +106,7 @@ func TestHeldMeanwhile(t *testing.T) {
 		},
 	} {
 		g, caller, _ := holding(t, supervised(profiles.ProfileSpec{}), UnreviewedTool{}, nil)
-		r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answered := make(chan error, 1)
-		go func() {
-			_, err := g.Call(t.Context(), r, readCall)
-			answered <- err
-		}()
-		e := waitFor(t, g)
+		e, answered := readIsAsked(t, g)
 		g.Replace(change(g.View()))
 		if _, err := g.Settle(t.Context(), e.ID, e.Digest(), approval.Verdict{Approve: true, By: "ann"}); err != nil {
 			t.Fatal(err)
@@ -134,6 +116,22 @@ func TestHeldMeanwhile(t *testing.T) {
 			t.Errorf("%s: %v, sent %q", name, err, caller.calls)
 		}
 	}
+}
+
+// readIsAsked makes readCall, and returns the question about it and where its error
+// comes.
+func readIsAsked(t *testing.T, g *Gate) (approval.StoredRequest, <-chan error) {
+	t.Helper()
+	r, err := g.Begin(t.Context(), Origin{ID: "r1", Session: "s1", Profile: "p", Reach: ByElicitation}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error, 1)
+	go func() {
+		_, err := g.Call(t.Context(), r, readCall)
+		answered <- err
+	}()
+	return waitFor(t, g), answered
 }
 
 // waitFor returns the question that is put to a person.
@@ -152,7 +150,7 @@ func waitFor(t *testing.T, g *Gate) approval.StoredRequest {
 	}
 }
 
-// Trial M21: what a changed tool says of itself lowers no risk until somebody
+// What a changed tool says of itself lowers no risk until somebody
 // has accepted it, and what it said before counts as well.
 func TestHeldToolIsNoLessRisky(t *testing.T) {
 	yes := true

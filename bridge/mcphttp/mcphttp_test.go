@@ -34,7 +34,7 @@ func serve(t *testing.T, o Options) *httptest.Server {
 	return mcphttptest.Serve(t, Handler(newPlain(), o))
 }
 
-// Trials M1 and M2: other origins and other hosts, whatever the method.
+// Other origins and other hosts, whatever the method.
 func TestForeignOriginsAndHostsAreRefused(t *testing.T) {
 	server := serve(t, Options{Hosts: []string{"bridge.example"}, Origins: []string{"https://app.example"}})
 	_, port, _ := strings.Cut(strings.TrimPrefix(server.URL, "http://"), ":")
@@ -79,7 +79,6 @@ func TestForeignOriginsAndHostsAreRefused(t *testing.T) {
 	}
 }
 
-// Trial M3.
 func TestOtherContentTypesAreRefused(t *testing.T) {
 	server := serve(t, Options{})
 	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""} {
@@ -105,7 +104,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// Trials M5 and M11: a session belongs to the bearer that opened it.
+// A session belongs to the bearer that opened it.
 func TestTokens(t *testing.T) {
 	o := Options{Tokens: func() []Token {
 		return []Token{{Name: "a", SHA256: sha256.Sum256([]byte("token-a"))}, {Name: "b", SHA256: sha256.Sum256([]byte("token-b"))}}

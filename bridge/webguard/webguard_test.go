@@ -20,7 +20,6 @@ func request(headers ...string) *http.Request {
 	return r
 }
 
-// Trials M2 and P15.
 func TestHost(t *testing.T) {
 	allowed := []string{"approve.example", "only.example:8443"}
 	for host, want := range map[string]bool{
@@ -42,7 +41,6 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// Trials M1 and P14.
 func TestOrigin(t *testing.T) {
 	allowed := []string{"https://chat.example"}
 	for _, row := range []struct {

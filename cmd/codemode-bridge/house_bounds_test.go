@@ -5,6 +5,7 @@ package main_test
 // violations. exceptions lists what may be over a bound, with the reason.
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -15,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,19 +60,39 @@ type measured struct {
 	knots   int            // pairs of files that refer to each other both ways
 }
 
-// measure reads the packages of ours below root, tests not counted.
-func measure(t *testing.T, root string) (all []measured) {
+// loadOnce loads the packages of ours with their syntax and types, tests not counted:
+// that takes seconds, and several tests look at them.
+var loadOnce = sync.OnceValues(func() ([]*packages.Package, error) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		return nil, err
+	}
+	pkgs, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax, Fset: token.NewFileSet(), Dir: root}, "./...")
+	for _, p := range pkgs {
+		for _, wrong := range p.Errors {
+			err = errors.Join(err, wrong)
+		}
+	}
+	return pkgs, err
+})
+
+func loadPackages(t *testing.T) []*packages.Package {
 	t.Helper()
-	set := token.NewFileSet()
-	pkgs, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax, Fset: set, Dir: root}, "./...")
+	pkgs, err := loadOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range pkgs {
-		for _, err := range p.Errors {
-			t.Fatal(err)
-		}
-		m, err := measurePackage(set, p.Types, p.TypesInfo, p.Syntax)
+	if len(pkgs) == 0 {
+		t.Fatal("there are no packages")
+	}
+	return pkgs
+}
+
+// measure measures the packages of ours.
+func measure(t *testing.T) (all []measured) {
+	t.Helper()
+	for _, p := range loadPackages(t) {
+		m, err := measurePackage(p.Fset, p.Types, p.TypesInfo, p.Syntax)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,10 +275,7 @@ func without(bad []string, but map[string]string) (left []string) {
 
 func TestBounds(t *testing.T) {
 	t.Parallel()
-	all := measure(t, moduleRoot(t))
-	if len(all) == 0 {
-		t.Fatal("there are no packages")
-	}
+	all := measure(t)
 	for rule, bad := range map[string][]string{
 		"a package can be read in a day": packagesOfABearableSize(all),
 		"a type is one thing":            typesOfABearableSize(all),

@@ -12,8 +12,6 @@ import (
 	"go/types"
 	"slices"
 	"testing"
-
-	"golang.org/x/tools/go/packages"
 )
 
 // gatePath is the package that may send.
@@ -61,11 +59,7 @@ func otherDoors(path string, info *types.Info, sender types.Type, place func(tok
 
 func TestOneDoor(t *testing.T) {
 	t.Parallel()
-	set := token.NewFileSet()
-	pkgs, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax, Fset: set, Dir: moduleRoot(t)}, "./...")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkgs := loadPackages(t)
 	var sender types.Type
 	declared := make(map[string]bool)
 	for _, p := range pkgs {
@@ -84,7 +78,7 @@ func TestOneDoor(t *testing.T) {
 		}
 	}
 	for _, p := range pkgs {
-		for _, bad := range otherDoors(p.PkgPath, p.TypesInfo, sender, func(at token.Pos) string { return set.Position(at).String() }) {
+		for _, bad := range otherDoors(p.PkgPath, p.TypesInfo, sender, func(at token.Pos) string { return p.Fset.Position(at).String() }) {
 			t.Error(bad)
 		}
 	}
