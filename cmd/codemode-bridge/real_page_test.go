@@ -612,6 +612,33 @@ func TestRealPageDecides(t *testing.T) {
 	w.quiet()
 }
 
+// The buttons of a request stay where they first were: one that moves is missed, or
+// another is pressed in its place.
+func TestRealPageButtonsStay(t *testing.T) {
+	b := newPageBench(t)
+	w := b.tab(browser(t)).signIn("ada")
+	inPage[bool](w, `(() => {
+		window.places = {};
+		const look = () => {
+			const deny = document.querySelector("#detail article [data-do=deny]");
+			if (deny) (window.places[deny.closest("article").dataset.id] ??= new Set()).add(Math.round(deny.getBoundingClientRect().top));
+			requestAnimationFrame(look);
+		};
+		look();
+		return true;
+	})()`)
+	for i := range 3 {
+		e, _ := b.ask(pageQuestion{run: fmt.Sprint("run ", i), tool: "send", args: []string{plainMail}})
+		w.until(`document.querySelector('.row[data-id="` + e.ID + `"]') !== null`)
+		w.shows(e)
+		w.ready()
+		if places := inPage[string](w, `[...window.places["`+e.ID+`"]].join(" ")`); places == "" || strings.Contains(places, " ") {
+			t.Errorf("the button to deny is at %q", places)
+		}
+	}
+	w.quiet()
+}
+
 func TestRealPageKinds(t *testing.T) {
 	b := newPageBench(t)
 	parent := browser(t)

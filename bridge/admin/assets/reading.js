@@ -34,13 +34,16 @@ window.addEventListener("focus", everythingAppears);
 
 // A mark stands at the end of what must be read, and of each part of it that can
 // be folded up. It was in sight when it was between the header and the buttons.
-const read = new WeakSet();
+// What has not been looked for yet is not asked for either: a hint that comes and
+// goes would move the buttons just when somebody presses one.
+const read = new WeakSet(), looked = new WeakSet();
 let marks = null;
 function watchEnds(article = $("#detail article")) {
 	marks?.disconnect();
 	if (!article) return;
 	const top = Math.max(0, Math.round($("header").getBoundingClientRect().bottom)), bottom = $(".bar", article)?.offsetHeight ?? 0;
 	marks = new IntersectionObserver((entries) => {
+		looked.add(article);
 		if (document.hidden) return;
 		for (const {target, isIntersecting} of entries) if (isIntersecting) read.add(target);
 		readyAll();
@@ -76,6 +79,9 @@ function ready(button) {
 function readyAll() {
 	if (out) return;
 	all("article.request .yes, [data-do=many-approve]").forEach(ready);
-	for (const hint of all(".read-on")) hint.hidden = unread(hint.closest("article")).length === 0;
+	for (const hint of all(".read-on")) {
+		const article = hint.closest("article");
+		hint.hidden = !looked.has(article) || unread(article).length === 0;
+	}
 	explainPicked();
 }
