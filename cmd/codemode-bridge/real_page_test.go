@@ -496,7 +496,7 @@ func TestRealPageSignIn(t *testing.T) {
 	again.send("#token", "wrong"+kb.Enter)
 	again.until(`document.querySelector("#login-error").textContent !== ""`)
 	again.fill("#token", "bob-token"+kb.Enter)
-	again.until(`document.body.dataset.tab === "grants"`)
+	again.until(`document.body.dataset.tab === "grants" && document.querySelector("#link.on") !== null`) // its scripts run
 	again.click("logout")
 	again.until(`location.pathname === "/login"`)
 	again.open("/")
