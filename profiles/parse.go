@@ -208,12 +208,24 @@ func (b *builder) rule(l *layer, i int, spec *RuleSpec) *rule {
 			b.problem(r.at+"/name", "want a name of 1 to 64 bytes", "")
 		}
 	}
-	if len(spec.Tools) == 0 {
+	conditions := b.meaning(r.at, spec)
+	r.tools = b.patterns(r.at+"/tools", spec.Tools)
+	switch {
+	case len(spec.Tools) > 0:
+	case len(conditions) > 0:
+		r.tools = []pattern{anyTool}
+	default:
 		b.problem(r.at+"/tools", "the rule names no tool", `["*"] means every tool`)
 	}
-	r.tools = b.patterns(r.at+"/tools", spec.Tools)
 	if spec.When != nil {
-		r.when = b.condition(r.at+"/when", spec.When)
+		conditions = append(conditions, b.condition(r.at+"/when", spec.When))
+	}
+	switch len(conditions) {
+	case 0:
+	case 1:
+		r.when = conditions[0]
+	default:
+		r.when = conditions
 	}
 	r.action = Action(b.oneOf(r.at+"/action", spec.Action, actionWords[1:], -1) + 1)
 	r.risk = Risk(b.oneOf(r.at+"/risk", spec.Risk, riskWords[1:], -1) + 1)
