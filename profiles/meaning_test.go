@@ -230,3 +230,33 @@ func TestLooserByMeaning(t *testing.T) {
 		}
 	}
 }
+
+func TestBuiltinProfiles(t *testing.T) {
+	t.Parallel()
+	ask := "ask"
+	builtins := func(action string) Options {
+		return Options{Builtins: map[string]*ProfileSpec{"careful@1": {Default: &ask, Rules: []RuleSpec{{Tools: []string{"s__get"}, Action: &action}}}}}
+	}
+	text := `{"defaultProfile": "p", "profiles": {"p": {"extends": "builtin:careful@1", "asklist": ["s__x"]}}}`
+	s := set(t, text, builtins("allow"))
+	if got := s.Default().Decide(call(t, "s__get", `{}`)).Disposition; got != Allow {
+		t.Errorf("a rule of the builtin: %s", got)
+	}
+	if got := s.Default().Decide(call(t, "s__other", `{}`)).Disposition; got != Ask {
+		t.Errorf("the builtin's default: %s", got)
+	}
+	if names := s.Names(); len(names) != 1 || names[0] != "p" {
+		t.Errorf("the builtin is offered as a profile: %q", names)
+	}
+	if other := set(t, text, builtins("ask")); other.Revision() == s.Revision() {
+		t.Error("another builtin, and the same revision")
+	}
+	_, problems := Parse(spec(t, `{"profiles": {"p": {"extends": "builtin:carefull@1"}}}`), builtins("allow"))
+	if len(problems) != 1 || !strings.Contains(problems[0].String(), `did you mean "builtin:careful@1"?`) {
+		t.Errorf("a slip: %v", problems)
+	}
+	_, problems = Parse(spec(t, `{"profiles": {"builtin:careful@1": {}}}`))
+	if len(problems) != 1 {
+		t.Errorf("a profile of one's own with such a name: %v", problems)
+	}
+}
