@@ -260,3 +260,32 @@ func TestBuiltinProfiles(t *testing.T) {
 		t.Errorf("a profile of one's own with such a name: %v", problems)
 	}
 }
+
+func TestHostNamed(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{ // "": doubtful
+		"https://example.com/a?b#c":         "example.com",
+		"HTTPS://Example.COM:8443":          "example.com",
+		"example.com.":                      "example.com",
+		"localhost:3000":                    "localhost",
+		"http://[::1]:80/":                  "::1",
+		"http://127.0.0.1":                  "127.0.0.1",
+		"http://2130706433/":                "",
+		"http://0x7f.1/":                    "",
+		"https://example.com@evil.net/":     "",
+		"https://example.com\\@evil.net/":   "",
+		"https://example.com\t.evil.net/":   "",
+		"example.com/path":                  "",
+		"//example.com":                     "",
+		"file:///etc/passwd":                "",
+		"javascript://example.com/%0aalert": "",
+		"data:text/html,x":                  "",
+		"https://exаmple.com":               "",
+		"":                                  "",
+	} {
+		got := HostNamed("url", text)
+		if got.Name != want || (got.Doubt == "") != (want != "") {
+			t.Errorf("%q: %+v, want %q", text, got, want)
+		}
+	}
+}
