@@ -118,7 +118,7 @@ func (m *meaningTest) eval(f *facts) (truth, string) {
 	if result == undecided && why == "" {
 		why = "programs could disagree on its " + about
 	}
-	if result != undecided && len(is.Unknown) > 0 && m.key != "where" && m.key != "effects" && m.key != "net" {
+	if result != undecided && len(is.Unknown) > 0 {
 		return undecided, "nobody has said what the argument " + is.Unknown[0] + " means"
 	}
 	return result, why
@@ -149,9 +149,6 @@ func (m *meaningTest) values(is *Meaning) (all []meaningValue, about string) {
 		}
 		for _, p := range is.Paths {
 			all = append(all, meaningValue{words: []string{side(p, is.Effects)}})
-		}
-		if len(is.Unknown) > 0 {
-			all = append(all, meaningValue{words: []string{"outside"}})
 		}
 		return all, "places"
 	case "net":

@@ -42,9 +42,9 @@ func TestRulesByMeaning(t *testing.T) {
 	}{
 		{
 			`"effects": ["read"]`,
-			[]Meaning{read("local"), read("remote"), unnamed(read("local"))},
+			[]Meaning{read("local"), read("remote")},
 			[]Meaning{write("local"), {Effects: []string{"send"}}},
-			[]Meaning{{Effects: []string{"read", "write"}}},
+			[]Meaning{{Effects: []string{"read", "write"}}, unnamed(read("local"))},
 		},
 		{
 			`"where": ["workspace"]`,

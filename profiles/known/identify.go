@@ -17,6 +17,9 @@ type Started struct {
 // A Match says which server was found.
 type Match struct {
 	Server Server
+	// Verified reports that somebody compared the file with what a server started in
+	// this form lists: a package of npm. What an image or an address has may differ.
+	Verified bool
 	// Version is the version that the configuration pins; empty if it takes
 	// whatever is the latest.
 	Version string
@@ -45,7 +48,7 @@ func Identify(s Started) (m Match, why string) {
 			}
 			paths, wrong := l.fits(rest, s.Env)
 			if wrong == "" {
-				return Match{server, version, paths}, ""
+				return Match{server, server.Verified != "" && l.NPM != "", version, paths}, ""
 			}
 			why = fmt.Sprintf("it is started like %s, but %s", server.Name, wrong)
 		}
@@ -134,9 +137,12 @@ func (l Launch) fits(args, env []string) (paths []string, wrong string) {
 		if strings.HasPrefix(args[at], "-") {
 			flag, _, joined := strings.Cut(args[at], "=")
 			switch {
+			case slices.Contains(l.Flags, flag+"=") && joined:
 			case slices.Contains(l.Flags, flag+"="):
-				if !joined {
-					at++ // its value
+				// Some programs take the next word for its value whatever it is, others only
+				// one that is no flag.
+				if at++; at == len(args) || strings.HasPrefix(args[at], "-") {
+					return nil, fmt.Sprintf("the flag %s has no value that every program would take for one", flag)
 				}
 			case joined || !slices.Contains(l.Flags, flag):
 				return nil, fmt.Sprintf("the flag %s is not one that it is known with", flag)
